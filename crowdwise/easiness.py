@@ -1,0 +1,70 @@
+"""Disagreement -> a weight for every example, and the order from easy to hard."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+
+def check_steepness(steepness: float) -> float:
+    """The steepness as a float, if it is a finite number of at least 0."""
+    value = float(steepness)
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"steepness must be a finite number >= 0 (0 weights all examples alike); got {steepness!r}.")
+    return value
+
+
+def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
+    """The weight of each example, 2 / (1 + exp(steepness * disagreement)).
+
+    This is twice the paper's g, so that it is 1 for unanimous examples, and for all at steepness 0.
+
+    Parameters
+    ----------
+    disagreement : array-like of shape (n_examples,)
+        At least zero.
+    steepness : float
+        How fast easiness falls with disagreement (the paper's alpha); at least zero.
+
+    Returns
+    -------
+    easiness : ndarray of shape (n_examples,)
+        In (0, 1]; never zero, however steep.
+
+    Examples
+    --------
+    >>> from crowdwise import easiness
+    >>> easiness([0.0, 0.5, 1.0], steepness=2.0).round(3).tolist()
+    [1.0, 0.538, 0.238]
+    """
+    differs = np.asarray(disagreement, dtype=np.float64)
+    if differs.size and not differs.min() >= 0:
+        raise ValueError(f"disagreement must be at least 0 and not NaN; got {differs.min()}.")
+    with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
+        weight = 2 * expit(-check_steepness(steepness) * differs)
+    # Below the smallest normal number a weight would vanish and take its example out of the data.
+    return np.maximum(weight, np.finfo(np.float64).tiny)
+
+
+def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
+    """Indices of the examples, easiest first; equally easy ones keep their order.
+
+    Parameters
+    ----------
+    easiness : array-like of shape (n_examples,)
+        What `easiness` gives, or any number that is larger for easier examples.
+
+    Returns
+    -------
+    order : ndarray of shape (n_examples,)
+
+    Examples
+    --------
+    >>> from crowdwise import curriculum_order
+    >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
+    [1, 3, 2, 0]
+    """
+    return np.argsort(-np.asarray(easiness, dtype=np.float64), kind="stable")

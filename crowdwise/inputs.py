@@ -1,0 +1,134 @@
+"""The door of every ``fit(X, y)``: what may be given as labels, and features and labels brought to the same rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from crowdwise.encoding import Array, as_array, encode_declared
+from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.frames import is_frame, row_ids
+from crowdwise.labels import CrowdLabels, Kind
+
+
+def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
+    """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`.
+
+    Parameters
+    ----------
+    y : CrowdLabels, or array, list or data frame of shape (n_examples, n_annotators) or (n_examples,)
+        A column per annotator; one dimension means one annotator.
+    kind : {"class", "rating"}, default="class"
+        What is wanted. Labels of the other kind are an error.
+
+    Returns
+    -------
+    labels : CrowdLabels
+
+    Examples
+    --------
+    >>> from crowdwise import as_labels
+    >>> as_labels([0, 1, 1]).n_annotators
+    1
+    """
+    if isinstance(y, CrowdLabels):
+        if y.kind != kind:
+            raise LabelError(f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}".')
+        return y
+    if is_frame(y):
+        labels = CrowdLabels.from_matrix(y, kind=kind)
+    else:
+        values = as_array(y)
+        if values.ndim not in (1, 2):
+            raise LabelError(f"y must have one or two dimensions (a column per annotator); got shape {values.shape}.")
+        columns = values[:, np.newaxis] if values.ndim == 1 else values
+        labels = CrowdLabels.from_matrix(columns, examples=row_ids(y), kind=kind)
+    if labels.classes is not None and labels.classes.dtype.kind == "f":
+        fraction = labels.classes[labels.classes != np.round(labels.classes)][0]
+        raise LabelError(
+            f"Unknown label type: continuous. Classes were expected and {fraction} came; for real-valued labels use "
+            "CrowdRidgeRegressor, or declare the classes with CrowdLabels.from_matrix(..., classes=...)."
+        )
+    return labels
+
+
+def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"] = "exact") -> tuple[Any, CrowdLabels]:
+    """Features and labels of the same examples in the same order.
+
+    If X is a pandas object and the labels carry identifiers, rows are matched by identifier and the
+    order of X is kept. Otherwise they are matched by position.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n_examples, n_features)
+        The features.
+    labels : CrowdLabels
+        The labels.
+    join : {"exact", "inner", "left"}, default="exact"
+        What to do when the identifiers differ: stop with an error, keep the examples that are on both
+        sides, or keep all rows of X (those without labels then have none).
+
+    Returns
+    -------
+    X : data frame or array
+        The rows kept.
+    labels : CrowdLabels
+        Their labels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from crowdwise import CrowdLabels, align
+    >>> X = pd.DataFrame({"size": [1.0, 2.0]}, index=["b", "c"])
+    >>> labels = CrowdLabels.from_table({"item": ["a", "b"], "worker": [0, 0], "label": [1, 0]})
+    >>> X, labels = align(X, labels, join="inner")
+    >>> labels.examples.tolist()
+    ['b']
+    """
+    if join not in ("exact", "inner", "left"):
+        raise ValueError(f'join must be "exact", "inner" or "left"; got {join!r}.')
+    ids = _index_of(X) if labels.named_examples else None
+    if ids is None:
+        if len(labels) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
+            raise AlignmentError(
+                f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
+                "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
+            )
+        return X, labels
+    position = encode_declared(ids, labels.examples).astype(np.int64)
+    known = position >= 0
+    if join == "exact" and not (known.all() and len(ids) == len(labels)):
+        raise AlignmentError(_describe_mismatch(ids, labels.examples, position))
+    if join == "left":
+        return X, _with_empty_rows(labels, position, ids)
+    if known.all():
+        in_order = np.array_equal(position, np.arange(len(labels)))
+        return X, labels if in_order else labels[position]
+    return X[known] if not hasattr(X, "iloc") else X.iloc[np.flatnonzero(known)], labels[position[known]]
+
+
+def _index_of(X: Any) -> Array | None:
+    """The index of a pandas object, a default one too."""
+    index = getattr(X, "index", None)
+    return None if index is None or not hasattr(index, "to_numpy") else np.asarray(index.to_numpy())
+
+
+def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
+    table = labels[position[position >= 0]].to_table()
+    return CrowdLabels.from_table(
+        table, examples=ids, annotators=labels.annotators, classes=labels.classes, kind=labels.kind
+    )
+
+
+def _describe_mismatch(ids: Array, examples: Array, position: Array) -> str:
+    unlabelled = ids[position < 0]
+    found = np.zeros(len(examples), dtype=bool)
+    found[position[position >= 0]] = True
+    unknown = examples[~found]
+    return (
+        f"the identifiers of X and of the labels do not match: {int(found.sum())} are on both sides, "
+        f"{len(unlabelled)} only in X (such as {unlabelled[:3].tolist()}), "
+        f"{len(unknown)} only in the labels (such as {unknown[:3].tolist()}). "
+        'Use crowdwise.align(X, labels, join="inner") to keep what is on both sides, or join="left" to keep all of X.'
+    )

@@ -1,0 +1,584 @@
+"""CrowdLabels: who said what about which example; sparse, checked once at the door, then frozen."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdwise.encoding import (
+    Array,
+    as_array,
+    as_ids,
+    encode,
+    encode_declared,
+    missing_mask,
+    smallest_integer_type,
+    tidy,
+)
+from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.frames import find_column, frame_matrix, is_frame, row_ids, table_columns
+
+Kind = Literal["class", "rating"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdLabels:
+    """Labels of many annotators, stored row by row; absent labels take no space.
+
+    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are
+    classes (``kind="class"``: ints, strings, bools) or real numbers (``kind="rating"``). Row `i` is
+    ``annotator_index[indptr[i]:indptr[i + 1]]`` with the labels at the same places of ``values``.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_examples + 1,)
+        Where the labels of each example begin.
+    annotator_index : ndarray of shape (n_labels,)
+        Position in `annotators` of who gave each label, ascending within an example.
+    values : ndarray of shape (n_labels,)
+        Position in `classes` of each label, or the rating itself.
+    annotators : ndarray of shape (n_annotators,)
+        Names of the annotators, exactly as they came.
+    examples : ndarray of shape (n_examples,)
+        Identifiers of the examples, exactly as they came; positions if none were given.
+    classes : ndarray of shape (n_classes,) or None
+        The classes, sorted unless they were declared in another order; None for ratings.
+    named_examples : bool, default=False
+        Whether `examples` are identifiers that the caller gave, so that features can be aligned by them.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> labels = CrowdLabels.from_matrix([["cat", "cat", None], ["dog", "cat", "dog"]])
+    >>> labels
+    CrowdLabels: 2 examples, 3 annotators, 5 labels of 2 classes
+      labels per example: 2 to 3, mean 2.5; missing: 16.7 %
+      classes: 'cat', 'dog'
+    >>> labels.majority().tolist()
+    ['cat', 'dog']
+    """
+
+    indptr: NDArray[np.int64]
+    annotator_index: Array
+    values: Array
+    annotators: Array
+    examples: Array
+    classes: Array | None
+    named_examples: bool = False
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def from_matrix(
+        cls,
+        values: ArrayLike,
+        *,
+        annotators: ArrayLike | None = None,
+        examples: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        missing: object = np.nan,
+        kind: Kind = "class",
+    ) -> CrowdLabels:
+        """Labels from a matrix with a row per example and a column per annotator.
+
+        Parameters
+        ----------
+        values : array, list of lists or data frame of shape (n_examples, n_annotators)
+            None, NaN and ``pandas.NA`` are missing. The columns of a data frame name the annotators,
+            an index (pandas) the examples.
+        annotators : sequence of shape (n_annotators,), default=None
+            Names; by default the columns of a data frame, else 0, 1, 2, ...
+        examples : sequence of shape (n_examples,), default=None
+            Identifiers; by default the index of a pandas frame, else positions.
+        classes : sequence, default=None
+            Every class there is; a label outside them is an error. By default the labels found, sorted.
+        missing : object, default=nan
+            One more value that means "no label", such as -1.
+        kind : {"class", "rating"}, default="class"
+            Whether labels are classes or real numbers.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> CrowdLabels.from_matrix([[1, -1], [0, 1]], missing=-1).n_labels
+        3
+        """
+        columns: object = annotators
+        if is_frame(values):
+            matrix, names = frame_matrix(values)
+            columns = names if annotators is None else annotators
+            examples = row_ids(values) if examples is None else examples
+        else:
+            matrix = as_array(values)
+        if matrix.ndim != 2:
+            raise LabelError(
+                f"values must be a matrix with a row per example and a column per annotator; got shape {matrix.shape}."
+            )
+        n_examples, n_annotators = matrix.shape
+        absent = missing_mask(matrix, missing)
+        if absent.any():
+            rows, index = np.nonzero(~absent)
+            flat = matrix[~absent]
+        else:
+            rows, index = None, np.tile(np.arange(n_annotators, dtype=smallest_integer_type(n_annotators)), n_examples)
+            flat = np.ascontiguousarray(matrix).ravel()
+        if rows is None:
+            indptr = np.arange(n_examples + 1, dtype=np.int64) * n_annotators
+        else:
+            indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_examples))])
+        return _assemble(
+            indptr=indptr,
+            annotator_index=index,
+            values=flat,
+            annotators=_named(columns, n_annotators, "annotators"),
+            examples=_named(examples, n_examples, "examples"),
+            classes=classes,
+            kind=kind,
+            named_examples=examples is not None,
+        )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: object,
+        *,
+        example: str | None = None,
+        annotator: str | None = None,
+        label: str | None = None,
+        on_duplicate: Literal["error", "first", "last"] = "error",
+        examples: ArrayLike | None = None,
+        annotators: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        kind: Kind = "class",
+    ) -> CrowdLabels:
+        """Labels from a long table with a row per label.
+
+        Parameters
+        ----------
+        table : data frame or mapping of columns
+            Rows with a missing label are passed over.
+        example : str, default=None
+            Column with the example's identifier; by default "example", "task", "item", ...
+        annotator : str, default=None
+            Column with the annotator's name; by default "annotator", "worker", "rater", ...
+        label : str, default=None
+            Column with the label; by default "label", "rating", "answer", ...
+        on_duplicate : {"error", "first", "last"}, default="error"
+            What to do when an annotator gave one example two different labels. The same label twice
+            counts once, with a warning.
+        examples : sequence, default=None
+            Every example there is, in the order of your features; those without a label are kept.
+            By default the examples found, sorted (in order of appearance if they cannot be sorted).
+        annotators : sequence, default=None
+            Every annotator there is, likewise.
+        classes : sequence, default=None
+            Every class there is; a label outside them is an error.
+        kind : {"class", "rating"}, default="class"
+            Whether labels are classes or real numbers.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> table = {"task": ["a", "a", "b"], "worker": ["ann", "bob", "ann"], "label": [1, 0, 1]}
+        >>> CrowdLabels.from_table(table).counts().tolist()
+        [[1, 1], [0, 1]]
+        """
+        columns = table_columns(table)
+        names = list(columns)
+        roles = {"example": example, "annotator": annotator, "label": label}
+        rows, who, what = (columns[find_column(names, role, given)] for role, given in roles.items())
+        if not len(rows) == len(who) == len(what):
+            raise LabelError(f"columns must be of one length; got {len(rows)}, {len(who)} and {len(what)}.")
+        for column, role in ((rows, "example"), (who, "annotator")):
+            if missing_mask(column).any():
+                at = int(np.flatnonzero(missing_mask(column))[0])
+                raise LabelError(f"every label needs its {role}; row {at} of the table has none.")
+        given = ~missing_mask(what)
+        row_codes, example_ids = _identify(rows[given], examples, "example")
+        who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
+        key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
+        order = np.argsort(key, kind="stable")
+        unsettled = _Answers(key[order], what[given][order], example_ids, annotator_ids)
+        keep = order[unsettled.settle(on_duplicate)]
+        counts = np.bincount(row_codes[keep], minlength=len(example_ids))
+        return _assemble(
+            indptr=np.concatenate([[0], np.cumsum(counts)]),
+            annotator_index=who_codes[keep],
+            values=what[given][keep],
+            annotators=annotator_ids,
+            examples=example_ids,
+            classes=classes,
+            kind=kind,
+            named_examples=True,
+        )
+
+    # ------------------------------------------------------------------ what it is
+
+    def __len__(self) -> int:
+        return self.n_examples
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Examples and annotators, as of the matrix that `to_matrix` gives."""
+        return self.n_examples, self.n_annotators
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples, with or without labels."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators, with or without labels."""
+        return len(self.annotators)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels given."""
+        return len(self.values)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether labels are classes ("class") or real numbers ("rating")."""
+        return "rating" if self.classes is None else "class"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every annotator labelled every example."""
+        return self.n_labels == self.n_examples * self.n_annotators
+
+    @property
+    def labels_per_example(self) -> NDArray[np.int64]:
+        """How many labels each example has."""
+        return np.diff(self.indptr)
+
+    @property
+    def labels_per_annotator(self) -> NDArray[np.int64]:
+        """How many labels each annotator gave."""
+        if self.is_complete:
+            return np.full(self.n_annotators, self.n_examples)
+        return np.bincount(self.annotator_index, minlength=self.n_annotators)
+
+    @property
+    def example_index(self) -> NDArray[np.intp]:
+        """The row that each label belongs to, as `annotator_index` is its column."""
+        return np.repeat(np.arange(self.n_examples), self.labels_per_example)
+
+    def __repr__(self) -> str:
+        cells = max(self.n_examples * self.n_annotators, 1)
+        per_example = self.labels_per_example if self.n_examples else np.zeros(1, dtype=np.int64)
+        what = "ratings" if self.classes is None else f"labels of {len(self.classes)} classes"
+        lines = [
+            f"CrowdLabels: {self.n_examples:,} examples, {self.n_annotators:,} annotators, {self.n_labels:,} {what}",
+            f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
+            f"missing: {100 * (1 - self.n_labels / cells):.1f} %",
+        ]
+        if self.classes is None:
+            lines.append(f"  range: {self.values.min():g} to {self.values.max():g}" if self.n_labels else "  no rating")
+        else:
+            shown = [repr(value) for value in self.classes[:8].tolist()]
+            lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
+        return "\n".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CrowdLabels):
+            return NotImplemented
+        if self.kind != other.kind or self.shape != other.shape:
+            return False
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _parts(self) -> tuple[Array, ...]:
+        classes = np.zeros(0) if self.classes is None else self.classes
+        return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
+
+    def fingerprint(self) -> str:
+        """A short text that is the same for the same labels in the same places, names aside."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (self.indptr, self.annotator_index, self.values):
+            digest.update(str(part.dtype).encode())
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return digest.hexdigest()
+
+    # ------------------------------------------------------------------ other views
+
+    def __getitem__(self, rows: Any) -> CrowdLabels:
+        """The labels of some examples: an index array, a mask or a slice; all annotators and classes stay."""
+        if isinstance(rows, tuple):  # scikit-learn selects with (rows, ...)
+            if len(rows) != 2 or rows[1] is not Ellipsis:
+                raise IndexError("labels are selected by example only: labels[rows].")
+            rows = rows[0]
+        if isinstance(rows, int | np.integer):
+            raise IndexError(f"select a list or slice of examples: labels[[{rows}]], not labels[{rows}].")
+        chosen = np.arange(self.n_examples)[rows]
+        lengths = self.labels_per_example[chosen]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        if self.is_complete and self.n_annotators:
+            wide = (len(chosen), self.n_annotators)
+            flat_index = self.annotator_index.reshape(self.shape)[: len(chosen)].ravel()
+            if len(chosen) > self.n_examples:
+                flat_index = np.broadcast_to(self.annotator_index[: self.n_annotators], wide).ravel()
+            flat_values = self.values.reshape(self.shape)[chosen].ravel()
+        else:
+            at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+            flat_index, flat_values = self.annotator_index[at], self.values[at]
+        return replace(
+            self, indptr=indptr, annotator_index=flat_index, values=flat_values, examples=self.examples[chosen]
+        )._freeze()
+
+    def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
+        """The labels of some annotators (a mask over `annotators`); all examples and classes stay.
+
+        Parameters
+        ----------
+        keep : array-like of bool of shape (n_annotators,)
+            Which annotators to keep.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        mask = np.asarray(keep, dtype=bool)
+        if mask.all():
+            return self
+        kept = mask[self.annotator_index]
+        position = np.cumsum(mask) - 1
+        counts = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        index = position[self.annotator_index[kept]].astype(smallest_integer_type(int(mask.sum())))
+        return replace(
+            self, indptr=counts, annotator_index=index, values=self.values[kept], annotators=self.annotators[mask]
+        )._freeze()
+
+    def to_matrix(self) -> Array:
+        """The matrix with a row per example and a column per annotator.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_examples, n_annotators)
+            Missing labels are NaN among numbers and None among anything else.
+        """
+        given = self.values if self.classes is None else self.classes[self.values]
+        if self.is_complete:
+            return given.reshape(self.shape).copy()
+        numeric = given.dtype.kind in "iuf"
+        matrix = np.full(self.shape, np.nan if numeric else None, dtype=np.float64 if numeric else object)
+        matrix[self.example_index, self.annotator_index] = given
+        return matrix
+
+    def to_table(self) -> dict[str, Array]:
+        """The columns "example", "annotator" and "label", a row per label.
+
+        Returns
+        -------
+        table : dict of ndarray of shape (n_labels,)
+        """
+        return {
+            "example": self.examples[self.example_index],
+            "annotator": self.annotators[self.annotator_index],
+            "label": self.values.copy() if self.classes is None else self.classes[self.values],
+        }
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many labels of each class every example has.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_examples, n_classes)
+        """
+        classes = self._need_classes("counts")
+        counts = np.empty((self.n_examples, len(classes)), dtype=np.int64)
+        for k in range(len(classes) - 1):
+            counts[:, k] = self.sum_per_example(self.values == k)
+        if len(classes):
+            counts[:, -1] = self.labels_per_example - counts[:, :-1].sum(axis=1)
+        return counts
+
+    def sum_per_example(self, per_label: Array) -> Array:
+        """Sums of a quantity given for every label, over the labels of each example.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        kind = np.int64 if per_label.dtype.kind in "biu" else np.float64
+        sums = np.zeros(self.n_examples, dtype=kind)
+        filled = self.labels_per_example > 0
+        if filled.any():  # an empty stretch would otherwise repeat its neighbour's first value
+            sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=kind)
+        return sums
+
+    def majority(
+        self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
+    ) -> Array:
+        """The class that most annotators chose, for every example.
+
+        Parameters
+        ----------
+        tie : {"first", "random"}, default="first"
+            Which of the tied classes to take: the first in `classes`, or one at random.
+        random_state : int, Generator or None, default=None
+            Seed of the random choice.
+
+        Returns
+        -------
+        majority : ndarray of shape (n_examples,)
+            Missing (NaN among numbers, else None) for examples without labels.
+        """
+        classes = self._need_classes("majority")
+        if tie not in ("first", "random"):
+            raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
+        counts = self.counts().astype(np.float64)
+        if tie == "random":  # less than one vote: only tied classes change places
+            counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
+        chosen = classes[counts.argmax(axis=1)]
+        empty = self.labels_per_example == 0
+        if empty.any():
+            chosen = chosen.astype(np.float64 if chosen.dtype.kind in "iuf" else object)
+            chosen[empty] = np.nan if chosen.dtype.kind == "f" else None
+        return chosen
+
+    def _need_classes(self, purpose: str) -> Array:
+        if self.classes is None:
+            raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
+        return self.classes
+
+    def _freeze(self) -> CrowdLabels:
+        for part in self._parts():
+            part.setflags(write=False)
+        return self
+
+
+def _named(names: object, n: int, what: str) -> Array:
+    if names is None:
+        return np.arange(n)
+    ids = as_ids(names, what)
+    if len(ids) != n:
+        raise LabelError(f"there are {n} {what} in the matrix, but {len(ids)} names for them.")
+    return ids
+
+
+def _identify(values: Array, declared: ArrayLike | None, what: str) -> tuple[Array, Array]:
+    """Codes of the identifiers in a column, and the identifiers: those declared, or those found."""
+    if declared is None:
+        codes, ids = encode(values, sort=False)
+        return codes, ids
+    ids = as_ids(declared, f"{what}s")
+    codes = encode_declared(values, ids)
+    if (codes < 0).any():
+        unknown = values[codes < 0]
+        raise LabelError(
+            f"{len(unknown)} labels are of an {what} that is not among the {len(ids)} declared, "
+            f"for instance {unknown[:3].tolist()}."
+        )
+    return codes, ids
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Labels sorted by (example, annotator), in which a pair may still occur more than once."""
+
+    key: Array
+    what: Array
+    examples: Array
+    annotators: Array
+
+    def settle(self, on_duplicate: str) -> NDArray[np.intp]:
+        """Positions to keep, one per (example, annotator)."""
+        if on_duplicate not in ("error", "first", "last"):
+            raise ValueError(f'on_duplicate must be "error", "first" or "last"; got {on_duplicate!r}.')
+        repeats = self.key[1:] == self.key[:-1]
+        if not repeats.any():
+            return np.arange(len(self.key))
+        differs = repeats & np.asarray(self.what[1:] != self.what[:-1], dtype=bool)
+        if differs.any() and on_duplicate == "error":
+            at = int(np.flatnonzero(differs)[0])
+            row, column = divmod(int(self.key[at]), len(self.annotators))
+            raise LabelError(
+                f"{int(differs.sum())} times an annotator gave one example two different labels, for instance "
+                f"annotator {self.annotators[column]!r} on example {self.examples[row]!r}: "
+                f"{self.what[at]!r} and {self.what[at + 1]!r}. "
+                'Choose one with on_duplicate="first" or "last".'
+            )
+        dropped = f", {int(differs.sum())} of them different: the {on_duplicate} was kept" if differs.any() else ""
+        warnings.warn(
+            f"{int(repeats.sum())} labels repeat an (example, annotator) and count once{dropped}.",
+            CrowdWarning,
+            stacklevel=4,
+        )
+        first_of_key = np.concatenate([[True], ~repeats])
+        last_of_key = np.concatenate([~repeats, [True]])
+        return np.flatnonzero(last_of_key if on_duplicate == "last" else first_of_key)
+
+
+def _assemble(
+    *,
+    indptr: Array,
+    annotator_index: Array,
+    values: Array,
+    annotators: Array,
+    examples: Array,
+    classes: ArrayLike | None,
+    kind: Kind,
+    named_examples: bool,
+) -> CrowdLabels:
+    """Check labels that are already in order, and make the frozen object."""
+    if kind not in ("class", "rating"):
+        raise ValueError(f'kind must be "class" or "rating"; got {kind!r}.')
+
+    def place(at: int) -> str:
+        row = int(np.searchsorted(indptr, at, side="right")) - 1
+        return f"example {examples[row]!r}, annotator {annotators[annotator_index[at]]!r}"
+
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise LabelError(f"Input y contains infinity or a value too large for dtype('{values.dtype}'): {place(at)}.")
+    declared: Array | None = None
+    if kind == "rating":
+        if classes is not None:
+            raise LabelError('ratings have no classes: leave out classes, or use kind="class".')
+        codes = _as_ratings(values)
+    elif classes is None:
+        codes, declared = encode(values)
+    else:
+        declared = tidy(as_ids(classes, "classes").tolist())
+        codes = encode_declared(values, declared)
+        if (codes < 0).any():
+            at = int(np.flatnonzero(codes < 0)[0])
+            raise LabelError(
+                f"labels must be among the declared classes {declared.tolist()}; found {values[at]!r} for {place(at)}."
+            )
+    return CrowdLabels(
+        indptr=indptr.astype(np.int64),
+        annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),
+        values=codes,
+        annotators=annotators,
+        examples=examples,
+        classes=declared,
+        named_examples=named_examples,
+    )._freeze()
+
+
+def _as_ratings(values: Array) -> NDArray[np.float64]:
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise LabelError('ratings must be numbers; use kind="class" for anything else.') from None

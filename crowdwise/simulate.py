@@ -1,0 +1,165 @@
+"""X and truth -> labels of simulated annotators who err near the decision boundary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.linear_model import RidgeClassifier
+from sklearn.utils import check_array
+
+from crowdwise.encoding import Array, as_array, encode
+from crowdwise.labels import CrowdLabels
+
+
+def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:
+    """How likely annotators are to go wrong on an example with the normalised score f.
+
+    The paper's curve 2 (1 - 1 / (1 + exp(-2.5 clarity |f|))): 1 on the decision boundary, falling with
+    the distance from it. Single labels are flipped with half this probability.
+
+    Parameters
+    ----------
+    f : array-like
+        Scores in [-1, 1].
+    clarity : float, default=1.0
+        The paper's p: the higher, the less noise.
+
+    Returns
+    -------
+    flip_score : ndarray
+        In (0, 1], of the shape of `f`.
+
+    Examples
+    --------
+    >>> from crowdwise import flip_score
+    >>> flip_score([0.0, 0.5, -1.0]).round(2).tolist()
+    [1.0, 0.45, 0.15]
+    """
+    if not clarity >= 0:
+        raise ValueError(f"clarity must be at least 0; got {clarity!r}.")
+    return 2 * expit(-2.5 * clarity * np.abs(np.asarray(f, dtype=np.float64)))
+
+
+def simulate_annotators(
+    X: Any,
+    truth: ArrayLike,
+    n_annotators: int = 10,
+    *,
+    clarity: float = 1.0,
+    experts: int = 0,
+    adversaries: int = 0,
+    missing: float = 0.0,
+    scores: ArrayLike | None = None,
+    random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
+) -> CrowdLabels:
+    """Labels of annotators who err where examples are hard.
+
+    As in the paper: a linear model trained on the truth gives scores, scaled to [-1, 1] by the largest; every
+    label is flipped with probability ``flip_score / 2``; then all labels of an example are flipped with
+    probability ``flip_score`` if most of them are right. Experts (always right) and adversaries (always
+    wrong) come after the simulated annotators.
+
+    With more than two classes, the score is the gap between the two highest class scores, and a flipped
+    label becomes another class at random; when all labels of an example flip, each class is exchanged with another
+    one (one permutation for the example that leaves no class in place).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_examples, n_features)
+        Features; used only if `scores` is None.
+    truth : array-like of shape (n_examples,)
+        The right classes.
+    n_annotators : int, default=10
+        Number of simulated annotators, experts and adversaries not counted.
+    clarity : float, default=1.0
+        The paper's p: the higher, the less noise.
+    experts : int, default=0
+        Number of annotators who are always right.
+    adversaries : int, default=0
+        Number of annotators who are always wrong.
+    missing : float, default=0.0
+        Share of labels left out at random.
+    scores : array-like of shape (n_examples,), default=None
+        Scores in [-1, 1] to use instead of those of a linear model.
+    random_state : int, Generator, SeedSequence or None, default=None
+        Seed.
+
+    Returns
+    -------
+    labels : CrowdLabels
+        Annotators are named "annotator 1", ..., "expert 1", ..., "adversary 1", ...
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from crowdwise import simulate_annotators
+    >>> X, truth = make_blobs(100, centers=2, random_state=0)
+    >>> simulate_annotators(X, truth, experts=1, adversaries=1, random_state=0).shape
+    (100, 12)
+    """
+    if not 0 <= missing < 1:
+        raise ValueError(f"missing is a share of labels, in [0, 1); got {missing!r}.")
+    codes, classes = encode(as_array(truth))
+    if len(classes) < 2:
+        raise ValueError(f"truth must have at least two classes; found {classes.tolist()}.")
+    rng = np.random.default_rng(random_state)
+    f = _normalised_scores(X, codes) if scores is None else np.asarray(scores, dtype=np.float64)
+    if f.shape != codes.shape:
+        raise ValueError(f"scores must be one per example, {len(codes)}; got an array of shape {f.shape}.")
+    noisy = _noisy_codes(codes.astype(np.int64), flip_score(f, clarity), n_annotators, len(classes), rng)
+    right = np.repeat(codes[:, np.newaxis], experts, axis=1)
+    wrong = _other_class(np.repeat(codes[:, np.newaxis], adversaries, axis=1).astype(np.int64), len(classes), rng)
+    matrix = np.hstack([noisy, right, wrong])
+    names = [
+        f"{role} {i + 1}"
+        for role, n in (("annotator", n_annotators), ("expert", experts), ("adversary", adversaries))
+        for i in range(n)
+    ]
+    labels = CrowdLabels.from_matrix(
+        _leave_out(matrix, missing, rng), annotators=names, classes=range(len(classes)), missing=-1
+    )
+    return _rename_classes(labels, classes)
+
+
+def _normalised_scores(X: Any, codes: Array) -> NDArray[np.float64]:
+    """Scores of a linear model of the truth, in [-1, 1]."""
+    X = check_array(X, accept_sparse="csr")
+    score = RidgeClassifier().fit(X, codes).decision_function(X)
+    if score.ndim == 2:
+        ranked = np.sort(score, axis=1)
+        score = ranked[:, -1] - ranked[:, -2]
+    largest = np.abs(score).max()
+    return np.asarray(score / largest if largest > 0 else score)
+
+
+def _other_class(codes: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A class different from each code, every other one equally likely."""
+    return np.asarray((codes + rng.integers(1, n_classes, size=codes.shape)) % n_classes)
+
+
+def _noisy_codes(
+    truth: NDArray[np.int64], flips: NDArray[np.float64], n_annotators: int, n_classes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    codes = np.repeat(truth[:, np.newaxis], n_annotators, axis=1)
+    single = rng.random(codes.shape) < flips[:, np.newaxis] / 2
+    codes = np.where(single, _other_class(codes, n_classes, rng), codes)
+    mostly_right = 2 * (codes == truth[:, np.newaxis]).sum(axis=1) > n_annotators
+    all_flip = (rng.random(len(truth)) < flips) & mostly_right
+    shift = rng.integers(1, n_classes, size=(len(truth), 1))
+    return np.where(all_flip[:, np.newaxis], (codes + shift) % n_classes, codes)
+
+
+def _leave_out(matrix: NDArray[np.int64], missing: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    if missing == 0:
+        return matrix
+    return np.where(rng.random(matrix.shape) < missing, -1, matrix)
+
+
+def _rename_classes(labels: CrowdLabels, classes: Array) -> CrowdLabels:
+    classes = classes.copy()
+    classes.setflags(write=False)
+    return replace(labels, classes=classes)
