@@ -4,10 +4,12 @@ from crowdwise.disagreement import disagreement
 from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
+from crowdwise.models.ridge import CrowdRidgeClassifier
 from crowdwise.simulate import flip_score, simulate_annotators
 
 __all__ = [
     "CrowdLabels",
+    "CrowdRidgeClassifier",
     "align",
     "as_labels",
     "curriculum_order",

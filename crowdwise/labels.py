@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,9 @@ from crowdwise.exceptions import CrowdWarning, LabelError
 from crowdwise.frames import find_column, frame_matrix, is_frame, row_ids, table_columns
 
 Kind = Literal["class", "rating"]
+
+# Examples whose labels are weighed at a time.
+_BLOCK = 2**13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -309,7 +313,8 @@ class CrowdLabels:
     def fingerprint(self) -> str:
         """A short text that is the same for the same labels in the same places, names aside."""
         digest = hashlib.blake2b(digest_size=16)
-        for part in (self.indptr, self.annotator_index, self.values):
+        digest.update(repr(self.shape).encode())
+        for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
             digest.update(str(part.dtype).encode())
             digest.update(np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
@@ -399,13 +404,47 @@ class CrowdLabels:
         -------
         counts : ndarray of shape (n_examples, n_classes)
         """
+        return self.tally.astype(np.int64)
+
+    @cached_property
+    def tally(self) -> Array:
+        """What `counts` gives, kept in the smallest integer type."""
         classes = self._need_classes("counts")
-        counts = np.empty((self.n_examples, len(classes)), dtype=np.int64)
-        for k in range(len(classes) - 1):
-            counts[:, k] = self.sum_per_example(self.values == k)
+        per_example = self.labels_per_example
+        largest = int(per_example.max(initial=0))
+        tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
+        for k in range(1, len(classes)):
+            if self.is_complete:
+                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
+            else:
+                tally[:, k] = self.sum_per_example(self.values == k)
         if len(classes):
-            counts[:, -1] = self.labels_per_example - counts[:, :-1].sum(axis=1)
-        return counts
+            tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
+        tally.setflags(write=False)
+        return tally
+
+    def weigh_complete(self, weight: Array, k: int) -> Array:
+        """Sums over the annotators who chose class k of their weights, for complete labels.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_annotators,)
+            Of each annotator.
+        k : int
+            Position of the class.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        matrix = self.values.reshape(self.shape)
+        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
+        sums = np.empty(self.n_examples, dtype=weight.dtype)
+        for start in range(0, self.n_examples, _BLOCK):  # small enough to stay in the cache
+            block = matrix[start : start + _BLOCK]
+            chosen = block if zero_or_one else block == k
+            sums[start : start + _BLOCK] = chosen.astype(weight.dtype) @ weight
+        return sums
 
     def sum_per_example(self, per_label: Array) -> Array:
         """Sums of a quantity given for every label, over the labels of each example.
@@ -446,7 +485,7 @@ class CrowdLabels:
         classes = self._need_classes("majority")
         if tie not in ("first", "random"):
             raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
-        counts = self.counts().astype(np.float64)
+        counts = self.tally.astype(np.float64)
         if tie == "random":  # less than one vote: only tied classes change places
             counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
         chosen = classes[counts.argmax(axis=1)]
@@ -548,6 +587,8 @@ def _assemble(
         row = int(np.searchsorted(indptr, at, side="right")) - 1
         return f"example {examples[row]!r}, annotator {annotators[annotator_index[at]]!r}"
 
+    if values.dtype.kind == "c":
+        raise LabelError("Complex data not supported: labels must be classes or real numbers.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise LabelError(f"Input y contains infinity or a value too large for dtype('{values.dtype}'): {place(at)}.")
