@@ -5,11 +5,13 @@ from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.ridge import CrowdRidgeClassifier
+from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
 from crowdwise.simulate import flip_score, simulate_annotators
 
 __all__ = [
     "CrowdLabels",
     "CrowdRidgeClassifier",
+    "CrowdRidgeClassifierCV",
     "align",
     "as_labels",
     "curriculum_order",

@@ -72,16 +72,17 @@ class Rows:
         out *= root_weight[:, np.newaxis]
         return out
 
-    def scores(self, theta: Floats, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
-        """Scores of some rows with coefficients `theta` of shape (n_columns, n_targets)."""
+    def scores(self, theta: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
+        """Scores of all rows, or of some, with coefficients `theta` of shape (n_columns, n_targets)."""
         n_features = self.X.shape[1]
-        offset = theta[n_features] if self.intercept else np.zeros(theta.shape[1])
-        if rows != slice(None) or sparse.issparse(self.X) or not self.shift.any():
-            return np.asarray(self.X[rows] @ theta[:n_features]) + (offset - self.shift @ theta[:n_features])
-        blocks = [
-            (self.X[block] - self.shift) @ theta[:n_features] + offset for block in self.blocks(range(self.n_examples))
-        ]
-        return np.concatenate(blocks)
+        coef, offset = theta[:n_features], theta[n_features] if self.intercept else 0.0
+        if sparse.issparse(self.X):
+            return np.asarray((self.X if rows is None else self.X[rows]) @ coef) + offset
+        out = np.empty((self.n_examples if rows is None else len(rows), theta.shape[1]))
+        for block in self.blocks(range(len(out))):
+            out[block] = (self.X[block if rows is None else rows[block]] - self.shift) @ coef
+        out += offset
+        return out
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""

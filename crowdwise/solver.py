@@ -57,12 +57,10 @@ class Centred:
         return cross[..., :-1, :] - self.mean[..., :, np.newaxis] * cross[..., -1:, :]
 
     def theta(self, coef: Floats, cross: Floats) -> Floats:
-        """Coefficients with the intercept that goes with them."""
+        """The coefficients of one system with the intercept that goes with them."""
         if self.mean is None:
             return coef
-        level = cross[..., -1, :] / self.total[..., np.newaxis]
-        intercept = level - np.einsum("...n,...nt->...t", self.mean, coef)
-        return np.concatenate([coef, intercept[..., np.newaxis, :]], axis=-2)
+        return np.vstack([coef, cross[-1] / self.total - self.mean @ coef])
 
 
 @dataclass(frozen=True)
@@ -136,18 +134,24 @@ class Spectrum:
         return cls(centred, np.maximum(values, 0.0), vectors)
 
     def solve(self, cross: Floats, l2s: Floats) -> Floats:
-        """theta of shape (n_systems, n_l2s, n_columns, n_targets)."""
-        rotated = self.vectors.swapaxes(-1, -2) @ self.centred.right_side(cross)
-        shrunk = rotated[:, np.newaxis] / (self.values[:, np.newaxis, :] + l2s[:, np.newaxis])[..., np.newaxis]
-        n_systems, n_l2s, n_features, n_targets = shrunk.shape
-        flat = shrunk.swapaxes(1, 2).reshape(n_systems, n_features, n_l2s * n_targets)
-        coef = (self.vectors @ flat).reshape(n_systems, n_features, n_l2s, n_targets).swapaxes(1, 2)
-        widened = Centred(
-            self.centred.gram,
-            None if self.centred.mean is None else self.centred.mean[:, np.newaxis],
-            self.centred.total[:, np.newaxis],
-        )
-        return widened.theta(coef, cross[:, np.newaxis])
+        """theta of shape (n_systems, n_columns, n_l2s, n_targets)."""
+        right = self.vectors.swapaxes(-1, -2) @ self.centred.right_side(cross)
+        strength = self.values[:, :, np.newaxis] + l2s
+        # A direction without data has right-hand side zero; without l2 it gets coefficient zero.
+        inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > self._negligible())
+        shrunk = right[:, :, np.newaxis, :] * inverse[:, :, :, np.newaxis]
+        n_systems, n_features, n_l2s, n_targets = shrunk.shape
+        coef = self.vectors @ shrunk.reshape(n_systems, n_features, n_l2s * n_targets)
+        if self.centred.mean is None:
+            return coef.reshape(shrunk.shape)
+        level = cross[:, -1:, :] / self.centred.total[:, np.newaxis, np.newaxis]
+        intercept = np.tile(level, (1, 1, n_l2s)) - self.centred.mean[:, np.newaxis] @ coef
+        theta = np.concatenate([coef, intercept], axis=1)
+        return theta.reshape(n_systems, n_features + 1, n_l2s, n_targets)
+
+    def _negligible(self) -> Floats:
+        largest = self.values.max(axis=1, initial=0.0)
+        return (largest * self.values.shape[1] * np.finfo(np.float64).eps)[:, np.newaxis, np.newaxis]
 
 
 def solve_iteratively(

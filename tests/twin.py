@@ -1,4 +1,4 @@
-"""The whole method again, slow and obvious: loops over examples, pairs and annotators. Shares no code with the package."""
+"""The whole method again, slow and obvious: loops over examples, pairs and annotators; no code is shared."""
 
 import math
 from itertools import combinations

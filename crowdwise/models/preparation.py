@@ -78,9 +78,14 @@ class Prepared:
         weight = example_weights(differs, steepness)
         return Task(self.rows, self.core, self.targets, first, weight, self.sample_weight)
 
+    @property
+    def original(self) -> Rows:
+        """The features of the examples that take part, coordinates or not."""
+        return self.rows if self.space is None else self.space.original
+
     def to_features(self, theta: Floats) -> tuple[Floats, Floats]:
         """coef of shape (n_targets, n_features) and intercept of shape (n_targets,) from a solution."""
-        original = self.rows if self.space is None else self.space.original
+        original = self.original
         theta = theta if self.space is None else self.space.to_features(theta)
         n_features = original.X.shape[1]
         coef = theta[:n_features]
@@ -89,7 +94,7 @@ class Prepared:
 
     def distant_shift(self) -> Floats | None:
         """What to subtract from features to be scored, if they would lose digits otherwise."""
-        original = self.rows if self.space is None else self.space.original
+        original = self.original
         if not original.shift.any():
             return None
         some = original.X[:101] - original.shift

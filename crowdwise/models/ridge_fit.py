@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdwise.consensus import Ballot
 from crowdwise.expertise import flag_annotators
+from crowdwise.folds import content_folds
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import EXACT_COLUMNS, Problem, RowsProblem, SumsProblem, Task, solve_rows
@@ -75,7 +76,7 @@ def finish(prepared: Prepared, task: Task, problem: Problem, settled: Settled, r
         intercept=intercept,
         expertise=expertise,
         crowd_expertise=float(problem.precision.mass.sum() / max(errors.sum(), np.finfo(float).tiny)),
-        model_precision=_model_precision(task, problem, settled, errors, ballot, l2),
+        model_precision=_model_precision(prepared, task, problem, settled, errors, ballot, l2),
         ballot=ballot,
         flags=flag_annotators(prepared.labels, agreement),
     )
@@ -92,7 +93,13 @@ def _agreement(task: Task, problem: Problem, settled: Settled) -> Floats:
 
 
 def _model_precision(
-    task: Task, problem: Problem, settled: Settled, errors: Floats, ballot: Ballot, l2: float
+    prepared: Prepared,
+    task: Task,
+    problem: Problem,
+    settled: Settled,
+    errors: Floats,
+    ballot: Ballot,
+    l2: float,
 ) -> float:
     """One over the mean squared difference of consensus and score, the score as if it had not seen the example."""
     target, voice = ballot.mean_targets(task.targets), ballot.total
@@ -106,7 +113,7 @@ def _model_precision(
         share = problem.degrees_of_freedom(settled.expertise) / task.sample_weight.sum()
         unseen = seen / max(1 - share, 1 / len(task.labels)) ** 2
     else:
-        scores = cross_fitted_scores(task.rows, weight, target, l2)
+        scores = cross_fitted_scores(task.rows, weight, target, l2, content_folds(prepared.original.X, N_FOLDS))
         unseen = weight @ task.targets.squared(target - scores) / weight.sum()
     return float(1 / max(unseen, floor))
 
@@ -119,18 +126,12 @@ def _mean_squares(task: Task, expertise: Floats, voice: Floats) -> Floats | floa
     return task.labels.sum_per_example(expertise[task.labels.annotator_index] * squares) / voice
 
 
-def random_folds(n_examples: int, n_folds: int, seed: int | None = 0) -> NDArray[np.int16]:
-    """A fold for every example, sizes as equal as they can be."""
-    return np.random.default_rng(seed).permutation(n_examples).astype(np.int64) % n_folds  # type: ignore[return-value]
-
-
-def cross_fitted_scores(rows: Rows, weight: Floats, target: Floats, l2: float) -> Floats:
+def cross_fitted_scores(rows: Rows, weight: Floats, target: Floats, l2: float, fold: NDArray[np.int64]) -> Floats:
     """Scores of every row by a model of the other folds, for a given consensus."""
-    n_folds = min(N_FOLDS, rows.n_examples)
-    fold = random_folds(rows.n_examples, n_folds)
-    scores = np.empty_like(target)
-    if n_folds < 2:
-        return np.zeros_like(target)
+    n_folds = int(fold.max()) + 1
+    scores = np.zeros_like(target)
+    if n_folds < 2:  # there is no other example to learn from
+        return scores
     if rows.n_columns <= EXACT_COLUMNS:
         gram, cross = row_sums(rows, weight, target.__getitem__, target.shape[1], fold, n_folds)
     for k in range(n_folds):

@@ -64,7 +64,7 @@ class Settled:
             )
 
 
-def alternate(problem: Problem, *, max_rounds: int, tol: float) -> Settled:
+def alternate(problem: Problem, *, max_rounds: int, tol: float, expertise: Floats | None = None) -> Settled:
     """Turn the rounds of a problem.
 
     Parameters
@@ -75,12 +75,13 @@ def alternate(problem: Problem, *, max_rounds: int, tol: float) -> Settled:
         The most rounds to turn.
     tol : float
         Stop when no annotator's expertise changes by more than this, relative to what it was.
+    expertise : ndarray of shape (n_annotators,), default=None
+        Where to begin; by default with the first consensus.
 
     Returns
     -------
     settled : Settled
     """
-    expertise: Floats | None = None
     history: list[tuple[Floats, float]] = []
     change = np.inf
     for _ in range(max_rounds):

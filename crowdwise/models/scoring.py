@@ -13,10 +13,11 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from crowdwise.consensus import Ballot, Consensus, consensus_of
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import LabelError
+from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.preparation import example_weights, row_space
-from crowdwise.models.ridge_fit import cross_fitted_scores
+from crowdwise.models.ridge_fit import N_FOLDS, cross_fitted_scores
 from crowdwise.rows import Rows, check_finite
 from crowdwise.targets import Targets
 
@@ -126,7 +127,8 @@ def _unseen_scores(estimator: Any, X: Any, labels: CrowdLabels, scores: Floats) 
     easiness = example_weights(estimator.disagreement_[learnt], estimator._steepness)
     weight = easiness * weight[learnt] * voice / np.average(voice, weights=weight[learnt])
     rows = original if space is None else space.rows
-    unseen = cross_fitted_scores(rows, weight, target, estimator._l2) + targets.centre
+    fold = content_folds(original.X, N_FOLDS)
+    unseen = cross_fitted_scores(rows, weight, target, estimator._l2, fold) + targets.centre
     scores = scores.copy()
     scores[learnt] = unseen[:, 0] if scores.ndim == 1 else unseen
     return scores
