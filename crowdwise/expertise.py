@@ -137,8 +137,7 @@ def _keys(labels: CrowdLabels) -> tuple[Floats, Floats]:
         some = labels.values.reshape(labels.shape)[:n_keys]
         return key @ some.astype(np.float64), np.zeros(labels.n_annotators)
     at = key[labels.example_index]
-    sums = np.bincount(labels.annotator_index, at * labels.values, minlength=labels.n_annotators)
-    return sums, np.bincount(labels.annotator_index, at, minlength=labels.n_annotators)
+    return labels.sum_per_annotator(at * labels.values), labels.sum_per_annotator(at)
 
 
 def _same_labels(labels: CrowdLabels, i: int, j: int) -> bool:

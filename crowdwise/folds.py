@@ -47,7 +47,7 @@ def _row_keys(X: Any, seed: int) -> NDArray[np.uint64]:
     """A number for every row that is the same for equal rows and looks random."""
     odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     if sparse.issparse(X):
-        return _sparse_keys(sparse.csr_array(X), odd)
+        return _sparse_keys(X.tocsr(), odd)
     some = X[:: max(1, len(X) // _SOME_ROWS)]
     few = odd[:_FIRST_COLUMNS]
     as_good = len(np.unique(_dense_keys(some, few))) == len(np.unique(_dense_keys(some, odd)))

@@ -85,7 +85,8 @@ class Task:
 class Problem(Protocol):
     """What the rounds ask."""
 
-    precision: Precision
+    @property
+    def precision(self) -> Precision: ...
 
     def solve(self, expertise: Floats | None) -> Floats: ...
 
@@ -151,10 +152,8 @@ class RowsProblem:
     def precision(self) -> Precision:
         labels, task = self.task.labels, self.task
         example = labels.example_index
-        n = labels.n_annotators
-        weight = task.easiness * task.sample_weight
-        mass = np.bincount(labels.annotator_index, weight[example], minlength=n)
-        answered = np.bincount(labels.annotator_index, task.sample_weight[example], minlength=n)
+        mass = labels.sum_per_annotator((task.easiness * task.sample_weight)[example])
+        answered = labels.sum_per_annotator(task.sample_weight[example])
         return Precision.of(mass, answered, task.sample_weight.sum(), task.targets.span)
 
     def target(self, expertise: Floats | None) -> tuple[Floats, Floats]:
@@ -177,7 +176,7 @@ class RowsProblem:
         weight = self.task.easiness * self.task.sample_weight
         example = labels.example_index
         squared = targets.squared(targets.of_values(labels.values) - scores[example])
-        return np.bincount(labels.annotator_index, weight[example] * squared, minlength=labels.n_annotators)
+        return labels.sum_per_annotator(weight[example] * squared)
 
     def roughness(self, theta: Floats) -> float:
         return _roughness(theta, self.task.targets, intercept=self.task.rows.intercept)

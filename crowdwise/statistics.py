@@ -357,20 +357,22 @@ def _label_sums(work: _Pass, cell: NDArray[Any], n_cells: int) -> tuple[Floats, 
     """squares, mass, answered and present: sums that need labels only."""
     labels, targets = work.labels, work.targets
     shape = (n_cells, labels.n_annotators)
-    present = np.bincount(cell, work.sample_weight, minlength=n_cells)
-    if labels.is_complete:
-        mass = np.repeat(np.bincount(cell, work.weight, minlength=n_cells)[:, np.newaxis], shape[1], axis=1)
+    present = _sum_by(cell, work.sample_weight, n_cells)
+    if labels.is_complete and targets.codebook is not None:
+        mass = np.repeat(_sum_by(cell, work.weight, n_cells)[:, np.newaxis], shape[1], axis=1)
         answered = np.repeat(present[:, np.newaxis], shape[1], axis=1)
-    else:
-        example = labels.example_index
-        group = cell[example].astype(np.int64) * shape[1] + labels.annotator_index
-        n_groups = shape[0] * shape[1]
-        mass = np.bincount(group, work.weight[example], minlength=n_groups).reshape(shape)
-        answered = np.bincount(group, work.sample_weight[example], minlength=n_groups).reshape(shape)
-    if targets.codebook is not None:  # every target is +1 or -1
         return targets.factor * targets.n_targets * mass, mass, answered, present
     example = labels.example_index
     group = cell[example].astype(np.int64) * shape[1] + labels.annotator_index
-    weighted = work.weight[example] * (labels.values - targets.centre) ** 2
-    squares = np.bincount(group, weighted, minlength=shape[0] * shape[1]).reshape(shape)
-    return squares, mass, answered, present
+    mass, answered = (
+        _sum_by(group, weight[example], n_cells * shape[1]).reshape(shape)
+        for weight in (work.weight, work.sample_weight)
+    )
+    if targets.codebook is not None:  # every target is +1 or -1
+        return targets.factor * targets.n_targets * mass, mass, answered, present
+    squared = work.weight[example] * (labels.values - targets.centre) ** 2
+    return _sum_by(group, squared, n_cells * shape[1]).reshape(shape), mass, answered, present
+
+
+def _sum_by(group: NDArray[Any], values: Floats, n_groups: int) -> Floats:
+    return np.bincount(group, values, minlength=n_groups).astype(np.float64, copy=False)

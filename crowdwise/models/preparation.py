@@ -13,12 +13,13 @@ from scipy.special import log_expit
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from crowdwise.assembly import Kind
 from crowdwise.consensus import Ballot
 from crowdwise.disagreement import Scale, disagreement
 from crowdwise.easiness import easiness
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels, Kind
+from crowdwise.labels import CrowdLabels
 from crowdwise.problems import EXACT_COLUMNS, Task
 from crowdwise.rows import Rows, RowSpace, check_finite, distant_offset
 from crowdwise.targets import Targets, majority_targets
@@ -77,6 +78,12 @@ class Prepared:
         differs = self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
         weight = example_weights(differs, steepness)
         return Task(self.rows, self.core, self.targets, first, weight, self.sample_weight)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes of labels that are known to have some."""
+        assert self.labels.classes is not None
+        return self.labels.classes
 
     @property
     def original(self) -> Rows:

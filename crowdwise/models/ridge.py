@@ -161,12 +161,9 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         task = prepared.task(steepness, self.init)
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
         fitted = fit_ridge(prepared, task, self.l2, max_rounds=self.max_rounds, tol=self.tol)
-        self.classes_ = prepared.labels.classes
+        self.classes_ = prepared.classes
         keep_fit(self, prepared, fitted, steepness=steepness, l2=self.l2, sample_weight=sample_weight)
-        consensus = fitted_consensus(self, prepared, fitted)
-        self.consensus_ = consensus.label
-        self.consensus_score_ = consensus.score
-        self.consensus_confidence_ = consensus.confidence
+        keep_classes(self, prepared, fitted)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -282,3 +279,11 @@ def fitted_consensus(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> Co
     scores = np.zeros((len(labels), *few.shape[1:]))
     scores[labels.labels_per_example == 0] = few
     return spoken_for(labels, ballot, scores, estimator.model_precision_, use_model=False)
+
+
+def keep_classes(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> None:
+    """Store the consensus of the examples of the fit."""
+    consensus = fitted_consensus(estimator, prepared, fitted)
+    estimator.consensus_ = consensus.label
+    estimator.consensus_score_ = consensus.score
+    estimator.consensus_confidence_ = consensus.confidence

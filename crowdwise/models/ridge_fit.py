@@ -13,7 +13,7 @@ from crowdwise.expertise import flag_annotators
 from crowdwise.folds import content_folds
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.rounds import Settled, alternate
-from crowdwise.problems import EXACT_COLUMNS, Problem, RowsProblem, SumsProblem, Task, solve_rows
+from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
 from crowdwise.rows import Rows, check_finite
 from crowdwise.solver import Factor
 from crowdwise.statistics import row_sums
@@ -42,11 +42,12 @@ class RidgeFit:
 def fit_ridge(prepared: Prepared, task: Task, l2: float, *, max_rounds: int, tol: float) -> RidgeFit:
     """Turn the rounds and collect the results."""
     route = task.route()
-    problem: Problem
+    problem: SumsProblem | RowsProblem
     if route == "sums":
         problem = SumsProblem(task.statistics(), task.targets, task.rows.intercept, l2)
         check_sums(problem.statistics.gram, prepared)
     else:
+        check_finite(prepared.rows.X)
         problem = RowsProblem(task, l2)
     settled = alternate(problem, max_rounds=max_rounds, tol=tol)
     settled.warn(tol)
@@ -60,7 +61,9 @@ def check_sums(gram: Floats, prepared: Prepared) -> None:
         raise OverflowError("the features are too large for their squares to be summed: rescale them.")
 
 
-def finish(prepared: Prepared, task: Task, problem: Problem, settled: Settled, route: str, l2: float) -> RidgeFit:
+def finish(
+    prepared: Prepared, task: Task, problem: SumsProblem | RowsProblem, settled: Settled, route: str, l2: float
+) -> RidgeFit:
     """Results in the terms of the caller: all annotators, the original features."""
     coef, intercept = prepared.to_features(settled.theta)
     errors = problem.squared_errors(settled.theta)
@@ -82,20 +85,20 @@ def finish(prepared: Prepared, task: Task, problem: Problem, settled: Settled, r
     )
 
 
-def _agreement(task: Task, problem: Problem, settled: Settled) -> Floats:
+def _agreement(task: Task, problem: SumsProblem | RowsProblem, settled: Settled) -> Floats:
     if isinstance(problem, RowsProblem):
         scores = task.rows.scores(settled.theta)
         centred = scores - np.average(scores, axis=0, weights=task.sample_weight)
         values = task.targets.of_values(task.labels.values)
         together = (values * centred[task.labels.example_index]).sum(axis=1)
-        return np.bincount(task.labels.annotator_index, together, minlength=task.labels.n_annotators)
-    return problem.statistics.agreement(settled.theta, intercept=task.rows.intercept)  # type: ignore[attr-defined]
+        return task.labels.sum_per_annotator(together)
+    return problem.statistics.agreement(settled.theta, intercept=task.rows.intercept)
 
 
 def _model_precision(
     prepared: Prepared,
     task: Task,
-    problem: Problem,
+    problem: SumsProblem | RowsProblem,
     settled: Settled,
     errors: Floats,
     ballot: Ballot,

@@ -40,7 +40,7 @@ def linear_scores(estimator: Any, X: Any) -> Floats:
 
 def raw_scores(estimator: Any, X: Any) -> Floats:
     """The same for features that are known to be clean."""
-    coef, intercept, shift = estimator.coef_, estimator.intercept_, estimator._shift
+    coef, intercept, shift = np.atleast_2d(estimator.coef_), estimator.intercept_, estimator._shift
     if shift is not None and not sparse.issparse(X):
         scores = (X - shift) @ coef.T + (intercept + coef @ shift)
     else:
