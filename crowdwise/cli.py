@@ -43,6 +43,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
 @click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
 @click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
+@click.option("--same-l2", is_flag=True, help="Let both methods choose from the same values of l2, unlike the paper's.")
 @click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
 @click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
 @click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
@@ -57,6 +58,7 @@ def reproduce_command(
     seeds: int,
     jobs: int | None,
     no_redraw: bool,
+    same_l2: bool,
     steepnesses: tuple[float, ...] | None,
     datasets: tuple[str, ...] | None,
     out: Path,
@@ -79,6 +81,7 @@ def reproduce_command(
         seeds=seeds,
         jobs=jobs or -1,
         redraw=not no_redraw,
+        same_l2=same_l2,
         steepnesses=steepnesses,
         datasets=datasets,
         data_home=data_home,

@@ -30,6 +30,8 @@ class Options:
         Number of processes; -1 for one per core. The results do not depend on it.
     redraw : bool, default=True
         Whether labels that are too noisy are drawn again, as the paper's software did.
+    same_l2 : bool, default=False
+        Whether the weighted method chooses from the same values of l2 as the unweighted one, see `measures`.
     steepnesses : tuple of float or None, default=None
         Steepnesses to compare with 0; None means those of the paper.
     datasets : tuple of str or None, default=None
@@ -48,6 +50,7 @@ class Options:
     seeds: int = 1
     jobs: int = 1
     redraw: bool = True
+    same_l2: bool = False
     steepnesses: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
     data_home: str | Path | None = None
