@@ -124,15 +124,6 @@ class Statistics:
         linear = np.einsum("lpt,pt->l", self.cross[0], theta)
         return np.maximum(self.squares[0] + factor * (quadratic - 2 * linear), 0.0)
 
-    def agreement(self, theta: Floats, *, intercept: bool) -> Floats:
-        """Covariance of every annotator's labels in cell 0 with the scores; below zero is worse than chance."""
-        together = np.einsum("lpt,pt->l", self.cross[0], theta)
-        if not intercept:
-            return together
-        score_sums = np.einsum("bp,pt->bt", self.gram[0][:, :, -1], theta)
-        apart = (score_sums * self.cross[0][:, -1]).sum(axis=1) / np.where(self.mass[0] > 0, self.mass[0], 1.0)
-        return together - apart
-
 
 def n_bytes_needed(labels: CrowdLabels, n_columns: int, n_cells: int) -> int:
     """Memory that `collect` would take for its sums."""

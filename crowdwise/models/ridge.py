@@ -269,7 +269,7 @@ def keep_fit(
 def fitted_consensus(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> Consensus:
     """The consensus of the labels of the fit; examples without labels have the model's score."""
     labels = prepared.labels
-    if prepared.core is labels:
+    if prepared.learnt.all():
         return consensus_of(fitted.ballot, labels.classes)
     ballot = Ballot.of(labels, known_expertise(estimator, labels))
     if prepared.unlabelled.shape[0] == 0:

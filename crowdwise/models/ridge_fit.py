@@ -68,7 +68,7 @@ def finish(
     coef, intercept = prepared.to_features(settled.theta)
     errors = problem.squared_errors(settled.theta)
     agreement = np.full(prepared.labels.n_annotators, np.nan)
-    agreement[prepared.heard] = _agreement(task, problem, settled)
+    agreement[prepared.heard] = problem.agreement(settled.theta)
     ballot = Ballot.of(task.labels, settled.expertise)
     expertise = np.full(prepared.labels.n_annotators, np.nan)
     expertise[prepared.heard] = settled.expertise if len(settled.expertise) > 1 else 1.0
@@ -83,16 +83,6 @@ def finish(
         ballot=ballot,
         flags=flag_annotators(prepared.labels, agreement),
     )
-
-
-def _agreement(task: Task, problem: SumsProblem | RowsProblem, settled: Settled) -> Floats:
-    if isinstance(problem, RowsProblem):
-        scores = task.rows.scores(settled.theta)
-        centred = scores - np.average(scores, axis=0, weights=task.sample_weight)
-        values = task.targets.of_values(task.labels.values)
-        together = (values * centred[task.labels.example_index]).sum(axis=1)
-        return task.labels.sum_per_annotator(together)
-    return problem.statistics.agreement(settled.theta, intercept=task.rows.intercept)
 
 
 def _model_precision(

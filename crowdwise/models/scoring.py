@@ -94,12 +94,12 @@ def consensus_with_model(estimator: Any, X: Any, y: Any, *, use_model: bool) -> 
     X, labels = align(X, labels)
     if classes is not None:
         labels = with_classes(labels, classes)
-    expertise = known_expertise(estimator, labels)
     X = checked(estimator, X)
     scores = raw_scores(estimator, X)
     if use_model and labels.fingerprint() == estimator._fingerprint:
         scores = _unseen_scores(estimator, X, labels, scores)
-    ballot = Ballot.of(labels, expertise)
+    labels = labels.select_annotators(labels.labels_per_annotator > 0)
+    ballot = Ballot.of(labels, known_expertise(estimator, labels))
     return spoken_for(labels, ballot, scores, estimator.model_precision_, use_model=use_model)
 
 
