@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 # Examples are taken from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
 # More examples than this make the ranking no sharper than its own noise.
-_ENOUGH = 50_000
+_ENOUGH = 20_000
 
 
 def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:

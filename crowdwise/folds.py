@@ -56,8 +56,9 @@ def _row_keys(X: Any, seed: int) -> NDArray[np.uint64]:
 
 def _dense_keys(X: NDArray[Any], odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
     key = np.zeros(len(X), dtype=np.uint64)
-    for j, factor in enumerate(odd):
-        key = _stir((key ^ _bits(X[:, j])) * factor)
+    columns = np.ascontiguousarray(X[:, : len(odd)].T)
+    for column, factor in zip(columns, odd, strict=True):
+        key = _stir((key ^ _bits(column)) * factor)
     return key
 
 

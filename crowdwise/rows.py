@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from crowdwise.exceptions import DataError
 
@@ -22,6 +24,8 @@ Result = TypeVar("Result")
 _BLOCK_BYTES = 2**21
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
+# Up to this many columns, the matrices of a round are too small to be shared between threads.
+_WIDE = 500
 # Features this many times further from zero than they are wide lose digits unless they are shifted to be scored.
 _FAR_OFF = 1e4
 
@@ -102,8 +106,20 @@ def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multipli
     if n_threads == 1:
         yield from map(task, parts)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(task, parts)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, which takes milliseconds
+
+
+def one_blas_thread(n_columns: int = 0) -> AbstractContextManager[Any]:
+    """Let BLAS use one thread, unless matrices have so many columns that several are worth their while."""
+    if n_columns > _WIDE:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def _available_cores() -> int:

@@ -164,10 +164,11 @@ class _Sums:
         weighted = np.empty((len(root), 1 + values.shape[1]))
         weighted[:, 0] = root
         np.multiply(values, root[:, np.newaxis], out=weighted[:, 1:])
-        gram = x.T @ x
-        self.gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
-        self.cross += x.T @ weighted
-        self.level += root @ weighted
+        with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and told, afterwards
+            gram = x.T @ x
+            self.gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
+            self.cross += x.T @ weighted
+            self.level += root @ weighted
 
     def __iadd__(self, other: _Sums) -> _Sums:
         self.gram += other.gram
