@@ -30,10 +30,12 @@ class ManyOf(click.ParamType):  # type: ignore[type-arg]
         return tuple(dict.fromkeys(self.kind.convert(part, param, ctx) for part in parts))
 
 
-_STEEPNESSES = ManyOf(click.FloatRange(min=0, min_open=True), "A,B,...")
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_STEEPNESSES = ManyOf(_POSITIVE, "A,B,...")
 _DATASETS = ManyOf(click.Choice(list(TABLE3)), "NAME,NAME,...")
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _COUNT = click.IntRange(min=1)
+_L2_FACTOR = "Values of l2 that the weighted method tries, over those of the unweighted one; 2 is as in the paper."
 
 
 @crowd.command("reproduce")
@@ -43,7 +45,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
 @click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
 @click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
-@click.option("--same-l2", is_flag=True, help="Let both methods choose from the same values of l2, unlike the paper's.")
+@click.option("--l2-factor", type=_POSITIVE, default=2.0, show_default=True, help=_L2_FACTOR)
 @click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
 @click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
 @click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
@@ -58,7 +60,7 @@ def reproduce_command(
     seeds: int,
     jobs: int | None,
     no_redraw: bool,
-    same_l2: bool,
+    l2_factor: float,
     steepnesses: tuple[float, ...] | None,
     datasets: tuple[str, ...] | None,
     out: Path,
@@ -81,7 +83,7 @@ def reproduce_command(
         seeds=seeds,
         jobs=jobs or -1,
         redraw=not no_redraw,
-        same_l2=same_l2,
+        l2_factor=l2_factor,
         steepnesses=steepnesses,
         datasets=datasets,
         data_home=data_home,

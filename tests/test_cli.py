@@ -1,6 +1,9 @@
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -8,6 +11,7 @@ pytest.importorskip("click")
 
 from crowdwise.__main__ import main
 from crowdwise.exceptions import BusyError, DataError, MissingDataError, MissingExtraError, OutputError
+from crowdwise.reproduce.run_folder import open_run
 
 
 def test_a_table_is_printed_as_markdown_or_json(tmp_path, capsys):
@@ -88,3 +92,37 @@ def test_importing_the_library_imports_neither_click_nor_plotting():
     script = "import sys, crowdwise; print([m for m in ('click', 'matplotlib', 'dask') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_directory_in_use_is_75_and_says_by_whom(tmp_path, capsys):
+    with open_run(tmp_path / "table1", "table1", {}, {}):
+        assert main(["reproduce", "table1", "--out", str(tmp_path)]) == 75
+    assert f"in use by process {os.getpid()}" in capsys.readouterr().err
+
+
+def test_results_of_another_seed_are_not_overwritten(tmp_path, capsys):
+    assert main(["reproduce", "table1", "--out", str(tmp_path)]) == 0
+    before = (tmp_path / "table1" / "rows.csv").read_bytes()
+    assert main(["reproduce", "table1", "--out", str(tmp_path), "--seed", "1"]) == 73
+    assert "seed=0 instead of 1" in capsys.readouterr().err
+    assert (tmp_path / "table1" / "rows.csv").read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
+    command = [sys.executable, "-m", "crowdwise", "reproduce", "table2", "--steepness", "2", "--jobs", "1"]
+    rows = tmp_path / "table2" / "rows.csv"
+    process = subprocess.Popen([*command, "--trials", "500", "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    while not rows.exists() or rows.read_bytes().count(b"\n") < 5:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate()
+    assert process.returncode == 130
+    assert "what is finished is kept" in message
+    kept = rows.read_text().splitlines()[1:5]
+    done = subprocess.run(
+        [*command, "--trials", "2", "--out", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "| α=2, p=1 |" in done.stdout
+    assert rows.read_text().splitlines()[1:5] == kept

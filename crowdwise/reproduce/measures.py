@@ -27,11 +27,11 @@ COLUMNS: dict[str, type] = {
     "redrawn": int,
 }
 # The weight is twice the paper's g, so its l2 is doubled wherever g is used; its unweighted method has no g.
-_WEIGHT_OVER_G = 2.0
+WEIGHT_OVER_G = 2.0
 
 
 def tuned(
-    X: Any, labels: CrowdLabels, steepnesses: Sequence[float], cv: Any, *, same_l2: bool = False
+    X: Any, labels: CrowdLabels, steepnesses: Sequence[float], cv: Any, *, l2_factor: float = WEIGHT_OVER_G
 ) -> dict[str, Any]:
     """The tuned model of every steepness, as the paper's software tuned it.
 
@@ -45,16 +45,15 @@ def tuned(
         Each gets its own model, with l2 chosen anew in every round.
     cv : splitter
         The folds, the same for every steepness.
-    same_l2 : bool, default=False
-        Whether the weighted models choose from the same values of l2 as the unweighted one, rather than from twice
-        these, which is what the paper's formulas come to.
+    l2_factor : float, default=2.0
+        The values of l2 that the weighted models choose from, relative to those of the unweighted one.
 
     Returns
     -------
     models : dict
         The ``cv_results_`` of `CrowdRidgeClassifierCV`, with steepness 0 first.
     """
-    weighted_l2s = tuple((1.0 if same_l2 else _WEIGHT_OVER_G) * l2 for l2 in PAPER_L2S)
+    weighted_l2s = tuple(l2_factor * l2 for l2 in PAPER_L2S)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)  # whether the rounds settled goes into the row
         parts = [
@@ -64,10 +63,12 @@ def tuned(
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def measure(drawn: Draw, steepnesses: Sequence[float], rng: np.random.Generator, *, same_l2: bool = False) -> list[Row]:
+def measure(
+    drawn: Draw, steepnesses: Sequence[float], rng: np.random.Generator, *, l2_factor: float = WEIGHT_OVER_G
+) -> list[Row]:
     """A row for steepness 0 and one for every other: the areas under both curves, and how the fit went."""
     cv = KFold(10, shuffle=True, random_state=int(rng.integers(2**31)))
-    models = tuned(drawn.X, drawn.labels, steepnesses, cv, same_l2=same_l2)
+    models = tuned(drawn.X, drawn.labels, steepnesses, cv, l2_factor=l2_factor)
     positive = drawn.truth_test > 0
     rows = []
     for i, steepness in enumerate(models["steepness"]):

@@ -12,7 +12,7 @@ import numpy as np
 from crowdwise.reproduce import seeds
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.experiment import Options, Report, save
-from crowdwise.reproduce.measures import COLUMNS, measure
+from crowdwise.reproduce.measures import COLUMNS, WEIGHT_OVER_G, measure
 from crowdwise.reproduce.paper import TABLE2
 from crowdwise.reproduce.rows import Key, Row, RowLog
 from crowdwise.reproduce.run_folder import open_run
@@ -46,7 +46,7 @@ def reproduce(options: Options) -> Report:
     binding = {
         "seed": options.seed,
         "redraw": options.redraw,
-        "same_l2": options.same_l2,
+        "l2_factor": options.l2_factor,
         "steepnesses": list(steepnesses),
     }
     with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
@@ -64,7 +64,7 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     clarity, trial = key
     rng = np.random.default_rng(trial_seed(options.seed, CLARITIES.index(clarity), trial))
     drawn = draw_usable(partial(synthetic, clarity=clarity), rng, redraw=options.redraw)
-    rows = measure(drawn, steepnesses, rng, same_l2=options.same_l2)
+    rows = measure(drawn, steepnesses, rng, l2_factor=options.l2_factor)
     return [{"clarity": clarity, "trial": trial, **row} for row in rows]
 
 
@@ -147,6 +147,8 @@ def table(summary: dict[str, Any]) -> Table:
         f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
         f"{summary['unsettled']} of {summary['fits']} fits did not settle."
     ]
-    if summary["same_l2"]:
-        notes.append("Both methods chose from the same values of l2, unlike the paper's.")
+    if summary["l2_factor"] != WEIGHT_OVER_G:
+        notes.append(
+            f"The weighted method chose l2 from {summary['l2_factor']:g} times the values of the unweighted one."
+        )
     return Table("Wins of the weighted method on synthetic data", columns, rows, notes)

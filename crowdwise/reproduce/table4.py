@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from crowdwise.exceptions import MissingDataError
 from crowdwise.reproduce.draws import benchmark, draw_usable
 from crowdwise.reproduce.experiment import Options, Report, save
-from crowdwise.reproduce.measures import COLUMNS, measure
+from crowdwise.reproduce.measures import COLUMNS, WEIGHT_OVER_G, measure
 from crowdwise.reproduce.paper import TABLE3, TABLE4
 from crowdwise.reproduce.rows import Key, Row, RowLog
 from crowdwise.reproduce.run_folder import open_run
@@ -46,7 +46,7 @@ def reproduce(options: Options) -> Report:
     binding = {
         "seed": options.seed,
         "redraw": options.redraw,
-        "same_l2": options.same_l2,
+        "l2_factor": options.l2_factor,
         "steepnesses": list(steepnesses),
     }
     notes = {"trials": n_trials, "datasets": names, "missing": missing}
@@ -87,7 +87,7 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     data = _load(name, options.data_home)
     rng = np.random.default_rng(trial_seed(options.seed, _PLACES[name], trial))
     drawn = draw_usable(partial(benchmark, data=data, clarity=CLARITY), rng, redraw=options.redraw)
-    rows = measure(drawn, steepnesses, rng, same_l2=options.same_l2)
+    rows = measure(drawn, steepnesses, rng, l2_factor=options.l2_factor)
     return [{"dataset": name, "trial": trial, "stand_in": int(data.stand_in), **row} for row in rows]
 
 
@@ -171,8 +171,10 @@ def table(summary: dict[str, Any]) -> Table:
         notes.append("The first feature of breast-cancer is the patient's number; it is kept, as in the paper.")
     if summary["missing"]:
         notes.append("Missing: " + ", ".join(summary["missing"]) + ".")
-    if summary["same_l2"]:
-        notes.append("Both methods chose from the same values of l2, unlike the paper's.")
+    if summary["l2_factor"] != WEIGHT_OVER_G:
+        notes.append(
+            f"The weighted method chose l2 from {summary['l2_factor']:g} times the values of the unweighted one."
+        )
     return Table("Wins of the weighted method on benchmark data", columns, rows, notes)
 
 

@@ -44,9 +44,9 @@ def test_the_models_are_those_of_the_papers_formulas(drawn, place):
     np.testing.assert_allclose(models["coef"][place, 0], model.coef_, rtol=1e-4, atol=1e-7)
 
 
-def test_with_the_same_l2_both_choose_from_one_grid(drawn):
+def test_with_factor_1_both_choose_from_one_grid(drawn):
     cv = KFold(4, shuffle=True, random_state=0)
-    assert set(tuned(drawn.X, drawn.labels, [1.0, 5.0], cv, same_l2=True)["l2"]) <= set(PAPER_L2S)
+    assert set(tuned(drawn.X, drawn.labels, [1.0, 5.0], cv, l2_factor=1.0)["l2"]) <= set(PAPER_L2S)
 
 
 def test_a_row_for_every_steepness_with_its_measures(drawn):
