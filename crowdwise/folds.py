@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 # Rows are told apart by their first columns if these do it as well as all of them.
-_FIRST_COLUMNS = 8
+_FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
 _MANY = 20_000

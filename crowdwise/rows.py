@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
 # Rows of a block: it should stay in the cache of one core while it is shifted, weighted and multiplied.
-_BLOCK_BYTES = 2**21
+_BLOCK_BYTES = 2**20
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
 # Up to this many columns, the matrices of a round are too small to be shared between threads.
@@ -67,13 +67,18 @@ class Rows:
         """Features, and the column of ones if there is one."""
         return int(self.X.shape[1]) + self.intercept
 
-    def read(self, rows: slice | NDArray[np.intp], root_weight: Floats) -> Any:
-        """The shifted features of some rows, each times the root of its weight."""
-        chunk = self.X[rows]
-        if sparse.issparse(chunk):
-            return sparse.diags_array(root_weight) @ sparse.csr_array(chunk, dtype=np.float64)
-        out = np.subtract(chunk, self.shift, dtype=np.float64)
-        out *= root_weight[:, np.newaxis]
+    def read(self, rows: slice | NDArray[np.intp], root_weight: Floats | None) -> Any:
+        """The shifted features of some rows, each times the root of its weight (None: of weight one)."""
+        if sparse.issparse(self.X):
+            chunk = sparse.csr_array(self.X[rows], dtype=np.float64)
+            return chunk if root_weight is None else sparse.diags_array(root_weight) @ chunk
+        if isinstance(rows, slice):
+            out = np.subtract(self.X[rows], self.shift, dtype=np.float64)
+        else:  # taking is a copy already: go on in it
+            out = self.X.take(rows, axis=0).astype(np.float64, copy=False)
+            out -= self.shift
+        if root_weight is not None:
+            out *= root_weight[:, np.newaxis]
         return out
 
     def scores(self, theta: Floats, rows: NDArray[np.intp] | None = None) -> Floats:

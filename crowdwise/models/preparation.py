@@ -174,7 +174,7 @@ def _note(message: str) -> None:
 def _check_variety(core: CrowdLabels) -> None:
     if core.classes is None:
         return
-    if (core.tally.any(axis=0)).sum() < 2:
+    if sum(bool(column.any()) for column in core.tally.T) < 2:
         found = core.classes[core.values[:1]].tolist()
         raise LabelError(f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}.")
 
