@@ -24,7 +24,9 @@ def is_frame(data: object) -> bool:
     try:
         return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
     except nw.exceptions.DuplicateError as error:
-        raise LabelError(f"the columns of a data frame must have different names: {error}") from None
+        raise LabelError(
+            f"the columns of a data frame must have different names: {' '.join(str(error).split())}."
+        ) from None
 
 
 def row_ids(data: object) -> Array | None:
