@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit
+
+# If even the easiest example would weigh less than this, weights are taken relative to it.
+_VANISHING = 1e-12
 
 
 def check_steepness(steepness: float) -> float:
@@ -49,6 +52,28 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
         weight = 2 * expit(-check_steepness(steepness) * differs)
     # Below the smallest normal number a weight would vanish and take its example out of the data.
     return np.maximum(weight, np.finfo(np.float64).tiny)
+
+
+def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[np.float64]:
+    """Easiness as models use it: relative to the easiest example if all of it would vanish.
+
+    Parameters
+    ----------
+    differs : ndarray of shape (n_examples,)
+        Disagreement.
+    steepness : float
+        How fast easiness falls with it.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_examples,)
+    """
+    weight = easiness(differs, steepness)
+    if weight.size and weight.max() < _VANISHING:
+        with np.errstate(over="ignore"):
+            logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
+        weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)
+    return weight
 
 
 def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:

@@ -265,7 +265,7 @@ class CrowdLabels:
 
     def fingerprint(self) -> str:
         """A short text that is the same for the same labels in the same places, names aside."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest = hashlib.sha256()
         digest.update(repr(self.shape).encode())
         for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
             digest.update(str(part.dtype).encode())

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.consensus import Ballot
+from crowdwise.easiness import example_weights
 from crowdwise.expertise import Precision
 from crowdwise.labels import CrowdLabels
 from crowdwise.rows import Rows
@@ -45,18 +46,26 @@ class Task:
         How labels become numbers.
     first : ndarray of shape (n_examples, n_targets)
         The first consensus.
-    easiness : ndarray of shape (n_examples,)
-        The weights that come from disagreement.
     sample_weight : ndarray of shape (n_examples,)
         The weights that the caller gave.
+    disagreement : ndarray of shape (n_examples,)
+        What the other weights come from.
+    steepness : float
+        How fast they fall with it.
     """
 
     rows: Rows
     labels: CrowdLabels
     targets: Targets
     first: Floats
-    easiness: Floats
     sample_weight: Floats
+    disagreement: Floats
+    steepness: float
+
+    @cached_property
+    def easiness(self) -> Floats:
+        """The weights that come from disagreement."""
+        return example_weights(self.disagreement, self.steepness)
 
     def route(self, n_cells: int = 1) -> str:
         """How it is solved: "sums" (one pass), "rows" (a pass a round) or "iterative" (no gram matrix)."""
@@ -135,6 +144,15 @@ class SumsProblem:
     def penalty_scale(self, expertise: Floats) -> float:
         return float(self.l2 * self.statistics.average_voice(expertise)[0])
 
+    def agreement(self, theta: Floats) -> Floats:
+        """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
+        sums = self.statistics
+        together = np.einsum("lpt,pt->l", sums.cross[0], theta)
+        if not self.intercept:
+            return together
+        scores = np.einsum("bp,pt->bt", sums.gram[0][:, :, -1], theta)
+        return together - (scores * sums.cross[0][:, -1]).sum(axis=1) / sums.mass[0]
+
     def degrees_of_freedom(self, expertise: Floats) -> float:
         """How many parameters the fitted model really has."""
         return self.factor(self.statistics.system(expertise)[0][0]).degrees_of_freedom()
@@ -172,11 +190,27 @@ class RowsProblem:
 
     def squared_errors(self, theta: Floats) -> Floats:
         labels, targets = self.task.labels, self.task.targets
-        scores = self.task.rows.scores(theta)
-        weight = self.task.easiness * self.task.sample_weight
-        example = labels.example_index
-        squared = targets.squared(targets.of_values(labels.values) - scores[example])
-        return labels.sum_per_annotator(weight[example] * squared)
+        scores = self.task.rows.scores(theta)[labels.example_index]
+        squared = targets.squared(targets.of_values(labels.values) - scores)
+        return labels.sum_per_annotator(self._label_weight * squared)
+
+    @property
+    def _label_weight(self) -> Floats:
+        return (self.task.easiness * self.task.sample_weight)[self.task.labels.example_index]
+
+    def agreement(self, theta: Floats) -> Floats:
+        """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
+        labels, weight = self.task.labels, self._label_weight
+        scores = self.task.rows.scores(theta)[labels.example_index]
+        values = self.task.targets.of_values(labels.values)
+        together = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
+        if not self.task.rows.intercept:
+            return together
+        apart = sum(
+            labels.sum_per_annotator(weight * values[:, t]) * labels.sum_per_annotator(weight * scores[:, t])
+            for t in range(values.shape[1])
+        )
+        return together - apart / self.precision.mass
 
     def roughness(self, theta: Floats) -> float:
         return _roughness(theta, self.task.targets, intercept=self.task.rows.intercept)

@@ -14,7 +14,7 @@ from crowdwise.folds import content_folds
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
-from crowdwise.rows import Rows, check_finite
+from crowdwise.rows import Rows, check_finite, one_blas_thread
 from crowdwise.solver import Factor
 from crowdwise.statistics import row_sums
 
@@ -49,9 +49,10 @@ def fit_ridge(prepared: Prepared, task: Task, l2: float, *, max_rounds: int, tol
     else:
         check_finite(prepared.rows.X)
         problem = RowsProblem(task, l2)
-    settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-    settled.warn(tol)
-    return finish(prepared, task, problem, settled, route, l2)
+    with one_blas_thread(task.rows.n_columns):
+        settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+        settled.warn(tol)
+        return finish(prepared, task, problem, settled, route, l2)
 
 
 def check_sums(gram: Floats, prepared: Prepared) -> None:
@@ -68,7 +69,7 @@ def finish(
     coef, intercept = prepared.to_features(settled.theta)
     errors = problem.squared_errors(settled.theta)
     agreement = np.full(prepared.labels.n_annotators, np.nan)
-    agreement[prepared.heard] = _agreement(task, problem, settled)
+    agreement[prepared.heard] = problem.agreement(settled.theta)
     ballot = Ballot.of(task.labels, settled.expertise)
     expertise = np.full(prepared.labels.n_annotators, np.nan)
     expertise[prepared.heard] = settled.expertise if len(settled.expertise) > 1 else 1.0
@@ -83,16 +84,6 @@ def finish(
         ballot=ballot,
         flags=flag_annotators(prepared.labels, agreement),
     )
-
-
-def _agreement(task: Task, problem: SumsProblem | RowsProblem, settled: Settled) -> Floats:
-    if isinstance(problem, RowsProblem):
-        scores = task.rows.scores(settled.theta)
-        centred = scores - np.average(scores, axis=0, weights=task.sample_weight)
-        values = task.targets.of_values(task.labels.values)
-        together = (values * centred[task.labels.example_index]).sum(axis=1)
-        return task.labels.sum_per_annotator(together)
-    return problem.statistics.agreement(settled.theta, intercept=task.rows.intercept)
 
 
 def _model_precision(

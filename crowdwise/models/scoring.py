@@ -11,12 +11,13 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from crowdwise.consensus import Ballot, Consensus, consensus_of
+from crowdwise.easiness import example_weights
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import LabelError
 from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
-from crowdwise.models.preparation import example_weights, row_space
+from crowdwise.models.preparation import row_space
 from crowdwise.models.ridge_fit import N_FOLDS, cross_fitted_scores
 from crowdwise.rows import Rows, check_finite
 from crowdwise.targets import Targets
@@ -94,12 +95,12 @@ def consensus_with_model(estimator: Any, X: Any, y: Any, *, use_model: bool) -> 
     X, labels = align(X, labels)
     if classes is not None:
         labels = with_classes(labels, classes)
-    expertise = known_expertise(estimator, labels)
     X = checked(estimator, X)
     scores = raw_scores(estimator, X)
     if use_model and labels.fingerprint() == estimator._fingerprint:
         scores = _unseen_scores(estimator, X, labels, scores)
-    ballot = Ballot.of(labels, expertise)
+    labels = labels.select_annotators(labels.labels_per_annotator > 0)
+    ballot = Ballot.of(labels, known_expertise(estimator, labels))
     return spoken_for(labels, ballot, scores, estimator.model_precision_, use_model=use_model)
 
 
