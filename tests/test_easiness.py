@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import curriculum_order, easiness
-from crowdwise.models.preparation import example_weights
+from crowdwise.easiness import example_weights
 
 DISAGREEMENTS = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
