@@ -186,9 +186,9 @@ def solve_box(agreement: Floats, alignment: Floats) -> Floats:
     """
     L = len(alignment)
     # A little ridge lets annotators who copy each other share what one of them would get.
-    values, vectors = np.linalg.eigh(agreement + 1e-10 * np.eye(L))
-    root = np.sqrt(np.maximum(values, 1e-12))[:, np.newaxis] * vectors.T
-    target = L * (vectors.T @ alignment) / np.sqrt(np.maximum(values, 1e-12))
+    values, vectors = np.linalg.eigh(agreement + 1e-8 * np.eye(L))
+    root = np.sqrt(np.maximum(values, 1e-9))[:, np.newaxis] * vectors.T
+    target = L * (vectors.T @ alignment) / np.sqrt(np.maximum(values, 1e-9))
     return np.clip(lsq_linear(root, target, bounds=(0.0, 1.0), method="bvls", tol=1e-12).x, 0.0, 1.0)
 
 

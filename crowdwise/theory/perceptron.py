@@ -143,7 +143,8 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         taking_part = signs != 0
         order = self._curriculum(taking_part, given, curriculum)
         self._restart(labels, X.shape[1] + self.fit_intercept)
-        self._learn(X, signs, order, self.n_epochs)
+        with threadpool_limits(1, user_api="blas"):  # the blocks are too small to share out
+            self._learn(X, signs, order, self.n_epochs)
         self._remember(X, signs, taking_part, given)
         return self
 
@@ -338,8 +339,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
                 shuffle = self._rng.permutation(len(order))
                 signed, order = signed[shuffle], order[shuffle]
             start = self._weights.copy()
-            with threadpool_limits(1, user_api="blas"):  # blocks are too small to share out
-                mistakes = feed(signed, self._weights)
+            mistakes = feed(signed, self._weights)
             self._sum += weight_sum(signed, mistakes, start)
             self._n_fed += len(signed)
             made.append(order[mistakes] + self._n_seen)
