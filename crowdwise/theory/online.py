@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Rows of a block, and about how many numbers it should have at most: products within it are all computed at once.
+# Rows of a block, and about how many numbers it should have at most.
 _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14
+# With more mistakes in a block than this, a product of matrices is faster than one of a vector for each of them.
+_FEW_MISTAKES = 12
 
 
 def feed(signed: Floats, weights: Floats) -> NDArray[np.intp]:
@@ -47,17 +49,20 @@ def feed(signed: Floats, weights: Floats) -> NDArray[np.intp]:
     # Sums of the same products in another order differ by less than this times the norms of both sides.
     rounding = 4 * (n_features + n_rows + 4) * np.finfo(np.float64).eps
     mistakes: list[int] = []
+    busy = False
     for start in range(0, n_examples, n_rows):
         longest = math.sqrt(float(weights @ weights)) + n_rows * radius  # the weights within this block
-        made = _feed_block(signed[start : start + n_rows], weights, rounding * radius * longest)
+        made = _feed_block(signed[start : start + n_rows], weights, rounding * radius * longest, busy)
         mistakes.extend([start + row for row in made])
+        busy = len(made) > _FEW_MISTAKES
     return np.array(mistakes, dtype=np.intp)
 
 
-def _feed_block(block: Floats, weights: Floats, doubtful: float) -> list[int]:
+def _feed_block(block: Floats, weights: Floats, doubtful: float, busy: bool) -> list[int]:
+    """Feed some rows; if many mistakes are to be expected, all products within the block are computed at once."""
     scores = block @ weights
     view = scores.data  # reads single numbers several times faster than the array
-    products: Floats | None = None
+    products = block @ block.T if busy else None
     made: list[int] = []
     learnt = 0  # how many of these mistakes are in the weights already
     for row in range(len(block)):
@@ -69,9 +74,7 @@ def _feed_block(block: Floats, weights: Floats, doubtful: float) -> list[int]:
             learnt = len(made)
             if block[row] @ weights > 0:
                 continue
-        if products is None:
-            products = block @ block.T
-        scores += products[row]
+        scores += block @ block[row] if products is None else products[row]
         made.append(row)
     _add_rows(weights, block, made[learnt:])
     return made

@@ -13,7 +13,13 @@ from crowdwise import CrowdLabels, EasyFirstPerceptron, simulate_annotators
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 
 
-@parametrize_with_checks([EasyFirstPerceptron(), EasyFirstPerceptron(order="random", average=True, random_state=0)])
+@parametrize_with_checks(
+    [
+        EasyFirstPerceptron(),
+        EasyFirstPerceptron("random", average=True, random_state=0),
+        EasyFirstPerceptron("margin", fit_intercept=False),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
