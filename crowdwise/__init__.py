@@ -4,14 +4,23 @@ from crowdwise.disagreement import disagreement
 from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
+from crowdwise.model_selection import CrowdKFold, crowd_scorer
+from crowdwise.models.ridge import CrowdRidgeClassifier
+from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
+from crowdwise.models.ridge_regressor import CrowdRidgeRegressor
 from crowdwise.simulate import flip_score, simulate_annotators
 from crowdwise.theory import EasyFirstPerceptron
 
 __all__ = [
+    "CrowdKFold",
     "CrowdLabels",
+    "CrowdRidgeClassifier",
+    "CrowdRidgeClassifierCV",
+    "CrowdRidgeRegressor",
     "EasyFirstPerceptron",
     "align",
     "as_labels",
+    "crowd_scorer",
     "curriculum_order",
     "disagreement",
     "easiness",

@@ -73,7 +73,7 @@ def _pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
         mean = labels.sum_per_example(labels.values) / np.maximum(n, 1)
         spread = labels.sum_per_example((labels.values - np.repeat(mean, n)) ** 2)
         return np.asarray(n * spread, dtype=np.float64)
-    counts = labels.counts().astype(np.float64)
+    counts = labels.tally.astype(np.float64)
     if counts.shape[1] == 2:
         return _CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
     n = labels.labels_per_example

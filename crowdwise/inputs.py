@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from crowdwise.assembly import Kind
 from crowdwise.encoding import Array, as_array, encode_declared
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.frames import is_frame, row_ids
-from crowdwise.labels import CrowdLabels, Kind
+from crowdwise.labels import CrowdLabels
 
 
 def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:

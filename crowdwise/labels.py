@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdwise.encoding import (
-    Array,
-    as_array,
-    as_ids,
-    encode,
-    encode_declared,
-    missing_mask,
-    smallest_integer_type,
-    tidy,
-)
-from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.frames import find_column, frame_matrix, is_frame, row_ids, table_columns
+from crowdwise.assembly import Kind, parts_of_matrix, parts_of_table
+from crowdwise.encoding import Array, smallest_integer_type
+from crowdwise.exceptions import LabelError
 
-Kind = Literal["class", "rating"]
+# Examples whose labels are weighed at a time.
+_BLOCK = 2**13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,39 +104,10 @@ class CrowdLabels:
         >>> CrowdLabels.from_matrix([[1, -1], [0, 1]], missing=-1).n_labels
         3
         """
-        columns: object = annotators
-        if is_frame(values):
-            matrix, names = frame_matrix(values)
-            columns = names if annotators is None else annotators
-            examples = row_ids(values) if examples is None else examples
-        else:
-            matrix = as_array(values)
-        if matrix.ndim != 2:
-            raise LabelError(
-                f"values must be a matrix with a row per example and a column per annotator; got shape {matrix.shape}."
-            )
-        n_examples, n_annotators = matrix.shape
-        absent = missing_mask(matrix, missing)
-        if absent.any():
-            rows, index = np.nonzero(~absent)
-            flat = matrix[~absent]
-        else:
-            rows, index = None, np.tile(np.arange(n_annotators, dtype=smallest_integer_type(n_annotators)), n_examples)
-            flat = np.ascontiguousarray(matrix).ravel()
-        if rows is None:
-            indptr = np.arange(n_examples + 1, dtype=np.int64) * n_annotators
-        else:
-            indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_examples))])
-        return _assemble(
-            indptr=indptr,
-            annotator_index=index,
-            values=flat,
-            annotators=_named(columns, n_annotators, "annotators"),
-            examples=_named(examples, n_examples, "examples"),
-            classes=classes,
-            kind=kind,
-            named_examples=examples is not None,
+        parts = parts_of_matrix(
+            values, annotators=annotators, examples=examples, classes=classes, missing=missing, kind=kind
         )
+        return cls(**parts)._freeze()
 
     @classmethod
     def from_table(
@@ -196,34 +159,16 @@ class CrowdLabels:
         >>> CrowdLabels.from_table(table).counts().tolist()
         [[1, 1], [0, 1]]
         """
-        columns = table_columns(table)
-        names = list(columns)
-        roles = {"example": example, "annotator": annotator, "label": label}
-        rows, who, what = (columns[find_column(names, role, given)] for role, given in roles.items())
-        if not len(rows) == len(who) == len(what):
-            raise LabelError(f"columns must be of one length; got {len(rows)}, {len(who)} and {len(what)}.")
-        for column, role in ((rows, "example"), (who, "annotator")):
-            if missing_mask(column).any():
-                at = int(np.flatnonzero(missing_mask(column))[0])
-                raise LabelError(f"every label needs its {role}; row {at} of the table has none.")
-        given = ~missing_mask(what)
-        row_codes, example_ids = _identify(rows[given], examples, "example")
-        who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
-        key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
-        order = np.argsort(key, kind="stable")
-        unsettled = _Answers(key[order], what[given][order], example_ids, annotator_ids)
-        keep = order[unsettled.settle(on_duplicate)]
-        counts = np.bincount(row_codes[keep], minlength=len(example_ids))
-        return _assemble(
-            indptr=np.concatenate([[0], np.cumsum(counts)]),
-            annotator_index=who_codes[keep],
-            values=what[given][keep],
-            annotators=annotator_ids,
-            examples=example_ids,
+        parts = parts_of_table(
+            table,
+            columns={"example": example, "annotator": annotator, "label": label},
+            on_duplicate=on_duplicate,
+            examples=examples,
+            annotators=annotators,
             classes=classes,
             kind=kind,
-            named_examples=True,
         )
+        return cls(**parts)._freeze()
 
     # ------------------------------------------------------------------ what it is
 
@@ -309,7 +254,8 @@ class CrowdLabels:
     def fingerprint(self) -> str:
         """A short text that is the same for the same labels in the same places, names aside."""
         digest = hashlib.blake2b(digest_size=16)
-        for part in (self.indptr, self.annotator_index, self.values):
+        digest.update(repr(self.shape).encode())
+        for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
             digest.update(str(part.dtype).encode())
             digest.update(np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
@@ -399,13 +345,47 @@ class CrowdLabels:
         -------
         counts : ndarray of shape (n_examples, n_classes)
         """
+        return self.tally.astype(np.int64)
+
+    @cached_property
+    def tally(self) -> Array:
+        """What `counts` gives, kept in the smallest integer type."""
         classes = self._need_classes("counts")
-        counts = np.empty((self.n_examples, len(classes)), dtype=np.int64)
-        for k in range(len(classes) - 1):
-            counts[:, k] = self.sum_per_example(self.values == k)
+        per_example = self.labels_per_example
+        largest = int(per_example.max(initial=0))
+        tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
+        for k in range(1, len(classes)):
+            if self.is_complete:
+                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
+            else:
+                tally[:, k] = self.sum_per_example(self.values == k)
         if len(classes):
-            counts[:, -1] = self.labels_per_example - counts[:, :-1].sum(axis=1)
-        return counts
+            tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
+        tally.setflags(write=False)
+        return tally
+
+    def weigh_complete(self, weight: Array, k: int) -> Array:
+        """Sums over the annotators who chose class k of their weights, for complete labels.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_annotators,)
+            Of each annotator.
+        k : int
+            Position of the class.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        matrix = self.values.reshape(self.shape)
+        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
+        sums = np.empty(self.n_examples, dtype=weight.dtype)
+        for start in range(0, self.n_examples, _BLOCK):  # small enough to stay in the cache
+            block = matrix[start : start + _BLOCK]
+            chosen = block if zero_or_one else block == k
+            sums[start : start + _BLOCK] = chosen.astype(weight.dtype) @ weight
+        return sums
 
     def sum_per_example(self, per_label: Array) -> Array:
         """Sums of a quantity given for every label, over the labels of each example.
@@ -425,6 +405,21 @@ class CrowdLabels:
         if filled.any():  # an empty stretch would otherwise repeat its neighbour's first value
             sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=kind)
         return sums
+
+    def sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
+        """Sums of a quantity given for every label, over the labels of each annotator.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_annotators,)
+        """
+        sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
+        return sums.astype(np.float64, copy=False)
 
     def majority(
         self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
@@ -446,7 +441,7 @@ class CrowdLabels:
         classes = self._need_classes("majority")
         if tie not in ("first", "random"):
             raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
-        counts = self.counts().astype(np.float64)
+        counts = self.tally.astype(np.float64)
         if tie == "random":  # less than one vote: only tied classes change places
             counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
         chosen = classes[counts.argmax(axis=1)]
@@ -465,120 +460,3 @@ class CrowdLabels:
         for part in self._parts():
             part.setflags(write=False)
         return self
-
-
-def _named(names: object, n: int, what: str) -> Array:
-    if names is None:
-        return np.arange(n)
-    ids = as_ids(names, what)
-    if len(ids) != n:
-        raise LabelError(f"there are {n} {what} in the matrix, but {len(ids)} names for them.")
-    return ids
-
-
-def _identify(values: Array, declared: ArrayLike | None, what: str) -> tuple[Array, Array]:
-    """Codes of the identifiers in a column, and the identifiers: those declared, or those found."""
-    if declared is None:
-        codes, ids = encode(values, sort=False)
-        return codes, ids
-    ids = as_ids(declared, f"{what}s")
-    codes = encode_declared(values, ids)
-    if (codes < 0).any():
-        unknown = values[codes < 0]
-        raise LabelError(
-            f"{len(unknown)} labels are of an {what} that is not among the {len(ids)} declared, "
-            f"for instance {unknown[:3].tolist()}."
-        )
-    return codes, ids
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """Labels sorted by (example, annotator), in which a pair may still occur more than once."""
-
-    key: Array
-    what: Array
-    examples: Array
-    annotators: Array
-
-    def settle(self, on_duplicate: str) -> NDArray[np.intp]:
-        """Positions to keep, one per (example, annotator)."""
-        if on_duplicate not in ("error", "first", "last"):
-            raise ValueError(f'on_duplicate must be "error", "first" or "last"; got {on_duplicate!r}.')
-        repeats = self.key[1:] == self.key[:-1]
-        if not repeats.any():
-            return np.arange(len(self.key))
-        differs = repeats & np.asarray(self.what[1:] != self.what[:-1], dtype=bool)
-        if differs.any() and on_duplicate == "error":
-            at = int(np.flatnonzero(differs)[0])
-            row, column = divmod(int(self.key[at]), len(self.annotators))
-            raise LabelError(
-                f"{int(differs.sum())} times an annotator gave one example two different labels, for instance "
-                f"annotator {self.annotators[column]!r} on example {self.examples[row]!r}: "
-                f"{self.what[at]!r} and {self.what[at + 1]!r}. "
-                'Choose one with on_duplicate="first" or "last".'
-            )
-        dropped = f", {int(differs.sum())} of them different: the {on_duplicate} was kept" if differs.any() else ""
-        warnings.warn(
-            f"{int(repeats.sum())} labels repeat an (example, annotator) and count once{dropped}.",
-            CrowdWarning,
-            stacklevel=4,
-        )
-        first_of_key = np.concatenate([[True], ~repeats])
-        last_of_key = np.concatenate([~repeats, [True]])
-        return np.flatnonzero(last_of_key if on_duplicate == "last" else first_of_key)
-
-
-def _assemble(
-    *,
-    indptr: Array,
-    annotator_index: Array,
-    values: Array,
-    annotators: Array,
-    examples: Array,
-    classes: ArrayLike | None,
-    kind: Kind,
-    named_examples: bool,
-) -> CrowdLabels:
-    """Check labels that are already in order, and make the frozen object."""
-    if kind not in ("class", "rating"):
-        raise ValueError(f'kind must be "class" or "rating"; got {kind!r}.')
-
-    def place(at: int) -> str:
-        row = int(np.searchsorted(indptr, at, side="right")) - 1
-        return f"example {examples[row]!r}, annotator {annotators[annotator_index[at]]!r}"
-
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        at = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise LabelError(f"Input y contains infinity or a value too large for dtype('{values.dtype}'): {place(at)}.")
-    declared: Array | None = None
-    if kind == "rating":
-        if classes is not None:
-            raise LabelError('ratings have no classes: leave out classes, or use kind="class".')
-        codes = _as_ratings(values)
-    elif classes is None:
-        codes, declared = encode(values)
-    else:
-        declared = tidy(as_ids(classes, "classes").tolist())
-        codes = encode_declared(values, declared)
-        if (codes < 0).any():
-            at = int(np.flatnonzero(codes < 0)[0])
-            raise LabelError(
-                f"labels must be among the declared classes {declared.tolist()}; found {values[at]!r} for {place(at)}."
-            )
-    return CrowdLabels(
-        indptr=indptr.astype(np.int64),
-        annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),
-        values=codes,
-        annotators=annotators,
-        examples=examples,
-        classes=declared,
-        named_examples=named_examples,
-    )._freeze()
-
-
-def _as_ratings(values: Array) -> NDArray[np.float64]:
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise LabelError('ratings must be numbers; use kind="class" for anything else.') from None

@@ -1,0 +1,139 @@
+"""A prepared task -> coefficients, expertise and consensus: what the ridge estimators have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.consensus import Ballot
+from crowdwise.expertise import flag_annotators
+from crowdwise.folds import content_folds
+from crowdwise.models.preparation import Prepared
+from crowdwise.models.rounds import Settled, alternate
+from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
+from crowdwise.rows import Rows, check_finite
+from crowdwise.solver import Factor
+from crowdwise.statistics import row_sums
+
+Floats = NDArray[np.float64]
+
+# Parts that training examples are split into, so that each is scored by a model that has not seen it.
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """A fitted ridge model and what it says about the examples and annotators of its fit."""
+
+    settled: Settled
+    route: str
+    coef: Floats
+    intercept: Floats
+    expertise: Floats
+    crowd_expertise: float
+    model_precision: float
+    ballot: Ballot
+    flags: dict[Any, tuple[str, ...]]
+
+
+def fit_ridge(prepared: Prepared, task: Task, l2: float, *, max_rounds: int, tol: float) -> RidgeFit:
+    """Turn the rounds and collect the results."""
+    route = task.route()
+    problem: SumsProblem | RowsProblem
+    if route == "sums":
+        problem = SumsProblem(task.statistics(), task.targets, task.rows.intercept, l2)
+        check_sums(problem.statistics.gram, prepared)
+    else:
+        check_finite(prepared.rows.X)
+        problem = RowsProblem(task, l2)
+    settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+    settled.warn(tol)
+    return finish(prepared, task, problem, settled, route, l2)
+
+
+def check_sums(gram: Floats, prepared: Prepared) -> None:
+    """Look for the place of a NaN or an infinity if there is one in the sums."""
+    if not np.isfinite(gram).all():
+        check_finite(prepared.rows.X)
+        raise OverflowError("the features are too large for their squares to be summed: rescale them.")
+
+
+def finish(
+    prepared: Prepared, task: Task, problem: SumsProblem | RowsProblem, settled: Settled, route: str, l2: float
+) -> RidgeFit:
+    """Results in the terms of the caller: all annotators, the original features."""
+    coef, intercept = prepared.to_features(settled.theta)
+    errors = problem.squared_errors(settled.theta)
+    agreement = np.full(prepared.labels.n_annotators, np.nan)
+    agreement[prepared.heard] = problem.agreement(settled.theta)
+    ballot = Ballot.of(task.labels, settled.expertise)
+    expertise = np.full(prepared.labels.n_annotators, np.nan)
+    expertise[prepared.heard] = settled.expertise if len(settled.expertise) > 1 else 1.0
+    return RidgeFit(
+        settled=settled,
+        route=route,
+        coef=coef,
+        intercept=intercept,
+        expertise=expertise,
+        crowd_expertise=float(problem.precision.mass.sum() / max(errors.sum(), np.finfo(float).tiny)),
+        model_precision=_model_precision(prepared, task, problem, settled, errors, ballot, l2),
+        ballot=ballot,
+        flags=flag_annotators(prepared.labels, agreement),
+    )
+
+
+def _model_precision(
+    prepared: Prepared,
+    task: Task,
+    problem: SumsProblem | RowsProblem,
+    settled: Settled,
+    errors: Floats,
+    ballot: Ballot,
+    l2: float,
+) -> float:
+    """One over the mean squared difference of consensus and score, the score as if it had not seen the example."""
+    target, voice = ballot.mean_targets(task.targets), ballot.total
+    average = np.average(voice, weights=task.sample_weight)
+    weight = task.easiness * task.sample_weight * voice / average
+    floor = 1e-8 * task.targets.span
+    if isinstance(problem, SumsProblem):
+        within = weight @ (_mean_squares(task, settled.expertise, voice) - task.targets.squared(target))
+        seen = (settled.expertise @ errors / average - within) / weight.sum()
+        # Generalised cross-validation: what was fitted away by the model's own parameters is added again.
+        share = problem.degrees_of_freedom(settled.expertise) / task.sample_weight.sum()
+        unseen = seen / max(1 - share, 1 / len(task.labels)) ** 2
+    else:
+        scores = cross_fitted_scores(task.rows, weight, target, l2, content_folds(prepared.original.X, N_FOLDS))
+        unseen = weight @ task.targets.squared(target - scores) / weight.sum()
+    return float(1 / max(unseen, floor))
+
+
+def _mean_squares(task: Task, expertise: Floats, voice: Floats) -> Floats | float:
+    """The expertise-weighted mean of the squared targets of each example."""
+    if task.targets.codebook is not None:  # every target is +1 or -1
+        return task.targets.factor * task.targets.n_targets
+    squares = (task.labels.values - task.targets.centre) ** 2
+    return task.labels.sum_per_example(expertise[task.labels.annotator_index] * squares) / voice
+
+
+def cross_fitted_scores(rows: Rows, weight: Floats, target: Floats, l2: float, fold: NDArray[np.int64]) -> Floats:
+    """Scores of every row by a model of the other folds, for a given consensus."""
+    n_folds = int(fold.max()) + 1
+    scores = np.zeros_like(target)
+    if n_folds < 2:  # there is no other example to learn from
+        return scores
+    if rows.n_columns <= EXACT_COLUMNS:
+        gram, cross = row_sums(rows, weight, target.__getitem__, target.shape[1], fold, n_folds)
+    for k in range(n_folds):
+        others = np.flatnonzero(np.arange(n_folds) != k)
+        if rows.n_columns <= EXACT_COLUMNS:
+            factor = Factor.of(gram[others].sum(axis=0), l2, intercept=rows.intercept)
+            theta = factor.solve(cross[others].sum(axis=0))
+        else:
+            theta = solve_rows(rows, np.where(fold == k, 0.0, weight), target, l2, None)
+        at = np.flatnonzero(fold == k)
+        scores[at] = rows.scores(theta, at)
+    return scores

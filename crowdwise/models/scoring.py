@@ -1,0 +1,134 @@
+"""A fitted linear model -> scores of new examples, accuracy on labels, and consensus with the model's voice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from crowdwise.consensus import Ballot, Consensus, consensus_of
+from crowdwise.encoding import encode_declared
+from crowdwise.exceptions import LabelError
+from crowdwise.folds import content_folds
+from crowdwise.inputs import align, as_labels
+from crowdwise.labels import CrowdLabels
+from crowdwise.models.preparation import example_weights, row_space
+from crowdwise.models.ridge_fit import N_FOLDS, cross_fitted_scores
+from crowdwise.rows import Rows, check_finite
+from crowdwise.targets import Targets
+
+Floats = NDArray[np.float64]
+
+
+def checked(estimator: Any, X: Any) -> Any:
+    """Features for a fitted estimator."""
+    X = validate_data(
+        estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    check_finite(X)
+    return X
+
+
+def linear_scores(estimator: Any, X: Any) -> Floats:
+    """X times the coefficients; one dimension if there is one target."""
+    return raw_scores(estimator, checked(estimator, X))
+
+
+def raw_scores(estimator: Any, X: Any) -> Floats:
+    """The same for features that are known to be clean."""
+    coef, intercept, shift = np.atleast_2d(estimator.coef_), estimator.intercept_, estimator._shift
+    if shift is not None and not sparse.issparse(X):
+        scores = (X - shift) @ coef.T + (intercept + coef @ shift)
+    else:
+        scores = np.asarray(X @ coef.T) + intercept
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def label_accuracy(predicted: NDArray[Any], labels: CrowdLabels, sample_weight: Any = None) -> float:
+    """The share of labels that equal the prediction for their example."""
+    if labels.n_labels == 0:
+        raise LabelError("there is no label to compare predictions with.")
+    if len(predicted) != len(labels):
+        raise LabelError(f"there are {len(predicted)} examples in X and {len(labels)} in the labels.")
+    assert labels.classes is not None
+    codes = encode_declared(predicted, labels.classes)
+    right = labels.values == np.repeat(codes, labels.labels_per_example)
+    weight = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
+    return float(np.average(right, weights=np.repeat(weight, labels.labels_per_example)))
+
+
+def known_expertise(estimator: Any, labels: CrowdLabels) -> Floats:
+    """The expertise of the annotators of `labels`; the crowd's for those whom the model does not know."""
+    position = encode_declared(labels.annotators, estimator.annotators_).astype(np.int64)
+    if (position < 0).all():
+        raise LabelError(
+            f"none of the {labels.n_annotators} annotators of these labels (such as "
+            f"{labels.annotators[:3].tolist()}) is among those of the fit "
+            f"(such as {estimator.annotators_[:3].tolist()}). Name them as in the fit."
+        )
+    expertise = np.where(position >= 0, estimator.expertise_[np.maximum(position, 0)], np.nan)
+    return np.where(np.isnan(expertise), estimator._crowd_expertise, expertise)
+
+
+def with_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
+    """The same labels, coded by the classes of a model."""
+    assert labels.classes is not None
+    if np.array_equal(labels.classes, classes):
+        return labels
+    table = encode_declared(labels.classes, classes)
+    used = np.unique(labels.values)
+    if (table[used] < 0).any():
+        unknown = labels.classes[used[table[used] < 0]].tolist()
+        raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
+    return replace(labels, values=table[labels.values], classes=classes)
+
+
+def consensus_with_model(estimator: Any, X: Any, y: Any, *, use_model: bool) -> Consensus:
+    """The consensus of labels by the annotators of a fit, with or without the model's voice."""
+    classes = getattr(estimator, "classes_", None)
+    labels = as_labels(y, kind="rating" if classes is None else "class")
+    X, labels = align(X, labels)
+    if classes is not None:
+        labels = with_classes(labels, classes)
+    X = checked(estimator, X)
+    scores = raw_scores(estimator, X)
+    if use_model and labels.fingerprint() == estimator._fingerprint:
+        scores = _unseen_scores(estimator, X, labels, scores)
+    labels = labels.select_annotators(labels.labels_per_annotator > 0)
+    ballot = Ballot.of(labels, known_expertise(estimator, labels))
+    return spoken_for(labels, ballot, scores, estimator.model_precision_, use_model=use_model)
+
+
+def spoken_for(labels: CrowdLabels, ballot: Ballot, scores: Floats, precision: float, *, use_model: bool) -> Consensus:
+    """The consensus in which the model speaks for examples without labels, and for all if `use_model`."""
+    if use_model:
+        return consensus_of(ballot, labels.classes, scores, precision)
+    silent = labels.labels_per_example == 0
+    if not silent.any():
+        return consensus_of(ballot, labels.classes)
+    return replace(consensus_of(ballot, labels.classes, scores, np.where(silent, precision, 0.0)), uses_model=False)
+
+
+def _unseen_scores(estimator: Any, X: Any, labels: CrowdLabels, scores: Floats) -> Floats:
+    """Scores of the examples of the fit, each by a model of other examples."""
+    learnt = labels.labels_per_example > 0
+    weight = np.ones(len(labels)) if estimator._sample_weight is None else estimator._sample_weight
+    learnt &= weight > 0
+    core = labels[learnt]
+    targets = Targets.of(core, intercept=estimator.fit_intercept)
+    ballot = Ballot.of(core, known_expertise(estimator, core))
+    target, voice = ballot.mean_targets(targets), ballot.total
+    original = Rows.of(X[learnt], intercept=estimator.fit_intercept)
+    space = row_space(original)
+    easiness = example_weights(estimator.disagreement_[learnt], estimator._steepness)
+    weight = easiness * weight[learnt] * voice / np.average(voice, weights=weight[learnt])
+    rows = original if space is None else space.rows
+    fold = content_folds(original.X, N_FOLDS)
+    unseen = cross_fitted_scores(rows, weight, target, estimator._l2, fold) + targets.centre
+    scores = scores.copy()
+    scores[learnt] = unseen[:, 0] if scores.ndim == 1 else unseen
+    return scores

@@ -1,0 +1,184 @@
+"""The tuned fit of every steepness, from one pass over the rows where sums can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from crowdwise.criteria import ranking
+from crowdwise.exceptions import DataError
+from crowdwise.folds import content_folds
+from crowdwise.models.preparation import Prepared, example_weights
+from crowdwise.models.ridge_fit import check_sums
+from crowdwise.models.rounds import Settled, alternate
+from crowdwise.problems import MEMORY_BUDGET, RowsProblem, SumsProblem, Task
+from crowdwise.rows import check_finite
+from crowdwise.statistics import Statistics, n_bytes_needed
+from crowdwise.tuning import TunedSums, choose_l2
+
+Floats = NDArray[np.float64]
+
+# Cells of levels and folds beyond this many cost more in calls than they save in reading.
+_MOST_CELLS = 2000
+
+
+@dataclass(frozen=True)
+class TunedFit:
+    """The settled rounds of one steepness, with the l2 that was chosen."""
+
+    steepness: float
+    task: Task
+    problem: TunedSums | RowsProblem
+    settled: Settled
+    route: str
+    l2: float
+    errors: Floats
+    fold_theta: Floats
+
+    def whole(self) -> SumsProblem | RowsProblem:
+        """The problem of all folds together, with the l2 that was chosen."""
+        return self.problem.with_chosen_l2() if isinstance(self.problem, TunedSums) else self.problem
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Which part each learnt example is held out with."""
+
+    fold: NDArray[np.int64]
+    n_folds: int
+
+    @classmethod
+    def of(cls, cv: Any, prepared: Prepared, seed: int) -> Folds:
+        """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
+        if isinstance(cv, int | np.integer):
+            if cv < 2:
+                raise ValueError(f"cv must be at least 2 folds; got {cv}.")
+            fold = content_folds(prepared.original.X, int(cv), seed)
+        else:
+            fold = _folds_of_splitter(cv, prepared)
+        n_folds = int(fold.max()) + 1
+        if n_folds < 2:
+            raise DataError(
+                "cross-validation needs at least 2 examples with different features; found "
+                f"n_samples = {len(fold)} all alike or in one fold."
+            )
+        return cls(fold, n_folds)
+
+
+def _folds_of_splitter(cv: Any, prepared: Prepared) -> NDArray[np.int64]:
+    """Folds of a scikit-learn splitter, which sees all examples, with their majority votes as y."""
+    majority = prepared.labels.tally.argmax(axis=1)
+    fold = np.full(len(majority), -1, dtype=np.int64)
+    splits = check_cv(cv, majority, classifier=True).split(np.zeros((len(majority), 1)), majority)
+    for k, (_, held_out) in enumerate(splits):
+        if (fold[held_out] >= 0).any():
+            raise ValueError("cv must hold every example out once; some are held out more than once.")
+        fold[held_out] = k
+    if (fold < 0).any():
+        raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
+    return np.unique(fold[prepared.learnt], return_inverse=True)[1]
+
+
+class LevelSums:
+    """The sums of all steepnesses: per level of disagreement while that is possible, else pass by pass."""
+
+    def __init__(self, prepared: Prepared, folds: Folds, base: Task) -> None:
+        differs = prepared.disagreement if prepared.learnt.all() else prepared.disagreement[prepared.learnt]
+        self.folds = folds
+        self.levels, level = np.unique(differs, return_inverse=True)
+        n_cells = len(self.levels) * folds.n_folds
+        fits = n_bytes_needed(base.labels, base.rows.n_columns, n_cells) <= MEMORY_BUDGET
+        self.by_level = fits and n_cells <= _MOST_CELLS
+        cell = level * folds.n_folds + folds.fold if self.by_level else folds.fold
+        n_cells = n_cells if self.by_level else folds.n_folds
+        narrow = cell.astype(np.int16) if n_cells < 2**15 else cell  # sorted faster
+        self.sums = base.statistics(weighted=False, cell=narrow, n_cells=n_cells)
+        check_sums(self.sums.gram, prepared)
+
+    @property
+    def held_out(self) -> Statistics:
+        """Sums per fold that no easiness weights."""
+        return self.sums.combine(self._folds_of_cells()) if self.by_level else self.sums
+
+    def weighted(self, task: Task, steepness: float) -> Statistics:
+        """Sums per fold, weighted by the easiness of one steepness."""
+        if not self.by_level:
+            return task.statistics(cell=self.folds.fold, n_cells=self.folds.n_folds)
+        weight = np.repeat(example_weights(self.levels, steepness), self.folds.n_folds)
+        return self.sums.combine(self._folds_of_cells(), weight)
+
+    def _folds_of_cells(self) -> Floats:
+        return np.tile(np.eye(self.folds.n_folds), len(self.levels))
+
+
+def tune_path(
+    prepared: Prepared,
+    folds: Folds,
+    steepnesses: Sequence[float],
+    l2s: Floats,
+    *,
+    init: str,
+    every_round: bool,
+    max_rounds: int,
+    tol: float,
+) -> list[TunedFit]:
+    """The tuned fit of every steepness, from one pass where sums can be kept."""
+    base = prepared.task(0.0, init)
+    route = base.route(2 * folds.n_folds)
+    if route != "sums":
+        check_finite(prepared.rows.X)
+        return [
+            _tune_rows(prepared.task(steepness, init), folds, l2s, steepness, route, every_round, max_rounds, tol)
+            for steepness in steepnesses
+        ]
+    sums = LevelSums(prepared, folds, base)
+    held_out = sums.held_out
+    path = []
+    for steepness in steepnesses:
+        task = prepared.task(steepness, init)
+        weighted = sums.weighted(task, steepness)
+        problem = TunedSums(weighted, held_out, task.targets, task.rows.intercept, l2s, every_round)
+        settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+        path.append(TunedFit(steepness, task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta))
+    return path
+
+
+def _tune_rows(
+    task: Task,
+    folds: Folds,
+    l2s: Floats,
+    steepness: float,
+    route: str,
+    again: bool,
+    max_rounds: int,
+    tol: float,
+) -> TunedFit:
+    """l2 chosen at the first consensus and, if it is to be chosen again, at the settled one."""
+    choice = choose_l2(task, None, folds.fold, folds.n_folds, l2s)
+    problem = RowsProblem(task, choice.l2)
+    settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+    choice_again = choose_l2(
+        task, settled.expertise, folds.fold, folds.n_folds, l2s if again else l2s[l2s == choice.l2]
+    )
+    if choice_again.l2 != choice.l2:
+        problem = RowsProblem(task, choice_again.l2)
+        settled = alternate(problem, max_rounds=max_rounds, tol=tol, expertise=settled.expertise)
+    return TunedFit(
+        steepness, task, problem, settled, route, choice_again.l2, choice_again.errors, choice_again.fold_theta
+    )
+
+
+def held_out_ranking(
+    fit: TunedFit, folds: Folds, examples: NDArray[np.intp], codes: NDArray[Any], n_classes: int
+) -> float:
+    """How well some examples are ranked by models that have not seen them."""
+    scores = np.empty((len(examples), fit.settled.theta.shape[1]))
+    for k in range(folds.n_folds):
+        here = folds.fold[examples] == k
+        scores[here] = fit.task.rows.scores(fit.fold_theta[k], examples[here])
+    return ranking(scores, codes, n_classes)

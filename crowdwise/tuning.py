@@ -1,0 +1,171 @@
+"""l2 chosen over folds: by the held-out squared error against the present consensus, for every l2 at once.
+
+The held-out error is not weighted by easiness, as in the paper's experiments. It is a quadratic form in the sums of the
+held-out fold, so nothing is predicted while tuning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.expertise import Precision
+from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task
+from crowdwise.solver import Spectrum, solve_iteratively
+from crowdwise.statistics import Statistics, row_sums
+from crowdwise.targets import Targets
+
+Floats = NDArray[np.float64]
+
+
+def leave_one_out(n_folds: int) -> Floats:
+    """Which folds each training set is made of; the last one is made of all."""
+    return np.vstack([1 - np.eye(n_folds), np.ones(n_folds)])
+
+
+def held_out_errors(gram: Floats, cross: Floats, theta: Floats, factor: float) -> Floats:
+    """Sums of squared errors of held-out folds for every l2, up to a constant that no l2 changes.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_folds, n_columns, n_columns)
+        Of the held-out rows.
+    cross : ndarray of shape (n_folds, n_columns, n_targets)
+        Of the held-out rows with the consensus.
+    theta : ndarray of shape (n_folds, n_columns, n_l2s, n_targets)
+        Models of the other folds.
+    factor : float
+        What squared differences are multiplied with.
+
+    Returns
+    -------
+    errors : ndarray of shape (n_l2s,)
+    """
+    scored = (gram @ theta.reshape(*theta.shape[:2], -1)).reshape(theta.shape)
+    return factor * ((scored - 2 * cross[:, :, np.newaxis, :]) * theta).sum(axis=(0, 1, 3))
+
+
+@dataclass
+class TunedSums:
+    """A problem solved from sums per fold, its l2 chosen anew in every round (or in the first one only).
+
+    Parameters
+    ----------
+    folds : Statistics
+        Sums weighted by easiness, a cell a fold.
+    held_out : Statistics
+        Sums that are not, a cell a fold.
+    targets : Targets
+        How labels become numbers.
+    intercept : bool
+        Whether the last column is the intercept's.
+    l2s : ndarray of shape (n_l2s,)
+        To choose from.
+    every_round : bool
+        Whether l2 is chosen in every round.
+    """
+
+    folds: Statistics
+    held_out: Statistics
+    targets: Targets
+    intercept: bool
+    l2s: Floats
+    every_round: bool
+    l2: float = field(default=np.nan, init=False)
+    fold_theta: Floats = field(default_factory=lambda: np.empty(0), init=False)
+    errors: Floats = field(default_factory=lambda: np.empty(0), init=False)
+
+    @cached_property
+    def _training(self) -> Statistics:
+        return self.folds.combine(leave_one_out(len(self.folds.present)))
+
+    @cached_property
+    def _only_spectrum(self) -> Spectrum:
+        return Spectrum.of(self._training.gram[:, 0], intercept=self.intercept)
+
+    @cached_property
+    def whole(self) -> SumsProblem:
+        """The problem of all folds together, its l2 not chosen yet."""
+        everything = self.folds.combine(np.ones((1, len(self.folds.present))))
+        return SumsProblem(everything, self.targets, self.intercept, 0.0)
+
+    def with_chosen_l2(self) -> SumsProblem:
+        """The problem of all folds together, with the l2 that was chosen last."""
+        return replace(self.whole, l2=self.l2)
+
+    @property
+    def precision(self) -> Precision:
+        return self.whole.precision
+
+    def solve(self, expertise: Floats | None) -> Floats:
+        if expertise is None:
+            (gram, cross), held_out = self._training.first_system(), self.held_out.first_system()
+        else:
+            (gram, cross), held_out = self._training.system(expertise), self.held_out.system(expertise)
+        complete = self._training.gram.shape[1] == 1
+        spectrum = self._only_spectrum if complete else Spectrum.of(gram, intercept=self.intercept)
+        fixed = expertise is not None and not self.every_round
+        theta = spectrum.solve(cross, np.array([self.l2]) if fixed else self.l2s)
+        errors = held_out_errors(*held_out, theta[:-1], self.targets.factor)
+        best = int(errors.argmin())
+        if not fixed:
+            self.l2, self.errors = float(self.l2s[best]), errors
+        self.fold_theta = theta[:-1, :, best]
+        return theta[-1, :, best]
+
+    def squared_errors(self, theta: Floats) -> Floats:
+        return self.whole.squared_errors(theta)
+
+    def roughness(self, theta: Floats) -> float:
+        return self.whole.roughness(theta)
+
+    def penalty_scale(self, expertise: Floats) -> float:
+        return float(self.l2 * self.whole.statistics.average_voice(expertise)[0])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An l2 chosen for one consensus, with the models that chose it."""
+
+    l2: float
+    errors: Floats
+    fold_theta: Floats
+
+
+def choose_l2(task: Task, expertise: Floats | None, fold: NDArray[np.int64], n_folds: int, l2s: Floats) -> Choice:
+    """The l2 with the smallest held-out error for one consensus, from the rows themselves."""
+    target, voice = RowsProblem(task, 0.0).target(expertise)
+    plain = task.sample_weight * voice
+    if task.rows.n_columns > EXACT_COLUMNS:
+        return _choose_iteratively(task, target, plain, fold, n_folds, l2s)
+    n_targets = target.shape[1]
+    gram, cross = row_sums(task.rows, plain * task.easiness, target.__getitem__, n_targets, fold, n_folds)
+    training = leave_one_out(n_folds)[:-1]
+    spectrum = Spectrum.of(np.tensordot(training, gram, axes=1), intercept=task.rows.intercept)
+    theta = spectrum.solve(np.tensordot(training, cross, axes=1), l2s)
+    held_out = row_sums(task.rows, plain, target.__getitem__, n_targets, fold, n_folds)
+    errors = held_out_errors(*held_out, theta, task.targets.factor)
+    best = int(errors.argmin())
+    return Choice(float(l2s[best]), errors, theta[:, :, best])
+
+
+def _choose_iteratively(
+    task: Task, target: Floats, plain: Floats, fold: NDArray[np.int64], n_folds: int, l2s: Floats
+) -> Choice:
+    """The same without gram matrices: from the largest l2 to the smallest, each solution the start of the next."""
+    errors = np.zeros(len(l2s))
+    theta = np.empty((n_folds, len(l2s), task.rows.n_columns, target.shape[1]))
+    for k in range(n_folds):
+        weight = np.where(fold == k, 0.0, plain * task.easiness)
+        at = np.flatnonzero(fold == k)
+        start = None
+        for s in np.argsort(-l2s):
+            start = solve_iteratively(task.rows, weight, target, float(l2s[s]), start, tol=1e-6)
+            theta[k, s] = start
+            differences = target[at] - task.rows.scores(start, at)
+            errors[s] += plain[at] @ task.targets.squared(differences)
+    best = int(errors.argmin())
+    return Choice(float(l2s[best]), errors, theta[:, best].copy())

@@ -1,0 +1,123 @@
+"""The whole method again, slow and obvious: loops over examples, pairs and annotators; no code is shared."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+PRIOR_LABELS = 3.0
+SMALLEST_ERROR = 1e-8
+
+
+def code(label, classes):
+    """A class as a vector: one number for two classes, one a class for more."""
+    if len(classes) == 2:
+        return np.array([-1.0 if label == classes[0] else 1.0])
+    return np.array([1.0 if label == k else -1.0 for k in classes])
+
+
+def distance(a, b):
+    """Squared difference of two vectors; half of it if there is a component for every class."""
+    return float(((a - b) ** 2).sum()) * (0.5 if len(a) > 1 else 1.0)
+
+
+def disagreement(matrix, classes, scale):
+    """`matrix` is a list of lists with None for a missing label."""
+    sums, n_pairs = [], []
+    for row in matrix:
+        given = [code(label, classes) for label in row if label is not None]
+        pairs = list(combinations(given, 2))
+        sums.append(sum(distance(a, b) for a, b in pairs))
+        n_pairs.append(len(pairs))
+    if scale is None:
+        return np.array(sums)
+    if not sum(n_pairs):
+        return np.zeros(len(matrix))
+    crowd = sum(sums) / sum(n_pairs)
+    per_pair = [s / n if n else crowd for s, n in zip(sums, n_pairs, strict=True)]
+    if scale == "observed":
+        largest = [max(p for p, n in zip(per_pair, n_pairs, strict=True) if n)] * len(matrix)
+    else:
+        largest = [largest_possible(sum(label is not None for label in row), len(classes)) for row in matrix]
+        ceiling = max(p for p, n in zip(largest, n_pairs, strict=True) if n)
+        largest = [p if n else ceiling for p, n in zip(largest, n_pairs, strict=True)]
+    return np.array([p / top if top > 0 else 0.0 for p, top in zip(per_pair, largest, strict=True)])
+
+
+def largest_possible(n, n_classes):
+    """Mean over pairs when the classes are used in turn."""
+    labels = [i % n_classes for i in range(n)]
+    pairs = list(combinations(labels, 2))
+    return 4 * sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0
+
+
+def majority_code(row, classes):
+    counts = {k: sum(label == k for label in row) for k in classes}
+    tied = [k for k in classes if counts[k] == max(counts.values())]
+    return sum(code(k, classes) for k in tied) / len(tied)
+
+
+def ridge(X, y, weight, l2, fit_intercept):
+    """Weighted ridge regression by the normal equations, an unpenalised column of ones for the intercept."""
+    Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    penalty = l2 * np.eye(Z.shape[1])
+    if fit_intercept:
+        penalty[-1, -1] = 0.0
+    left, right = penalty, np.zeros((Z.shape[1], y.shape[1]))
+    for i in range(len(X)):
+        left = left + weight[i] * np.outer(Z[i], Z[i])
+        right = right + weight[i] * np.outer(Z[i], y[i])
+    theta = np.linalg.solve(left, right)
+    return (theta[:-1], theta[-1]) if fit_intercept else (theta, np.zeros(y.shape[1]))
+
+
+def fit(
+    X,
+    matrix,
+    classes,
+    *,
+    steepness=2.0,
+    l2=1.0,
+    scale="observed",
+    init="majority",
+    fit_intercept=True,
+    sample_weight=None,
+    n_rounds=10,
+    choose_l2=None,
+):
+    """Coefficients, intercept and expertise after a number of rounds; every example has a label.
+
+    `choose_l2(weights, voices, consensus)` may give another l2 in each round.
+    """
+    X = np.asarray(X, dtype=float)
+    n_examples, n_annotators = len(matrix), len(matrix[0])
+    own = [1.0] * n_examples if sample_weight is None else list(sample_weight)
+    easy = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale)]
+    answered = [[j for j in range(n_annotators) if row[j] is not None] for row in matrix]
+    expertise, first = [1.0] * n_annotators, True
+    for _ in range(n_rounds):
+        target, voice = [], []
+        for i, row in enumerate(matrix):
+            total = sum(expertise[j] for j in answered[i])
+            mean = sum(expertise[j] * code(row[j], classes) for j in answered[i]) / total
+            target.append(majority_code(row, classes) if first and init == "majority" else mean)
+            voice.append(total)
+        average = sum(o * v for o, v in zip(own, voice, strict=True)) / sum(own)
+        relative = [v / average for v in voice]
+        weights = [own[i] * easy[i] * relative[i] for i in range(n_examples)]
+        if choose_l2 is not None:
+            l2 = choose_l2(easy, expertise, np.array(target))
+        coef, intercept = ridge(X, np.array(target), weights, l2, fit_intercept)
+        errors, mass = [0.0] * n_annotators, [0.0] * n_annotators
+        for i, row in enumerate(matrix):
+            score = X[i] @ coef + intercept
+            for j in answered[i]:
+                errors[j] += own[i] * easy[i] * distance(code(row[j], classes), score)
+                mass[j] += own[i] * easy[i]
+        crowd = sum(errors) / sum(mass)
+        expertise, first = [], False
+        for j in range(n_annotators):
+            labelled = sum(own[i] for i in range(n_examples) if j in answered[i]) / sum(own)
+            prior = PRIOR_LABELS * (1 - labelled)
+            expertise.append(1 / max((errors[j] + prior * crowd) / (mass[j] + prior), SMALLEST_ERROR))
+    return {"coef": coef, "intercept": intercept, "expertise": np.array(expertise), "l2": l2}
