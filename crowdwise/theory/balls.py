@@ -107,8 +107,7 @@ def ball_radii(
     X, crowd = align(X, as_labels(labels))
     X = check_array(X, dtype=np.float64)
     signs = label_signs(crowd)
-    weights = np.ones(crowd.n_annotators) if expertise is None else np.nan_to_num(np.asarray(expertise, dtype=float))
-    estimated = weighted_majority(signs, weights)
+    estimated = weighted_majority(signs, expertise)
     if n_radii is None and len(X) <= _ALL_RADII:
         radii, cost = _costs_of_all_radii(X, estimated, signs)
     else:

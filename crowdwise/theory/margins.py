@@ -117,8 +117,7 @@ def _nested(labels: Any, radii: ArrayLike, expertise: ArrayLike | None) -> tuple
     sizes = np.asarray(radii, dtype=np.float64)
     if sizes.shape != (crowd.n_annotators,) or (sizes < 0).any():
         raise LabelError(f"radii must be {crowd.n_annotators} numbers >= 0 or NaN, one per annotator; got {radii!r}.")
-    weights = np.ones(crowd.n_annotators) if expertise is None else np.nan_to_num(np.asarray(expertise, dtype=float))
-    estimated = weighted_majority(signs, weights)[:, np.newaxis]
+    estimated = weighted_majority(signs, expertise)[:, np.newaxis]
     balls = np.where(np.isnan(sizes) | (signs == 0), np.nan, sizes)
     upper = np.where(signs * estimated < 0, balls, np.inf)
     upper = np.where(np.isnan(upper), np.inf, upper).min(axis=1, initial=np.inf)

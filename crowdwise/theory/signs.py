@@ -36,15 +36,15 @@ def label_signs(labels: CrowdLabels) -> NDArray[np.float64]:
     return signs
 
 
-def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike) -> NDArray[np.float64]:
+def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike | None = None) -> NDArray[np.float64]:
     """The sign of the sum of labels, each times the expertise of who gave it; 0 for a tie or no label.
 
     Parameters
     ----------
     signs : ndarray of shape (n_examples, n_annotators)
         What `label_signs` gives.
-    expertise : array-like of shape (n_annotators,)
-        At least 0; all ones for the plain majority.
+    expertise : array-like of shape (n_annotators,), default=None
+        At least 0; NaN counts as 0. By default all alike, which gives the plain majority.
 
     Returns
     -------
@@ -58,7 +58,8 @@ def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike) -> NDArr
     >>> weighted_majority(np.array([[1.0, -1.0, -1.0], [1.0, -1.0, 0.0]]), [1.0, 0.2, 0.2]).tolist()
     [1.0, 1.0]
     """
-    weights = np.asarray(expertise, dtype=np.float64)
+    weights = np.ones(signs.shape[1]) if expertise is None else np.asarray(expertise, dtype=np.float64)
+    weights = np.where(np.isnan(weights), 0.0, weights)
     if weights.shape != signs.shape[1:]:
         raise LabelError(f"expertise must be one number per annotator, {signs.shape[1]}; got shape {weights.shape}.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):

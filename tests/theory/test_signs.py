@@ -21,3 +21,11 @@ def test_ratings_are_not_classes():
 def test_weights_that_cancel_are_a_tie_in_spite_of_rounding():
     signs = np.array([[1.0, 1.0, -1.0], [1.0, 1.0, 1.0]])
     assert weighted_majority(signs, [0.1, 0.2, 0.3]).tolist() == [0.0, 1.0]
+
+
+def test_no_expertise_is_the_plain_majority_and_nan_is_no_voice():
+    signs = np.array([[1.0, 1.0, -1.0]])
+    assert weighted_majority(signs).tolist() == weighted_majority(signs, np.ones(3)).tolist() == [1.0]
+    assert weighted_majority(signs, [np.nan, 0.0, 1.0]).tolist() == [-1.0]
+    with pytest.raises(LabelError, match="finite and at least 0"):
+        weighted_majority(signs, [np.inf, 1.0, 1.0])
