@@ -81,9 +81,11 @@ def _feed_block(block: Floats, weights: Floats, doubtful: float, busy: bool) -> 
 
 
 def _add_rows(weights: Floats, block: Floats, rows: list[int]) -> None:
-    """Add rows one after the other, so that the result has the bits of a loop (a sum may pair them up)."""
+    """Add rows one after the other, so that the result has the bits of a loop."""
     if rows:
-        weights[:] = np.concatenate([weights[np.newaxis], block[rows]]).cumsum(axis=0)[-1]
+        stacked = np.concatenate([weights[np.newaxis], block[rows]])
+        # NumPy adds whole rows in turn, but numbers of a single column in pairs.
+        weights[:] = stacked.sum(axis=0) if len(weights) > 1 else stacked.cumsum(axis=0)[-1]
 
 
 def weight_sum(signed: Floats, mistakes: NDArray[np.intp], start: Floats) -> Floats:

@@ -38,7 +38,7 @@ def test_whole_numbers_with_many_exact_ties(signed, warm):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.sampled_from([1, 3, 40, 700, 3000]), st.floats(-2, 2))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.sampled_from([1, 2, 3, 40, 700, 3000]), st.floats(-2, 2))
 def test_real_numbers_of_any_width(seed, n_examples, n_features, bias):
     rng = np.random.default_rng(seed)
     signed = rng.normal(bias / np.sqrt(n_features), 1, size=(min(n_examples, 60_000 // n_features), n_features))
