@@ -41,8 +41,9 @@ def main() -> None:
         rises.append(max(np.diff(model.objective_), default=0.0))
         rounds.append(model.n_rounds_)
         settled.append(model.converged_)
-    print(f"{len(rises)} problems: the objective rose by more than 1e-9 in {np.sum(np.array(rises) > 1e-9)}; "
-          f"{np.sum(settled)} settled, after {np.median(rounds):.0f} rounds (median), {max(rounds)} at most")  # fmt: skip
+    n_rises = np.sum(np.array(rises) > 1e-9)
+    print(f"{len(rises)} problems: the objective rose by more than 1e-9 in {n_rises}; {np.sum(settled)} settled, "
+          f"after {np.median(rounds):.0f} rounds (median), {max(rounds)} at most")  # fmt: skip
 
 
 if __name__ == "__main__":
