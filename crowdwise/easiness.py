@@ -28,7 +28,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     Parameters
     ----------
     disagreement : array-like of shape (n_examples,)
-        At least zero.
+        At least zero, and finite.
     steepness : float
         How fast easiness falls with disagreement (the paper's alpha); at least zero.
 
@@ -46,6 +46,8 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     differs = np.asarray(disagreement, dtype=np.float64)
     if differs.size and not differs.min() >= 0:
         raise ValueError(f"disagreement must be at least 0 and not NaN; got {differs.min()}.")
+    if not np.isfinite(differs).all():
+        raise ValueError("disagreement must be finite; got infinity.")
     with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
         weight = 2 * expit(-check_steepness(steepness) * differs)
     # Below the smallest normal number a weight would vanish and take its example out of the data.
@@ -92,4 +94,7 @@ def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
     >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
     [1, 3, 2, 0]
     """
-    return np.argsort(-np.asarray(easiness, dtype=np.float64), kind="stable")
+    weight = np.asarray(easiness, dtype=np.float64)
+    if np.isnan(weight).any():
+        raise ValueError(f"easiness must not be NaN; it is for example {int(np.isnan(weight).argmax())}.")
+    return np.argsort(-weight, kind="stable")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import Bunch
 
@@ -45,16 +45,16 @@ class Draw:
     redrawn: int = 0
 
 
-def synthetic(rng: np.random.Generator, clarity: float) -> Draw:
+def synthetic(rng: np.random.Generator, clarity: float, simulator_l2: float = 1.0) -> Draw:
     """Two Gaussians in ten dimensions, 500 examples each; half of all to learn from, half to test."""
     truth = np.repeat([-1, 1], 500)
     X = rng.normal(size=(1000, 10)) + 0.5 * truth[:, np.newaxis]
     order = rng.permutation(1000)
     train, test = order[:500], order[500:]
-    return Draw(X[train], _crowd(X[train], truth[train], clarity, rng), X[test], truth[test])
+    return Draw(X[train], _crowd(X[train], truth[train], clarity, simulator_l2, rng), X[test], truth[test])
 
 
-def benchmark(rng: np.random.Generator, data: Bunch, clarity: float) -> Draw:
+def benchmark(rng: np.random.Generator, data: Bunch, clarity: float, simulator_l2: float = 1.0) -> Draw:
     """A benchmark data set: its own split or three quarters to learn from, and those with as many of either class."""
     if data.X_test is None:
         order = rng.permutation(len(data.truth))
@@ -65,7 +65,7 @@ def benchmark(rng: np.random.Generator, data: Bunch, clarity: float) -> Draw:
         train, X_test, truth_test = np.arange(len(data.truth)), data.X_test, data.truth_test
     train = balanced(train, data.truth, rng)
     X = data.X[train]
-    return Draw(X, _crowd(X, data.truth[train], clarity, rng), X_test, truth_test)
+    return Draw(X, _crowd(X, data.truth[train], clarity, simulator_l2, rng), X_test, truth_test)
 
 
 def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -75,8 +75,14 @@ def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Ge
     return rng.permutation(np.concatenate([rng.choice(own, size, replace=False) for own in classes]))
 
 
-def _crowd(X: Any, truth: NDArray[np.int64], clarity: float, rng: np.random.Generator) -> CrowdLabels:
-    return simulate_annotators(X, truth, 10, clarity=clarity, experts=1, adversaries=1, random_state=rng)
+def _crowd(
+    X: Any, truth: NDArray[np.int64], clarity: float, simulator_l2: float, rng: np.random.Generator
+) -> CrowdLabels:
+    """Ten simulated annotators, one who is always right and one who is always wrong."""
+    scores = RidgeClassifier(alpha=simulator_l2).fit(X, truth).decision_function(X)
+    return simulate_annotators(
+        X, truth, 10, clarity=clarity, experts=1, adversaries=1, scores=scores / np.abs(scores).max(), random_state=rng
+    )
 
 
 def draw_usable(draw: Callable[[np.random.Generator], Draw], rng: np.random.Generator, *, redraw: bool) -> Draw:

@@ -47,6 +47,7 @@ def reproduce(options: Options) -> Report:
         "seed": options.seed,
         "redraw": options.redraw,
         "l2_factor": options.l2_factor,
+        "simulator_l2": options.simulator_l2,
         "steepnesses": list(steepnesses),
     }
     with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
@@ -63,7 +64,9 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     """The rows of one trial: a data set, its labels, and the model of every steepness."""
     clarity, trial = key
     rng = np.random.default_rng(trial_seed(options.seed, CLARITIES.index(clarity), trial))
-    drawn = draw_usable(partial(synthetic, clarity=clarity), rng, redraw=options.redraw)
+    drawn = draw_usable(
+        partial(synthetic, clarity=clarity, simulator_l2=options.simulator_l2), rng, redraw=options.redraw
+    )
     rows = measure(drawn, steepnesses, rng, l2_factor=options.l2_factor)
     return [{"clarity": clarity, "trial": trial, **row} for row in rows]
 
@@ -147,6 +150,8 @@ def table(summary: dict[str, Any]) -> Table:
         f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
         f"{summary['unsettled']} of {summary['fits']} fits did not settle."
     ]
+    if summary["simulator_l2"] != 1:
+        notes.append(f"The linear model of the simulator had l2 = {summary['simulator_l2']:g} instead of 1.")
     if summary["l2_factor"] != WEIGHT_OVER_G:
         notes.append(
             f"The weighted method chose l2 from {summary['l2_factor']:g} times the values of the unweighted one."

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, simulate_annotators
 from crowdwise.exceptions import DataError
-from crowdwise.reproduce.draws import Draw, balanced, benchmark, draw_usable, synthetic, too_noisy
+from crowdwise.reproduce.draws import Draw, _crowd, balanced, benchmark, draw_usable, synthetic, too_noisy
 
 
 def test_synthetic_data_are_two_gaussians_with_twelve_annotators():
@@ -81,3 +81,12 @@ def test_hopeless_noise_is_an_error_and_not_an_endless_loop(monkeypatch):
     monkeypatch.setattr("crowdwise.reproduce.draws._MOST_REDRAWS", 5)
     with pytest.raises(DataError, match="none of 5 versions"):
         draw_usable(lambda rng: _draw(-1), np.random.default_rng(0), redraw=True)
+
+
+def test_the_annotators_are_those_of_the_simulator_and_another_strength_gives_others(data):
+    """With l2 = 1 the labels are the library's own; only the scores change with another one."""
+    rng = np.random.default_rng(4)
+    own = simulate_annotators(data.X, data.truth, 10, experts=1, adversaries=1, random_state=rng)
+    crowds = [_crowd(data.X, data.truth, 1.0, l2, np.random.default_rng(4)) for l2 in (1.0, 1e4)]
+    assert crowds[0] == own
+    assert crowds[1] != own
