@@ -53,7 +53,8 @@ def simulated_rows(seed: int) -> list[dict[str, Any]]:
             "f": float(f),
             "flip_score": round(float(flip), 2),
             "truth": int(right),
-            "labels": "".join("+" if label > 0 else "-" for label in row),
+            # Brackets as in the paper; without them a spreadsheet would take the signs for a formula.
+            "labels": f"[{''.join('+' if label > 0 else '-' for label in row)}]",
             "disagreement": int(d),
         }
         for f, flip, right, row, d in zip(_SCORES, flip_score(_SCORES), truth, labels.to_matrix(), differs, strict=True)
@@ -69,7 +70,7 @@ def _compared(row: dict[str, Any], flip: float, labels: str, stated_disagreement
     return {
         **row,
         "paper_flip_score": flip,
-        "paper_labels": labels,
+        "paper_labels": f"[{labels}]",
         "paper_disagreement": stated_disagreement,
         "verdict": slip or ("agrees" if agrees else f"flip score {row['flip_score']}, paper {flip}"),
     }

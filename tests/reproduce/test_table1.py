@@ -1,3 +1,4 @@
+import csv
 import json
 
 import numpy as np
@@ -24,7 +25,7 @@ def test_our_disagreement_of_the_papers_labels_is_the_papers():
 
 def test_disagreement_of_our_own_labels_is_counted_right(tmp_path):
     for row in reproduce("table1", Options(out=tmp_path, seed=3)).summary["rows"]:
-        signs = np.array([1 if sign == "+" else -1 for sign in row["labels"]])
+        signs = np.array([1 if sign == "+" else -1 for sign in row["labels"].strip("[]")])
         assert len(signs) == 10
         pairs = [(a - b) ** 2 for i, a in enumerate(signs) for b in signs[:i]]
         assert row["disagreement"] == sum(pairs)
@@ -42,3 +43,9 @@ def test_everything_is_left_in_the_folder_and_a_seed_gives_the_same_bytes(tmp_pa
 def test_another_seed_gives_other_labels(tmp_path):
     one, two = (reproduce("table1", Options(out=tmp_path / str(seed), seed=seed)).summary["rows"] for seed in (0, 1))
     assert [row["labels"] for row in one] != [row["labels"] for row in two]
+
+
+def test_no_cell_of_text_looks_like_a_formula_to_a_spreadsheet(tmp_path):
+    reproduce("table1", Options(out=tmp_path))
+    with open(tmp_path / "table1" / "rows.csv", newline="") as file:
+        assert not any(row["labels"][0] in "=+-@" for row in csv.DictReader(file))
