@@ -96,6 +96,13 @@ def test_stochastic_descent_agrees_with_the_exact_solution(crowd, kernel, missin
     assert np.ptp(exact) > 0.1
 
 
+def test_stochastic_descent_counts_an_example_with_itself(crowd):
+    X, labels = crowd
+    exact = alignment_expertise(X[:16], labels[:16], rbf_kernel)
+    descent = alignment_expertise(X[:16], labels[:16], rbf_kernel, "stochastic", n_steps=8000, random_state=0)
+    assert descent == pytest.approx(exact, abs=0.03)
+
+
 @pytest.mark.parametrize("kernel", ["linear", linear_kernel, rbf_kernel])
 def test_similarities_are_centred_and_within_one(crowd, kernel):
     X, _ = crowd
