@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from decimal import Decimal
+from numbers import Real
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from crowdwise.encoding import (
     Array,
@@ -16,6 +20,7 @@ from crowdwise.encoding import (
     encode,
     encode_declared,
     missing_mask,
+    shown,
     smallest_integer_type,
     tidy,
 )
@@ -52,6 +57,11 @@ def parts_of_matrix(
         matrix, names = frame_matrix(values)
         columns = names if annotators is None else annotators
         examples = row_ids(values) if examples is None else examples
+    elif sparse.issparse(values):
+        raise LabelError(
+            "a sparse matrix does not say whether zero is a label or means that there is none: "
+            "use CrowdLabels.from_table with a row for every label."
+        )
     else:
         matrix = as_array(values)
     if matrix.ndim != 2:
@@ -83,7 +93,7 @@ def parts_of_matrix(
 def parts_of_table(
     table: object,
     *,
-    columns: dict[str, str | None],
+    columns: dict[str, Hashable | None],
     on_duplicate: str,
     examples: ArrayLike | None,
     annotators: ArrayLike | None,
@@ -134,7 +144,7 @@ def _names(names: object, n: int, what: str) -> Array:
 def _identify(values: Array, declared: ArrayLike | None, what: str) -> tuple[Array, Array]:
     """Codes of the identifiers in a column, and the identifiers: those declared, or those found."""
     if declared is None:
-        return encode(values, sort=False)
+        return encode(values, ids=True)
     ids = as_ids(declared, f"{what}s")
     codes = encode_declared(values, ids)
     if (codes < 0).any():
@@ -179,8 +189,8 @@ class _Answers:
         row, column = divmod(int(self.key[at]), len(self.annotators))
         return (
             f"{n_differ} times an annotator gave one example two different labels, for instance "
-            f"annotator {self.annotators[column]!r} on example {self.examples[row]!r}: "
-            f'{self.what[at]!r} and {self.what[at + 1]!r}. Choose one with on_duplicate="first" or "last".'
+            f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
+            f'{shown(self.what[at])} and {shown(self.what[at + 1])}. Choose one with on_duplicate="first" or "last".'
         )
 
 
@@ -199,19 +209,21 @@ def _checked(
 
     def place(at: int) -> str:
         row = int(np.searchsorted(indptr, at, side="right")) - 1
-        return f"example {examples[row]!r}, annotator {annotators[annotator_index[at]]!r}"
+        return f"example {shown(examples[row])}, annotator {shown(annotators[annotator_index[at]])}"
 
     if values.dtype.kind == "c":
         raise LabelError("Complex data not supported: labels must be classes or real numbers.")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        at = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise LabelError(f"Input y contains infinity or a value too large for dtype('{values.dtype}'): {place(at)}.")
     if kind == "rating":
-        codes, declared = _ratings(values, classes), None
+        codes, declared = _ratings(values, classes, place), None
+        finite = np.isfinite(codes)
     elif kind == "class":
         codes, declared = encode(values) if classes is None else _declared(values, classes, place)
+        finite = np.isfinite(declared)[codes] if declared.dtype.kind == "f" else np.ones(1, dtype=bool)
     else:
         raise ValueError(f'kind must be "class" or "rating"; got {kind!r}.')
+    if not finite.all():
+        at = int(np.flatnonzero(~finite)[0])
+        raise LabelError(f"Input y contains infinity or a value too large for dtype('float64'): {place(at)}.")
     return Parts(
         indptr=indptr,
         annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),
@@ -223,21 +235,29 @@ def _checked(
     )
 
 
-def _declared(values: Array, classes: ArrayLike, place: Any) -> tuple[Array, Array]:
+def _declared(values: Array, classes: ArrayLike, place: Callable[[int], str]) -> tuple[Array, Array]:
     declared = tidy(as_ids(classes, "classes").tolist())
     codes = encode_declared(values, declared)
     if (codes < 0).any():
         at = int(np.flatnonzero(codes < 0)[0])
         raise LabelError(
-            f"labels must be among the declared classes {declared.tolist()}; found {values[at]!r} for {place(at)}."
+            f"labels must be among the declared classes {declared.tolist()}; found {shown(values[at])} for {place(at)}."
         )
     return codes, declared
 
 
-def _ratings(values: Array, classes: ArrayLike | None) -> NDArray[np.float64]:
+def _ratings(values: Array, classes: ArrayLike | None, place: Callable[[int], str]) -> NDArray[np.float64]:
     if classes is not None:
         raise LabelError('ratings have no classes: leave out classes, or use kind="class".')
+    if values.dtype.kind not in "biuf":  # strings and times would become numbers without a word
+        is_number = np.fromiter((isinstance(value, Real | Decimal | np.bool_) for value in values), bool, len(values))
+        if not is_number.all():
+            at = int(np.flatnonzero(~is_number)[0])
+            raise LabelError(
+                f"ratings must be numbers; found {shown(values[at])} for {place(at)}. "
+                'Convert them first, or use kind="class".'
+            )
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise LabelError('ratings must be numbers; use kind="class" for anything else.') from None
+    except OverflowError:
+        raise LabelError("ratings must be numbers that a float can hold; some are too large.") from None

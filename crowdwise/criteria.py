@@ -6,6 +6,7 @@ model has a small error. Ranking held-out examples on which annotators agree, or
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 # Examples are taken from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
 # More examples than this make the ranking no sharper than its own noise.
-_ENOUGH = 50_000
+_ENOUGH = 20_000
 
 
 def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
@@ -66,8 +67,10 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -
     -------
     examples : ndarray of indices, ascending
     """
-    top = tally.max(axis=1, keepdims=True)
-    clear = np.flatnonzero((tally == top).sum(axis=1) == 1)
+    columns = list(tally.T)  # a few passes over columns are faster than many short ones over rows
+    top = reduce(np.maximum, columns)
+    n_at_top = sum((column == top).astype(np.int16) for column in columns)
+    clear = np.flatnonzero(n_at_top == 1)
     if len(clear) == 0:
         return clear
     limit = np.quantile(disagreement[clear], EASIEST_SHARE, method="higher")

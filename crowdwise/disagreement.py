@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.exceptions import LabelError
 from crowdwise.labels import CrowdLabels
 
 Scale = Literal["observed", "possible"] | None
@@ -63,21 +64,32 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     else:
         limit = np.full(len(labels), per_pair[paired].max())
     # Without any disagreement, or range of ratings, every example is equally easy.
-    return np.divide(per_pair, limit, out=np.zeros(len(labels)), where=limit > 0)
+    scaled = np.divide(per_pair, limit, out=np.zeros(len(labels)), where=limit > 0)
+    return np.minimum(scaled, 1.0)  # sums of ratings are rounded
 
 
 def _pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     if labels.classes is None:
-        # The sum over unordered pairs of (a - b)^2 is n times the sum of squares around the mean.
-        n = labels.labels_per_example
-        mean = labels.sum_per_example(labels.values) / np.maximum(n, 1)
-        spread = labels.sum_per_example((labels.values - np.repeat(mean, n)) ** 2)
-        return np.asarray(n * spread, dtype=np.float64)
+        return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)
     if counts.shape[1] == 2:
         return _CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
     n = labels.labels_per_example
     return _CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
+
+
+def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
+    """The sum over unordered pairs of (a - b)^2, which is n times the sum of squares around the mean."""
+    n = labels.labels_per_example
+    given = n > 0
+    # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
+    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][given]], n[given])
+    mean = labels.sum_per_example(step) / np.maximum(n, 1)
+    with np.errstate(over="ignore"):
+        total = n * labels.sum_per_example((step - np.repeat(mean, n)) ** 2)
+    if not np.isfinite(total).all():
+        raise LabelError("the ratings are too far apart for their differences to be squared: rescale them.")
+    return np.asarray(total, dtype=np.float64)
 
 
 def _largest_possible(labels: CrowdLabels, n: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit
+
+# If even the easiest example would weigh less than this, weights are taken relative to it.
+_VANISHING = 1e-12
 
 
 def check_steepness(steepness: float) -> float:
@@ -25,7 +28,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     Parameters
     ----------
     disagreement : array-like of shape (n_examples,)
-        At least zero.
+        At least zero, and finite.
     steepness : float
         How fast easiness falls with disagreement (the paper's alpha); at least zero.
 
@@ -43,10 +46,34 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     differs = np.asarray(disagreement, dtype=np.float64)
     if differs.size and not differs.min() >= 0:
         raise ValueError(f"disagreement must be at least 0 and not NaN; got {differs.min()}.")
+    if not np.isfinite(differs).all():
+        raise ValueError("disagreement must be finite; got infinity.")
     with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
         weight = 2 * expit(-check_steepness(steepness) * differs)
     # Below the smallest normal number a weight would vanish and take its example out of the data.
     return np.maximum(weight, np.finfo(np.float64).tiny)
+
+
+def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[np.float64]:
+    """Easiness as models use it: relative to the easiest example if all of it would vanish.
+
+    Parameters
+    ----------
+    differs : ndarray of shape (n_examples,)
+        Disagreement.
+    steepness : float
+        How fast easiness falls with it.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_examples,)
+    """
+    weight = easiness(differs, steepness)
+    if weight.size and weight.max() < _VANISHING:
+        with np.errstate(over="ignore"):
+            logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
+        weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)
+    return weight
 
 
 def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
@@ -67,4 +94,7 @@ def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
     >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
     [1, 3, 2, 0]
     """
-    return np.argsort(-np.asarray(easiness, dtype=np.float64), kind="stable")
+    weight = np.asarray(easiness, dtype=np.float64)
+    if np.isnan(weight).any():
+        raise ValueError(f"easiness must not be NaN; it is for example {int(np.isnan(weight).argmax())}.")
+    return np.argsort(-weight, kind="stable")

@@ -46,11 +46,12 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
         columns = values[:, np.newaxis] if values.ndim == 1 else values
         labels = CrowdLabels.from_matrix(columns, examples=row_ids(y), kind=kind)
     if labels.classes is not None and labels.classes.dtype.kind == "f":
-        fraction = labels.classes[labels.classes != np.round(labels.classes)][0]
-        raise LabelError(
-            f"Unknown label type: continuous. Classes were expected and {fraction} came; for real-valued labels use "
-            "CrowdRidgeRegressor, or declare the classes with CrowdLabels.from_matrix(..., classes=...)."
-        )
+        fractions = labels.classes[labels.classes != np.round(labels.classes)]
+        if len(fractions):
+            raise LabelError(
+                f"Unknown label type: continuous. Classes were expected and {fractions[0]} came; for real-valued "
+                "labels use CrowdRidgeRegressor, or declare the classes with CrowdLabels.from_matrix(..., classes=...)."
+            )
     return labels
 
 
@@ -97,15 +98,16 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
                 "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
             )
         return X, labels
+    if np.array_equal(ids, labels.examples):
+        return X, labels
     position = encode_declared(ids, labels.examples).astype(np.int64)
     known = position >= 0
-    if join == "exact" and not (known.all() and len(ids) == len(labels)):
+    if join == "exact" and not np.array_equal(np.sort(position), np.arange(len(labels))):
         raise AlignmentError(_describe_mismatch(ids, labels.examples, position))
     if join == "left":
         return X, _with_empty_rows(labels, position, ids)
     if known.all():
-        in_order = np.array_equal(position, np.arange(len(labels)))
-        return X, labels if in_order else labels[position]
+        return X, labels[position]
     return X[known] if not hasattr(X, "iloc") else X.iloc[np.flatnonzero(known)], labels[position[known]]
 
 

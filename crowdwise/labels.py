@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -11,11 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdwise.assembly import Kind, parts_of_matrix, parts_of_table
-from crowdwise.encoding import Array, smallest_integer_type
+from crowdwise.encoding import Array, loses_digits, smallest_integer_type
 from crowdwise.exceptions import LabelError
 
 # Examples whose labels are weighed at a time.
 _BLOCK = 2**13
+
+
+def _type_with_gaps(values: Array) -> tuple[type, float | None]:
+    """A type that holds `values` and "missing", and what is missing then: numbers if no digit is lost, else objects."""
+    is_number = values.dtype.kind == "f" or (values.dtype.kind in "iu" and not loses_digits(values))
+    return (np.float64, np.nan) if is_number else (object, None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,9 +122,9 @@ class CrowdLabels:
         cls,
         table: object,
         *,
-        example: str | None = None,
-        annotator: str | None = None,
-        label: str | None = None,
+        example: Hashable | None = None,
+        annotator: Hashable | None = None,
+        label: Hashable | None = None,
         on_duplicate: Literal["error", "first", "last"] = "error",
         examples: ArrayLike | None = None,
         annotators: ArrayLike | None = None,
@@ -129,11 +137,11 @@ class CrowdLabels:
         ----------
         table : data frame or mapping of columns
             Rows with a missing label are passed over.
-        example : str, default=None
+        example : column name, default=None
             Column with the example's identifier; by default "example", "task", "item", ...
-        annotator : str, default=None
+        annotator : column name, default=None
             Column with the annotator's name; by default "annotator", "worker", "rater", ...
-        label : str, default=None
+        label : column name, default=None
             Column with the label; by default "label", "rating", "answer", ...
         on_duplicate : {"error", "first", "last"}, default="error"
             What to do when an annotator gave one example two different labels. The same label twice
@@ -234,7 +242,7 @@ class CrowdLabels:
         if self.classes is None:
             lines.append(f"  range: {self.values.min():g} to {self.values.max():g}" if self.n_labels else "  no rating")
         else:
-            shown = [repr(value) for value in self.classes[:8].tolist()]
+            shown = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
             lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
         return "\n".join(lines)
 
@@ -247,13 +255,17 @@ class CrowdLabels:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()  # arrays thaw when they are pickled
+
     def _parts(self) -> tuple[Array, ...]:
         classes = np.zeros(0) if self.classes is None else self.classes
         return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
 
     def fingerprint(self) -> str:
         """A short text that is the same for the same labels in the same places, names aside."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest = hashlib.sha256()
         digest.update(repr(self.shape).encode())
         for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
             digest.update(str(part.dtype).encode())
@@ -271,6 +283,10 @@ class CrowdLabels:
         if isinstance(rows, int | np.integer):
             raise IndexError(f"select a list or slice of examples: labels[[{rows}]], not labels[{rows}].")
         chosen = np.arange(self.n_examples)[rows]
+        if chosen.ndim != 1:
+            raise IndexError(
+                f"labels are selected by one list of examples; got an index of {np.ndim(rows)} dimensions."
+            )
         lengths = self.labels_per_example[chosen]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         if self.is_complete and self.n_annotators:
@@ -298,7 +314,12 @@ class CrowdLabels:
         -------
         labels : CrowdLabels
         """
-        mask = np.asarray(keep, dtype=bool)
+        mask = np.asarray(keep)
+        if mask.dtype != bool or mask.shape != (self.n_annotators,):
+            raise LabelError(
+                f"keep must be a mask with True or False for each of the {self.n_annotators} annotators; "
+                f"got {mask.dtype} of shape {mask.shape}."
+            )
         if mask.all():
             return self
         kept = mask[self.annotator_index]
@@ -320,8 +341,8 @@ class CrowdLabels:
         given = self.values if self.classes is None else self.classes[self.values]
         if self.is_complete:
             return given.reshape(self.shape).copy()
-        numeric = given.dtype.kind in "iuf"
-        matrix = np.full(self.shape, np.nan if numeric else None, dtype=np.float64 if numeric else object)
+        kind, nothing = _type_with_gaps(given)
+        matrix: Array = np.full(self.shape, nothing, dtype=kind)
         matrix[self.example_index, self.annotator_index] = given
         return matrix
 
@@ -441,14 +462,17 @@ class CrowdLabels:
         classes = self._need_classes("majority")
         if tie not in ("first", "random"):
             raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
+        if len(classes) == 0:
+            return np.full(self.n_examples, None, dtype=object)
         counts = self.tally.astype(np.float64)
         if tie == "random":  # less than one vote: only tied classes change places
             counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
         chosen = classes[counts.argmax(axis=1)]
         empty = self.labels_per_example == 0
         if empty.any():
-            chosen = chosen.astype(np.float64 if chosen.dtype.kind in "iuf" else object)
-            chosen[empty] = np.nan if chosen.dtype.kind == "f" else None
+            kind, nothing = _type_with_gaps(classes)
+            chosen = chosen.astype(kind)
+            chosen[empty] = nothing
         return chosen
 
     def _need_classes(self, purpose: str) -> Array:

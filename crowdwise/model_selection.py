@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from crowdwise.criteria import easiest_examples, ranking
 from crowdwise.disagreement import disagreement
-from crowdwise.encoding import as_array, encode_declared, missing_mask
+from crowdwise.encoding import as_array, as_column, encode_declared, missing_mask
 from crowdwise.exceptions import LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
@@ -93,11 +94,17 @@ class _Scorer:
 
     metric: Metric
     truth: Mapping[Any, Any] | None
+    n_positions: int | None = None  # of how many examples the truth is known by position
 
     def __call__(self, model: Any, X: Any, y: Any) -> float:
         labels = as_labels(y)
         X, labels = align(X, labels)
         if self.truth is not None:
+            if not (isinstance(y, CrowdLabels) or labels.named_examples or len(labels) == self.n_positions):
+                raise LabelError(
+                    f"which of the known truths belong to these {len(labels)} examples cannot be told: give y as "
+                    "CrowdLabels, which keeps the identity of its examples in every fold."
+                )
             return self._against_truth(model, X, labels)
         if self.metric == "ranking":
             examples = easiest_examples(disagreement(labels, scale="possible"), labels.tally)
@@ -113,7 +120,7 @@ class _Scorer:
         truth = as_array([self.truth[name] for name in labels.examples[known].tolist()])
         if self.metric == "ranking":
             return _ranking_of(model, X, known, truth)
-        return float(np.mean(np.asarray(model.predict(_take(X, known))) == truth))
+        return float(np.mean(_codes(np.asarray(model.predict(_take(X, known))), model) == _codes(truth, model)))
 
 
 def _classes_of(labels: CrowdLabels) -> NDArray[Any]:
@@ -122,12 +129,28 @@ def _classes_of(labels: CrowdLabels) -> NDArray[Any]:
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    return _safe_indexing(X, rows)
+
+
+def _codes(classes: NDArray[Any], model: Any) -> NDArray[Any]:
+    """Positions of classes among those of the model; -1 for one that the model has never seen."""
+    codes = encode_declared(classes, model.classes_)
+    if len(codes) and (codes < 0).all():
+        raise LabelError(
+            f"the truth must be in the terms of the model's classes {model.classes_.tolist()}; "
+            f"found {classes[:3].tolist()}."
+        )
+    return codes
 
 
 def _ranking_of(model: Any, X: Any, examples: NDArray[np.intp], classes: NDArray[Any]) -> float:
+    codes = _codes(classes, model)
+    if len(np.unique(codes)) < 2:
+        raise LabelError(
+            f"examples of at least two classes are needed to be ranked; the {len(codes)} examples to be ranked are of "
+            f"{len(np.unique(codes))}. Use fewer folds, or another metric."
+        )
     scores = np.asarray(model.decision_function(_take(X, examples)))
-    codes = encode_declared(classes, model.classes_)
     return ranking(scores.reshape(len(scores), -1), codes, len(model.classes_))
 
 
@@ -143,8 +166,8 @@ def crowd_scorer(
         agree on most are ranked by the model's scores (area under the ROC curve, each class against the others), or
         those whose truth is known. "accuracy": the share of known truths that the model predicts.
     truth : mapping or array-like, default=None
-        The truth by identifier of the example; an array is taken by position, NaN or None where it is unknown. It is
-        found again in every fold only if `y` is a `CrowdLabels`, which keeps the identity of its examples.
+        The truth by identifier of the example; an array is taken by position, NaN or None where it is unknown. It can
+        be found again in every fold only if `y` is a `CrowdLabels`, which keeps the identity of its examples.
 
     Returns
     -------
@@ -168,8 +191,11 @@ def crowd_scorer(
         raise ValueError(f'metric must be "agreement", "ranking" or "accuracy"; got {metric!r}.')
     if metric == "accuracy" and truth is None:
         raise ValueError('metric="accuracy" needs truth; to judge on labels alone use "agreement" or "ranking".')
+    if metric == "agreement" and truth is not None:
+        raise ValueError('metric="agreement" judges on labels alone; to judge on truth use "accuracy" or "ranking".')
     if truth is None or isinstance(truth, Mapping):
         return _Scorer(metric, truth)
-    values = as_array(truth)
+    values = as_column(truth, "truth")
     known = np.flatnonzero(~missing_mask(values))
-    return _Scorer(metric, dict(zip(known.tolist(), values[known].tolist(), strict=True)))
+    by_position = dict(zip(known.tolist(), values[known].tolist(), strict=True))
+    return _Scorer(metric, by_position, len(values))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.consensus import Ballot
+from crowdwise.easiness import example_weights
 from crowdwise.expertise import Precision
 from crowdwise.labels import CrowdLabels
 from crowdwise.rows import Rows
@@ -45,18 +46,26 @@ class Task:
         How labels become numbers.
     first : ndarray of shape (n_examples, n_targets)
         The first consensus.
-    easiness : ndarray of shape (n_examples,)
-        The weights that come from disagreement.
     sample_weight : ndarray of shape (n_examples,)
         The weights that the caller gave.
+    disagreement : ndarray of shape (n_examples,)
+        What the other weights come from.
+    steepness : float
+        How fast they fall with it.
     """
 
     rows: Rows
     labels: CrowdLabels
     targets: Targets
     first: Floats
-    easiness: Floats
     sample_weight: Floats
+    disagreement: Floats
+    steepness: float
+
+    @cached_property
+    def easiness(self) -> Floats:
+        """The weights that come from disagreement."""
+        return example_weights(self.disagreement, self.steepness)
 
     def route(self, n_cells: int = 1) -> str:
         """How it is solved: "sums" (one pass), "rows" (a pass a round) or "iterative" (no gram matrix)."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from crowdwise.exceptions import DataError
 
@@ -19,9 +21,11 @@ Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
 # Rows of a block: it should stay in the cache of one core while it is shifted, weighted and multiplied.
-_BLOCK_BYTES = 2**21
+_BLOCK_BYTES = 2**20
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
+# Up to this many columns, the matrices of a round are too small to be shared between threads.
+_WIDE = 500
 # Features this many times further from zero than they are wide lose digits unless they are shifted to be scored.
 _FAR_OFF = 1e4
 
@@ -63,13 +67,18 @@ class Rows:
         """Features, and the column of ones if there is one."""
         return int(self.X.shape[1]) + self.intercept
 
-    def read(self, rows: slice | NDArray[np.intp], root_weight: Floats) -> Any:
-        """The shifted features of some rows, each times the root of its weight."""
-        chunk = self.X[rows]
-        if sparse.issparse(chunk):
-            return sparse.diags_array(root_weight) @ sparse.csr_array(chunk, dtype=np.float64)
-        out = np.subtract(chunk, self.shift, dtype=np.float64)
-        out *= root_weight[:, np.newaxis]
+    def read(self, rows: slice | NDArray[np.intp], root_weight: Floats | None) -> Any:
+        """The shifted features of some rows, each times the root of its weight (None: of weight one)."""
+        if sparse.issparse(self.X):
+            chunk = sparse.csr_array(self.X[rows], dtype=np.float64)
+            return chunk if root_weight is None else sparse.diags_array(root_weight) @ chunk
+        if isinstance(rows, slice):
+            out = np.subtract(self.X[rows], self.shift, dtype=np.float64)
+        else:  # taking is a copy already: go on in it
+            out = self.X.take(rows, axis=0).astype(np.float64, copy=False)
+            out -= self.shift
+        if root_weight is not None:
+            out *= root_weight[:, np.newaxis]
         return out
 
     def scores(self, theta: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
@@ -102,8 +111,20 @@ def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multipli
     if n_threads == 1:
         yield from map(task, parts)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(task, parts)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, which takes milliseconds
+
+
+def one_blas_thread(n_columns: int = 0) -> AbstractContextManager[Any]:
+    """Let BLAS use one thread, unless matrices have so many columns that several are worth their while."""
+    if n_columns > _WIDE:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def _available_cores() -> int:

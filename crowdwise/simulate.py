@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ from scipy.special import expit
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
-from crowdwise.encoding import Array, as_array, encode
+from crowdwise.encoding import Array, as_column, encode, missing_mask
+from crowdwise.exceptions import LabelError
 from crowdwise.labels import CrowdLabels
 
 
@@ -39,9 +41,13 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:
     >>> flip_score([0.0, 0.5, -1.0]).round(2).tolist()
     [1.0, 0.45, 0.15]
     """
-    if not clarity >= 0:
-        raise ValueError(f"clarity must be at least 0; got {clarity!r}.")
-    return 2 * expit(-2.5 * clarity * np.abs(np.asarray(f, dtype=np.float64)))
+    if not (math.isfinite(clarity) and clarity >= 0):
+        raise ValueError(f"clarity must be a finite number >= 0; got {clarity!r}.")
+    distance = np.abs(np.asarray(f, dtype=np.float64))
+    if not np.isfinite(distance).all():
+        raise ValueError("scores must be finite; found NaN or infinity.")
+    with np.errstate(over="ignore"):  # infinitely clear is what an overflow should be here
+        return 2 * expit(-2.5 * (clarity * distance))
 
 
 def simulate_annotators(
@@ -103,7 +109,12 @@ def simulate_annotators(
     """
     if not 0 <= missing < 1:
         raise ValueError(f"missing is a share of labels, in [0, 1); got {missing!r}.")
-    codes, classes = encode(as_array(truth))
+    if min(n_annotators, experts, adversaries) < 0 or n_annotators + experts + adversaries == 0:
+        raise ValueError(
+            "n_annotators, experts and adversaries must be at least 0, and not all of them 0; "
+            f"got {n_annotators}, {experts} and {adversaries}."
+        )
+    codes, classes = _encode_truth(truth)
     if len(classes) < 2:
         raise ValueError(f"truth must have at least two classes; found {classes.tolist()}.")
     rng = np.random.default_rng(random_state)
@@ -123,6 +134,13 @@ def simulate_annotators(
         _leave_out(matrix, missing, rng), annotators=names, classes=range(len(classes)), missing=-1
     )
     return _rename_classes(labels, classes)
+
+
+def _encode_truth(truth: ArrayLike) -> tuple[Array, Array]:
+    values = as_column(truth, "truth")
+    if (absent := missing_mask(values)).any():
+        raise LabelError(f"every example needs its truth; example {int(absent.argmax())} has none.")
+    return encode(values)
 
 
 def _normalised_scores(X: Any, codes: Array) -> NDArray[np.float64]:

@@ -157,17 +157,20 @@ class _Sums:
         n_features = rows.X.shape[1]
         return cls(np.zeros((n_features, n_features)), np.zeros((n_features, 1 + n_values)), np.zeros(1 + n_values))
 
-    def add(self, rows: Rows, at: Any, weight: Floats, values: Floats) -> None:
-        """Add the sums over one block of rows."""
-        root = np.sqrt(weight)
+    def add(self, rows: Rows, at: Any, weight: Floats | None, values: Floats) -> None:
+        """Add the sums over one block of rows; no weight is a weight of one."""
+        root = None if weight is None else np.sqrt(weight)
         x = rows.read(at, root)
-        weighted = np.empty((len(root), 1 + values.shape[1]))
-        weighted[:, 0] = root
-        np.multiply(values, root[:, np.newaxis], out=weighted[:, 1:])
-        gram = x.T @ x
-        self.gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
-        self.cross += x.T @ weighted
-        self.level += root @ weighted
+        weighted = np.empty((x.shape[0], 1 + values.shape[1]))
+        weighted[:, 0] = 1.0
+        weighted[:, 1:] = values
+        if root is not None:
+            weighted *= root[:, np.newaxis]
+        with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and told, afterwards
+            gram = x.T @ x
+            self.gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
+            self.cross += x.T @ weighted
+            self.level += weighted[:, 0] @ weighted
 
     def __iadd__(self, other: _Sums) -> _Sums:
         self.gram += other.gram
@@ -185,7 +188,7 @@ class _Sums:
 
 def row_sums(
     rows: Rows,
-    weight: Floats,
+    weight: Floats | None,
     values_of: Callable[[Any], Floats],
     n_values: int,
     cell: NDArray[Any] | None = None,
@@ -197,8 +200,8 @@ def row_sums(
     ----------
     rows : Rows
         The features.
-    weight : ndarray of shape (n_examples,)
-        Weights.
+    weight : ndarray of shape (n_examples,) or None
+        Weights; None if all are one.
     values_of : callable
         Gives the values, of shape (n_rows, n_values), of a block of rows.
     n_values : int
@@ -217,7 +220,7 @@ def row_sums(
     def task(part: tuple[int, list[Any]]) -> tuple[int, _Sums]:
         sums = _Sums.empty(rows, n_values)
         for at in part[1]:
-            sums.add(rows, at, weight[at], values_of(at))
+            sums.add(rows, at, None if weight is None else weight[at], values_of(at))
         return part[0], sums
 
     totals = [_Sums.empty(rows, n_values) for _ in range(n_cells)]
@@ -297,7 +300,8 @@ def _complete_sums(work: _Pass, cell: NDArray[Any], n_cells: int) -> tuple[Float
         values = work.targets.of_values(matrix[at]).reshape(-1, n_annotators * n_targets)
         return np.hstack([values, n_annotators * work.first[at]])
 
-    gram, cross = row_sums(work.rows, work.weight, values_of, (n_annotators + 1) * n_targets, cell, n_cells)
+    weight = None if (work.weight == 1).all() else work.weight
+    gram, cross = row_sums(work.rows, weight, values_of, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
     return gram[:, np.newaxis], by_annotator[:, :, :-1].swapaxes(1, 2).copy(), by_annotator[:, :, -1].copy()
 

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import log_expit
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from crowdwise.assembly import Kind
 from crowdwise.consensus import Ballot
 from crowdwise.disagreement import Scale, disagreement
-from crowdwise.easiness import easiness
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
@@ -25,9 +23,6 @@ from crowdwise.rows import Rows, RowSpace, check_finite, distant_offset
 from crowdwise.targets import Targets, majority_targets
 
 Floats = NDArray[np.float64]
-
-# If even the easiest example would weigh less than this, weights are taken relative to it.
-_VANISHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -76,8 +71,7 @@ class Prepared:
         else:
             first = Ballot.of(self.core, np.ones(self.core.n_annotators)).mean_targets(self.targets)
         differs = self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
-        weight = example_weights(differs, steepness)
-        return Task(self.rows, self.core, self.targets, first, weight, self.sample_weight)
+        return Task(self.rows, self.core, self.targets, first, self.sample_weight, differs, steepness)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -106,16 +100,6 @@ class Prepared:
             return None
         some = original.X[:101] - original.shift
         return distant_offset(original.shift, np.abs(some).max(axis=0))
-
-
-def example_weights(differs: Floats, steepness: float) -> Floats:
-    """Easiness, relative to the easiest example where all of it would vanish."""
-    weight = easiness(differs, steepness)
-    if weight.size and weight.max() < _VANISHING:
-        with np.errstate(over="ignore"):
-            logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
-        weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)
-    return weight
 
 
 def check_input(estimator: Any, X: Any, y: Any, kind: Kind) -> tuple[Any, CrowdLabels]:
@@ -190,7 +174,7 @@ def _note(message: str) -> None:
 def _check_variety(core: CrowdLabels) -> None:
     if core.classes is None:
         return
-    if (core.tally.any(axis=0)).sum() < 2:
+    if sum(bool(column.any()) for column in core.tally.T) < 2:
         found = core.classes[core.values[:1]].tolist()
         raise LabelError(f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}.")
 

@@ -23,6 +23,7 @@ from crowdwise.models.scoring import (
     raw_scores,
     spoken_for,
 )
+from crowdwise.problems import Task
 from crowdwise.rows import check_finite
 
 Floats = NDArray[np.float64]
@@ -162,7 +163,7 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
         fitted = fit_ridge(prepared, task, self.l2, max_rounds=self.max_rounds, tol=self.tol)
         self.classes_ = prepared.classes
-        keep_fit(self, prepared, fitted, steepness=steepness, l2=self.l2, sample_weight=sample_weight)
+        keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
         keep_classes(self, prepared, fitted)
         return self
 
@@ -240,7 +241,7 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
 
 
 def keep_fit(
-    estimator: Any, prepared: Prepared, fitted: RidgeFit, *, steepness: float, l2: float, sample_weight: Any
+    estimator: Any, prepared: Prepared, task: Task, fitted: RidgeFit, *, l2: float, sample_weight: Any
 ) -> None:
     """Store what was learnt, in the attributes that all ridge models share."""
     labels = prepared.labels
@@ -251,7 +252,7 @@ def keep_fit(
     estimator.expertise_share_ = np.nan_to_num(fitted.expertise) / np.nansum(fitted.expertise)
     estimator.annotator_flags_ = fitted.flags
     estimator.disagreement_ = prepared.disagreement
-    estimator.easiness_ = easiness(prepared.disagreement, steepness)
+    estimator.easiness_ = example_easiness(prepared, task)
     estimator.model_precision_ = fitted.model_precision
     estimator.objective_ = fitted.settled.objective
     estimator.n_rounds_ = fitted.settled.n_rounds
@@ -261,9 +262,18 @@ def keep_fit(
     estimator._crowd_expertise = fitted.crowd_expertise
     estimator._fingerprint = labels.fingerprint()
     estimator._shift = prepared.distant_shift()
-    estimator._steepness = steepness
+    estimator._steepness = task.steepness
     estimator._l2 = l2
     estimator._sample_weight = None if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+
+
+def example_easiness(prepared: Prepared, task: Task) -> Floats:
+    """The weights of all examples, those that took no part too."""
+    if prepared.learnt.all():
+        return task.easiness
+    weights = easiness(prepared.disagreement, task.steepness)
+    weights[prepared.learnt] = task.easiness
+    return weights
 
 
 def fitted_consensus(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> Consensus:

@@ -16,7 +16,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import CrowdRidgeClassifier, keep_classes, keep_fit
 from crowdwise.models.ridge_fit import finish
-from crowdwise.models.tuned_path import Folds, TunedFit, held_out_ranking, tune_path
+from crowdwise.models.tuned_path import Folds, TunedFit, held_out_rankings, tune_path
+from crowdwise.rows import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -138,18 +139,19 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.classes_ = prepared.classes
         examples, codes = self._examples_to_rank(prepared, truth)
         folds = Folds.of(self.cv, prepared, self.random_state)
-        path = tune_path(
-            prepared, folds, steepnesses, l2s,
-            init=self.init, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
-        )  # fmt: skip
-        ranked = [held_out_ranking(fit, folds, examples, codes, len(self.classes_)) for fit in path]
+        with one_blas_thread(prepared.rows.n_columns):
+            path = tune_path(
+                prepared, folds, steepnesses, l2s,
+                init=self.init, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
+            )  # fmt: skip
+            ranked = held_out_rankings(path, folds, examples, codes, len(self.classes_))
         best = path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
         best.settled.warn(self.tol)
         note_effective_number(best.task.easiness * best.task.sample_weight, self.n_features_in_)
         self.cv_results_ = _results(prepared, path, ranked)
-        self.best_steepness_, self.best_l2_ = best.steepness, best.l2
+        self.best_steepness_, self.best_l2_ = best.task.steepness, best.l2
         fitted = finish(prepared, best.task, best.whole(), best.settled, best.route, best.l2)
-        keep_fit(self, prepared, fitted, steepness=best.steepness, l2=best.l2, sample_weight=sample_weight)
+        keep_fit(self, prepared, best.task, fitted, l2=best.l2, sample_weight=sample_weight)
         keep_classes(self, prepared, fitted)
         return self
 
@@ -201,7 +203,7 @@ def _known_truth(
 def _results(prepared: Prepared, path: list[TunedFit], ranked: list[float]) -> dict[str, Any]:
     features = [prepared.to_features(fit.settled.theta) for fit in path]
     return {
-        "steepness": np.array([fit.steepness for fit in path]),
+        "steepness": np.array([fit.task.steepness for fit in path]),
         "l2": np.array([fit.l2 for fit in path]),
         "criterion": np.array(ranked),
         "held_out_error": np.array([fit.errors for fit in path]),

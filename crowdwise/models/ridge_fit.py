@@ -14,7 +14,7 @@ from crowdwise.folds import content_folds
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
-from crowdwise.rows import Rows, check_finite
+from crowdwise.rows import Rows, check_finite, one_blas_thread
 from crowdwise.solver import Factor
 from crowdwise.statistics import row_sums
 
@@ -49,9 +49,10 @@ def fit_ridge(prepared: Prepared, task: Task, l2: float, *, max_rounds: int, tol
     else:
         check_finite(prepared.rows.X)
         problem = RowsProblem(task, l2)
-    settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-    settled.warn(tol)
-    return finish(prepared, task, problem, settled, route, l2)
+    with one_blas_thread(task.rows.n_columns):
+        settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+        settled.warn(tol)
+        return finish(prepared, task, problem, settled, route, l2)
 
 
 def check_sums(gram: Floats, prepared: Prepared) -> None:

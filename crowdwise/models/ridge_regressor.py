@@ -134,7 +134,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         task = prepared.task(steepness, "mean")
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
         fitted = fit_ridge(prepared, task, self.l2, max_rounds=self.max_rounds, tol=self.tol)
-        keep_fit(self, prepared, fitted, steepness=steepness, l2=self.l2, sample_weight=sample_weight)
+        keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
         consensus = fitted_consensus(self, prepared, fitted)
         self.consensus_, self.consensus_std_ = consensus.label, consensus.confidence
         self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])

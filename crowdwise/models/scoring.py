@@ -11,12 +11,13 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from crowdwise.consensus import Ballot, Consensus, consensus_of
+from crowdwise.easiness import example_weights
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import LabelError
 from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
-from crowdwise.models.preparation import example_weights, row_space
+from crowdwise.models.preparation import row_space
 from crowdwise.models.ridge_fit import N_FOLDS, cross_fitted_scores
 from crowdwise.rows import Rows, check_finite
 from crowdwise.targets import Targets

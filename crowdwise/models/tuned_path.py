@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from crowdwise.criteria import ranking
+from crowdwise.easiness import example_weights
 from crowdwise.exceptions import DataError
 from crowdwise.folds import content_folds
-from crowdwise.models.preparation import Prepared, example_weights
+from crowdwise.models.preparation import Prepared
 from crowdwise.models.ridge_fit import check_sums
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import MEMORY_BUDGET, RowsProblem, SumsProblem, Task
@@ -31,7 +32,6 @@ _MOST_CELLS = 2000
 class TunedFit:
     """The settled rounds of one steepness, with the l2 that was chosen."""
 
-    steepness: float
     task: Task
     problem: TunedSums | RowsProblem
     settled: Settled
@@ -88,9 +88,8 @@ class LevelSums:
     """The sums of all steepnesses: per level of disagreement while that is possible, else pass by pass."""
 
     def __init__(self, prepared: Prepared, folds: Folds, base: Task) -> None:
-        differs = prepared.disagreement if prepared.learnt.all() else prepared.disagreement[prepared.learnt]
         self.folds = folds
-        self.levels, level = np.unique(differs, return_inverse=True)
+        self.levels, level = np.unique(base.disagreement, return_inverse=True)
         n_cells = len(self.levels) * folds.n_folds
         fits = n_bytes_needed(base.labels, base.rows.n_columns, n_cells) <= MEMORY_BUDGET
         self.by_level = fits and n_cells <= _MOST_CELLS
@@ -105,11 +104,11 @@ class LevelSums:
         """Sums per fold that no easiness weights."""
         return self.sums.combine(self._folds_of_cells()) if self.by_level else self.sums
 
-    def weighted(self, task: Task, steepness: float) -> Statistics:
-        """Sums per fold, weighted by the easiness of one steepness."""
+    def weighted(self, task: Task) -> Statistics:
+        """Sums per fold, weighted by easiness."""
         if not self.by_level:
             return task.statistics(cell=self.folds.fold, n_cells=self.folds.n_folds)
-        weight = np.repeat(example_weights(self.levels, steepness), self.folds.n_folds)
+        weight = np.repeat(example_weights(self.levels, task.steepness), self.folds.n_folds)
         return self.sums.combine(self._folds_of_cells(), weight)
 
     def _folds_of_cells(self) -> Floats:
@@ -133,18 +132,18 @@ def tune_path(
     if route != "sums":
         check_finite(prepared.rows.X)
         return [
-            _tune_rows(prepared.task(steepness, init), folds, l2s, steepness, route, every_round, max_rounds, tol)
+            _tune_rows(replace(base, steepness=steepness), folds, l2s, route, every_round, max_rounds, tol)
             for steepness in steepnesses
         ]
     sums = LevelSums(prepared, folds, base)
     held_out = sums.held_out
     path = []
     for steepness in steepnesses:
-        task = prepared.task(steepness, init)
-        weighted = sums.weighted(task, steepness)
+        task = replace(base, steepness=steepness)
+        weighted = sums.weighted(task)
         problem = TunedSums(weighted, held_out, task.targets, task.rows.intercept, l2s, every_round)
         settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-        path.append(TunedFit(steepness, task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta))
+        path.append(TunedFit(task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta))
     return path
 
 
@@ -152,7 +151,6 @@ def _tune_rows(
     task: Task,
     folds: Folds,
     l2s: Floats,
-    steepness: float,
     route: str,
     again: bool,
     max_rounds: int,
@@ -168,17 +166,17 @@ def _tune_rows(
     if choice_again.l2 != choice.l2:
         problem = RowsProblem(task, choice_again.l2)
         settled = alternate(problem, max_rounds=max_rounds, tol=tol, expertise=settled.expertise)
-    return TunedFit(
-        steepness, task, problem, settled, route, choice_again.l2, choice_again.errors, choice_again.fold_theta
-    )
+    return TunedFit(task, problem, settled, route, choice_again.l2, choice_again.errors, choice_again.fold_theta)
 
 
-def held_out_ranking(
-    fit: TunedFit, folds: Folds, examples: NDArray[np.intp], codes: NDArray[Any], n_classes: int
-) -> float:
-    """How well some examples are ranked by models that have not seen them."""
-    scores = np.empty((len(examples), fit.settled.theta.shape[1]))
+def held_out_rankings(
+    path: list[TunedFit], folds: Folds, examples: NDArray[np.intp], codes: NDArray[Any], n_classes: int
+) -> list[float]:
+    """How well some examples are ranked by models that have not seen them, for every steepness."""
+    n_targets = path[0].settled.theta.shape[1]
+    scores = np.empty((len(examples), len(path) * n_targets))
     for k in range(folds.n_folds):
         here = folds.fold[examples] == k
-        scores[here] = fit.task.rows.scores(fit.fold_theta[k], examples[here])
-    return ranking(scores, codes, n_classes)
+        theta = np.hstack([fit.fold_theta[k] for fit in path])
+        scores[here] = path[0].task.rows.scores(theta, examples[here])
+    return [ranking(scores[:, s * n_targets : (s + 1) * n_targets], codes, n_classes) for s in range(len(path))]

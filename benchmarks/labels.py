@@ -1,0 +1,56 @@
+"""How long it takes to make labels from integer arrays, and how much memory they take.
+
+    python benchmarks/labels.py [examples]
+
+The labels of 1,000,000 examples, five each by 10,000 annotators, should take a few seconds and less than 100 MB.
+"""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+
+import numpy as np
+from timing import environment, median_seconds
+
+from crowdwise import CrowdLabels
+
+N_ANNOTATORS = 10_000
+LABELS_EACH = 5
+
+
+def long_table(n_examples: int) -> dict[str, np.ndarray]:
+    """Rows in random order, no (example, annotator) twice."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, N_ANNOTATORS, n_examples)[:, np.newaxis]
+    order = rng.permutation(n_examples * LABELS_EACH)
+    return {
+        "example": np.repeat(np.arange(n_examples), LABELS_EACH)[order],
+        "annotator": ((first + np.arange(LABELS_EACH) * 7) % N_ANNOTATORS).ravel()[order],
+        "label": rng.integers(0, 2, n_examples * LABELS_EACH),
+    }
+
+
+def kept_and_peak(table: dict[str, np.ndarray]) -> tuple[float, float]:
+    """Megabytes of the labels, and the most that was in use while they were made."""
+    tracemalloc.start()
+    labels = CrowdLabels.from_table(table)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert labels.n_labels == len(table["label"])
+    return kept / 1e6, peak / 1e6
+
+
+def main() -> None:
+    n_examples = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    table = long_table(n_examples)
+    print(environment())
+    print(f"{n_examples:,} examples x {LABELS_EACH} labels by {N_ANNOTATORS:,} annotators, from integer arrays")
+    print(f"  from_table  {median_seconds(lambda: CrowdLabels.from_table(table), 3):8.2f} s")
+    kept, peak = kept_and_peak(table)
+    print(f"  kept        {kept:8.1f} MB")
+    print(f"  peak        {peak:8.1f} MB beside the table")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A large crowd in which each example has few labels.
+
+python benchmarks/missing.py          1,000,000 examples, 50 features, 200 annotators, 5 labels each
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from timing import environment, peak_megabytes
+
+from crowdwise import CrowdLabels, CrowdRidgeClassifier
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=1_000_000)
+    parser.add_argument("--annotators", type=int, default=200)
+    parser.add_argument("--features", type=int, default=50)
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    print(environment())
+    X = rng.standard_normal((options.examples, options.features))
+    truth = X[:, 0] + X[:, 1] > 0
+    # Five different annotators an example: a random start and a random step around the circle of annotators.
+    step = rng.integers(1, options.annotators // 5, (options.examples, 1))
+    who = (rng.integers(0, options.annotators, (options.examples, 1)) + step * np.arange(5)) % options.annotators
+    skill = rng.uniform(0.55, 0.95, options.annotators)
+    right = rng.random(who.shape) < skill[who]
+    table = {
+        "example": np.repeat(np.arange(options.examples), 5),
+        "annotator": who.ravel(),
+        "label": np.where(right, truth[:, np.newaxis], ~truth[:, np.newaxis]).astype(np.int8).ravel(),
+    }
+    start = time.perf_counter()
+    labels = CrowdLabels.from_table(table)
+    print(f"{labels}\n  made in {time.perf_counter() - start:.2f} s, "
+          f"{sum(part.nbytes for part in labels._parts()) / 2**20:.0f} MB")  # fmt: skip
+    before = peak_megabytes()
+    start = time.perf_counter()
+    model = CrowdRidgeClassifier(l2=1.0).fit(X, labels)
+    seconds = time.perf_counter() - start
+    extra = peak_megabytes() - before
+    print(f"fit: {seconds:.1f} s, {model.n_rounds_} rounds, route {model.route_!r}, "
+          f"extra memory {extra:.0f} MB = {extra * 2**20 / X.nbytes:.2f} x X")  # fmt: skip
+    found = np.corrcoef(skill[model.annotators_.astype(int)], model.expertise_)[0, 1]
+    majority = np.mean(labels.majority() == truth)
+    print(f"consensus accuracy {np.mean(model.consensus_ == truth):.4f} (majority {majority:.4f}), "
+          f"correlation of skill and expertise {found:.3f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdwise import CrowdLabels, align, as_labels
+from crowdwise.exceptions import AlignmentError, LabelError
+
+TABLE = {"task": ["a", "b", "c"], "worker": [0, 0, 1], "label": ["x", "y", "x"]}
+
+
+def features(*ids):
+    return pd.DataFrame({"size": np.arange(len(ids), dtype=float)}, index=list(ids))
+
+
+ONE_ANNOTATOR = {
+    "list": ["a", None, "b"],
+    "array": np.array(["a", None, "b"], dtype=object),
+    "pandas text": pd.Series(["a", None, "b"]),
+    "pandas string": pd.Series(["a", None, "b"], dtype="string"),
+    "pandas category": pd.Series(["a", None, "b"], dtype="category"),
+    "pandas array": pd.array(["a", None, "b"]),
+    "polars": pl.Series(["a", None, "b"]),
+    "polars category": pl.Series(["a", None, "b"], dtype=pl.Categorical),
+    "masked": np.ma.array(["a", "?", "b"], mask=[False, True, False]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ANNOTATOR)
+def test_one_dimension_is_one_annotator(name):
+    labels = as_labels(ONE_ANNOTATOR[name])
+    assert labels == CrowdLabels.from_matrix([["a"], [None], ["b"]])
+
+
+def test_pyarrow_arrays_are_one_annotator():
+    pa = pytest.importorskip("pyarrow")
+    assert as_labels(pa.array([1, None, 2])) == CrowdLabels.from_matrix([[1], [None], [2]])
+    assert as_labels(pa.array([2**53 + 1, None])).classes.tolist() == [2**53 + 1]
+    assert as_labels(pa.chunked_array([["a", None]])) == CrowdLabels.from_matrix([["a"], [None]])
+
+
+def test_two_dimensions_are_a_column_per_annotator():
+    assert as_labels([[1, 2], [2, None]]) == CrowdLabels.from_matrix([[1, 2], [2, None]])
+    assert as_labels(pd.DataFrame({"u": [1, 2]})).annotators.tolist() == ["u"]
+    labels = CrowdLabels.from_matrix([[1, 2]])
+    assert as_labels(labels) is labels
+
+
+def test_an_index_names_examples_and_a_default_one_does_not():
+    assert as_labels(pd.Series([1, 2], index=["u", "v"])).examples.tolist() == ["u", "v"]
+    assert not as_labels(pd.Series([1, 2])).named_examples
+
+
+def test_the_kind_must_be_the_one_wanted():
+    ratings = CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating")
+    assert as_labels(ratings, kind="rating") is ratings
+    with pytest.raises(LabelError, match='kind="class" are needed here; these are of kind="rating"'):
+        as_labels(ratings)
+    with pytest.raises(LabelError, match=r"continuous. Classes were expected and 0.5 came.*CrowdRidgeRegressor"):
+        as_labels([0.5, 1.0])
+    assert as_labels([1e300, 1.0]).classes.tolist() == [1.0, 1e300]
+
+
+@pytest.mark.parametrize("y", [None, 3, "abc", {"a": 1}], ids=repr)
+def test_what_is_no_label_is_named(y):
+    with pytest.raises(LabelError, match=f"expected; got {type(y).__name__}"):
+        as_labels(y)
+
+
+def test_wrong_shapes_are_named():
+    with pytest.raises(LabelError, match=r"one or two dimensions.*got shape \(1, 1, 1\)"):
+        as_labels(np.zeros((1, 1, 1)))
+    with pytest.raises(LabelError, match="single value"):
+        as_labels([[1], [1, 2]])
+
+
+@given(st.permutations(["a", "b", "c"]))
+def test_rows_are_matched_by_identifier_in_the_order_of_x(order):
+    labels = CrowdLabels.from_table(TABLE)
+    X, aligned = align(features(*order), labels)
+    assert X.index.tolist() == order
+    assert aligned.examples.tolist() == list(order)
+    assert aligned.majority().tolist() == [dict(zip("abc", "xyx", strict=True))[name] for name in order]
+    assert aligned.annotators.tolist() == [0, 1]
+
+
+def test_without_identifiers_position_counts():
+    labels = CrowdLabels.from_matrix([[1], [2]])
+    for X in (np.zeros((2, 1)), [[0.0], [1.0]], features("p", "q"), pl.DataFrame({"size": [1.0, 2.0]})):
+        same, aligned = align(X, labels)
+        assert same is X
+        assert aligned is labels
+    named = CrowdLabels.from_table(TABLE)
+    assert align(np.zeros((3, 1)), named)[1] is named
+    with pytest.raises(AlignmentError, match="X has 4 examples and the labels have 3"):
+        align(np.zeros((4, 1)), named)
+
+
+def test_a_default_index_is_matched_with_ids_that_are_numbers():
+    labels = CrowdLabels.from_table({"task": [1, 0], "worker": [0, 0], "label": ["x", "y"]}, examples=[1, 0])
+    assert align(pd.DataFrame({"size": [0.0, 1.0]}), labels)[1].majority().tolist() == ["y", "x"]
+
+
+def test_mismatch_is_counted_and_shown():
+    with pytest.raises(
+        AlignmentError, match=r"2 are on both sides, 2 only in X \(such as \['p', 'q'\]\), 1 only in the labels"
+    ):
+        align(features("a", "b", "p", "q"), CrowdLabels.from_table(TABLE))
+    with pytest.raises(AlignmentError, match="0 are on both sides"):  # 1 and "1" are different
+        align(features("1"), CrowdLabels.from_table({"task": [1], "worker": [0], "label": [0]}))
+
+
+def test_a_repeated_row_of_x_does_not_stand_for_another_example():
+    with pytest.raises(AlignmentError, match=r"only in the labels \(such as \['b'\]\)"):
+        align(features("a", "a", "c"), CrowdLabels.from_table(TABLE))
+
+
+def test_the_same_examples_drawn_repeatedly_on_both_sides_stay_together():
+    drawn = [0, 0, 2]
+    X, labels = features("a", "b", "c").iloc[drawn], CrowdLabels.from_table(TABLE)[drawn]
+    assert align(X, labels)[1] is labels
+
+
+def test_joins_keep_what_they_say():
+    X, labels = features("p", "c", "a"), CrowdLabels.from_table(TABLE)
+    inner_X, inner = align(X, labels, join="inner")
+    assert inner_X.index.tolist() == inner.examples.tolist() == ["c", "a"]
+    left_X, left = align(X, labels, join="left")
+    assert left_X is X
+    assert left.to_matrix().tolist() == [[None, None], [None, "x"], ["x", None]]
+    assert left.classes.tolist() == ["x", "y"]
+    ratings = CrowdLabels.from_table({**TABLE, "label": [1.5, 2.0, 3.0]}, kind="rating")
+    assert align(X, ratings, join="left")[1].labels_per_example.tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match='join must be "exact", "inner" or "left"; got \'outer\''):
+        align(X, labels, join="outer")
+
+
+def test_times_are_matched_whatever_their_unit():
+    days = ["2020-01-01", "2020-01-02"]
+    X = pd.DataFrame({"size": [0.0, 1.0]}, index=pd.to_datetime(days).as_unit("ns"))
+    labels = CrowdLabels.from_table(
+        {"task": np.array(days[::-1], dtype="M8[D]"), "worker": [0, 0], "label": ["x", "y"]}
+    )
+    assert align(X, labels)[1].majority().tolist() == ["y", "x"]

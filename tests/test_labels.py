@@ -1,0 +1,403 @@
+import copy
+import pickle
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from crowdwise import CrowdLabels
+from crowdwise.exceptions import CrowdWarning, LabelError
+
+CLASS_KINDS = [st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.booleans(), st.integers(2**60, 2**60 + 3)]
+
+
+@st.composite
+def matrices(draw, *, max_examples=8, max_annotators=5, kinds=CLASS_KINDS):
+    """Lists of lists of one kind of label, None where there is none."""
+    kind = draw(st.sampled_from(kinds))
+    n_annotators = draw(st.integers(1, max_annotators))
+    cell = st.one_of(st.none(), kind) if draw(st.booleans()) else kind
+    row = st.lists(cell, min_size=n_annotators, max_size=n_annotators)
+    return draw(st.lists(row, min_size=1, max_size=max_examples))
+
+
+def as_lists(matrix):
+    """A matrix with None for every kind of missing."""
+    return [[None if value != value else value for value in row] for row in matrix.tolist()]
+
+
+# ---------------------------------------------------------------------- round trips
+
+
+@given(matrices())
+def test_a_matrix_comes_back_as_it_was(matrix):
+    labels = CrowdLabels.from_matrix(matrix)
+    assert as_lists(labels.to_matrix()) == matrix
+    assert CrowdLabels.from_matrix(labels.to_matrix()) == labels
+
+
+@given(matrices())
+def test_matrix_and_table_make_the_same_labels(matrix):
+    labels = CrowdLabels.from_matrix(matrix)
+    declared = {"examples": labels.examples, "annotators": labels.annotators, "classes": labels.classes}
+    assert CrowdLabels.from_table(labels.to_table(), **declared) == labels
+
+
+@given(matrices(), st.randoms(use_true_random=False))
+def test_the_order_of_a_table_does_not_matter(matrix, random):
+    labels = CrowdLabels.from_matrix(matrix)
+    table = labels.to_table()
+    order = random.sample(range(labels.n_labels), labels.n_labels)
+    shuffled = {name: column[order] for name, column in table.items()}
+    assert CrowdLabels.from_table(shuffled) == CrowdLabels.from_table(table)
+
+
+@given(matrices(kinds=[st.floats(-1e6, 1e6)]))
+def test_ratings_come_back_as_they_were(matrix):
+    labels = CrowdLabels.from_matrix(matrix, kind="rating")
+    assert as_lists(labels.to_matrix()) == matrix
+    declared = {"examples": labels.examples, "annotators": labels.annotators, "kind": "rating"}
+    assert CrowdLabels.from_table(labels.to_table(), **declared) == labels
+
+
+@given(matrices(), st.data())
+def test_permuting_annotators_permutes_columns_and_nothing_else(matrix, data):
+    order = data.draw(st.permutations(range(len(matrix[0]))))
+    labels = CrowdLabels.from_matrix(matrix)
+    permuted = CrowdLabels.from_matrix([[row[j] for j in order] for row in matrix], annotators=order)
+    assert np.array_equal(permuted.counts(), labels.counts())
+    assert as_lists(permuted.majority()[np.newaxis]) == as_lists(labels.majority()[np.newaxis])
+    assert permuted.labels_per_annotator.tolist() == labels.labels_per_annotator[order].tolist()
+
+
+# ---------------------------------------------------------------------- selection
+
+
+@given(matrices(), st.data())
+def test_selecting_examples_equals_selecting_rows(matrix, data):
+    labels, n = CrowdLabels.from_matrix(matrix), len(matrix)
+    index = data.draw(st.lists(st.integers(-n, n - 1), max_size=2 * n))
+    mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    cut = data.draw(st.slices(n))
+    dense = labels.to_matrix()
+    for rows in (index, mask, cut, np.array(index, dtype=int), (cut, ...)):
+        plain = rows[0] if isinstance(rows, tuple) else rows
+        chosen = np.arange(n)[plain]
+        assert as_lists(labels[rows].to_matrix()) == as_lists(dense[chosen])
+        assert labels[rows].examples.tolist() == chosen.tolist()
+        assert labels[rows].classes is labels.classes
+        assert labels[rows].labels_per_example.tolist() == labels.labels_per_example[chosen].tolist()
+
+
+@given(matrices(), st.data())
+def test_selecting_annotators_equals_selecting_columns(matrix, data):
+    labels = CrowdLabels.from_matrix(matrix)
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(matrix[0]), max_size=len(matrix[0]))))
+    chosen = labels.select_annotators(keep)
+    assert as_lists(chosen.to_matrix()) == as_lists(labels.to_matrix()[:, keep])
+    assert chosen.annotators.tolist() == labels.annotators[keep].tolist()
+
+
+def test_selections_that_make_no_sense_are_errors():
+    labels = CrowdLabels.from_matrix([[1, 2], [2, 1], [1, 1]])
+    with pytest.raises(IndexError, match=r"labels\[\[1\]\], not labels\[1\]"):
+        labels[1]
+    with pytest.raises(IndexError, match="one list of examples; got an index of 2 dimensions"):
+        labels[[[0, 1]]]
+    with pytest.raises(IndexError, match="one list of examples"):
+        labels[np.array(1)]
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        labels[[True, False]]
+    with pytest.raises(IndexError, match="out of bounds"):
+        labels[[3]]
+    with pytest.raises(IndexError, match="by example only"):
+        labels[:, 0]
+    for keep in ([True], ["a", "b"], [0], [[True, True]]):
+        with pytest.raises(LabelError, match="mask with True or False for each of the 2 annotators"):
+            labels.select_annotators(keep)
+
+
+# ---------------------------------------------------------------------- counting
+
+
+def naive_counts(matrix, classes):
+    return [[sum(label == k for label in row if label is not None) for k in classes] for row in matrix]
+
+
+@given(matrices())
+def test_counts_and_majority_equal_those_counted_by_hand(matrix):
+    labels = CrowdLabels.from_matrix(matrix)
+    classes = sorted({label for row in matrix for label in row if label is not None})
+    counts = naive_counts(matrix, classes)
+    assert labels.counts().tolist() == counts
+    majority = [classes[row.index(max(row))] if any(row) else None for row in counts]
+    assert [None if value != value else value for value in labels.majority().tolist()] == majority
+    drawn = labels.majority("random", random_state=0).tolist()
+    for choice, row in zip(drawn, counts, strict=True):
+        tied = [k for k, n in zip(classes, row, strict=True) if n == max(row)] if any(row) else [None]
+        assert (None if choice != choice else choice) in tied
+
+
+def test_random_ties_are_even_and_seeded():
+    labels = CrowdLabels.from_matrix([["a", "b", "c"]] * 3000)
+    drawn = labels.majority("random", random_state=1)
+    assert np.array_equal(drawn, labels.majority("random", random_state=1))
+    assert all(900 < (drawn == k).sum() < 1100 for k in "abc")
+
+
+@given(matrices(), st.data())
+def test_sums_per_example_and_annotator_equal_loops(matrix, data):
+    labels = CrowdLabels.from_matrix(matrix)
+    amounts = data.draw(st.lists(st.integers(-9, 9), min_size=labels.n_labels, max_size=labels.n_labels))
+    per_example, per_annotator = [0] * labels.n_examples, [0] * labels.n_annotators
+    given = iter(amounts)
+    for i, row in enumerate(matrix):
+        for j, label in enumerate(row):
+            if label is not None:
+                amount = next(given)
+                per_example[i] += amount
+                per_annotator[j] += amount
+    assert labels.sum_per_example(np.array(amounts, dtype=int)).tolist() == per_example
+    assert labels.sum_per_annotator(np.array(amounts, dtype=float)).tolist() == per_annotator
+    if labels.is_complete and len(labels.classes) > 1:
+        weight = np.arange(1.0, labels.n_annotators + 1)
+        for k, value in enumerate(labels.classes.tolist()):
+            expected = [sum(w for w, label in zip(weight, row, strict=True) if label == value) for row in matrix]
+            assert labels.weigh_complete(weight, k).tolist() == expected
+
+
+def test_more_labels_on_one_example_than_a_byte_can_count():
+    labels = CrowdLabels.from_matrix([[1] * 200 + [0] * 100, [0] * 300])
+    assert labels.counts().tolist() == [[100, 200], [300, 0]]
+
+
+def test_sizes_are_what_they_say():
+    labels = CrowdLabels.from_matrix([[1, None, 2], [None, None, 1]])
+    assert (len(labels), labels.shape, labels.n_labels, labels.kind) == (2, (2, 3), 3, "class")
+    assert not labels.is_complete
+    assert labels.labels_per_example.tolist() == [2, 1]
+    assert labels.labels_per_annotator.tolist() == [1, 0, 2]
+    assert labels.example_index.tolist() == [0, 0, 1]
+    assert labels.annotator_index.tolist() == [0, 2, 2]
+
+
+# ---------------------------------------------------------------------- what it is
+
+
+def test_equality_sees_labels_names_and_classes():
+    labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
+    assert labels == CrowdLabels.from_matrix([[1.0, 2.0], [2.0, np.nan]])
+    assert labels != CrowdLabels.from_matrix([[1, 2], [None, 2]])
+    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], annotators=["a", "b"])
+    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], examples=["a", "b"])
+    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], classes=[1, 2, 3])
+    assert labels != CrowdLabels.from_matrix([["1", "2"], ["2", None]])
+    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], kind="rating")
+    assert labels != "labels"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(labels)
+
+
+def test_fingerprints_see_labels_and_not_names():
+    labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
+    named = CrowdLabels.from_matrix([["x", "y"], ["y", None]], annotators=["a", "b"], examples=["u", "v"])
+    assert labels.fingerprint() == named.fingerprint()
+    others = ([[2, 1], [2, None]], [[1, 2], [None, 2]], [[1, 2, 2, None]], [[1, 2], [2, 1]])
+    assert len({labels.fingerprint(), *(CrowdLabels.from_matrix(other).fingerprint() for other in others)}) == 5
+
+
+def test_labels_are_frozen_also_when_copied_or_pickled():
+    labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
+    with pytest.raises(AttributeError):
+        labels.classes = np.array([3, 4])
+    for same in (labels, labels[:1], pickle.loads(pickle.dumps(labels)), copy.deepcopy(labels)):
+        for part in (same.indptr, same.annotator_index, same.values, same.annotators, same.examples, same.classes):
+            with pytest.raises(ValueError, match="read-only"):
+                part[:1] = 0
+    assert pickle.loads(pickle.dumps(labels)) == labels
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.float64, bool])
+def test_the_input_is_not_changed_frozen_or_shared(kind):
+    matrix, names = np.array([[1, 0], [0, 1]], dtype=kind), np.array([5, 6])
+    before = matrix.copy()
+    as_kind = "class" if kind is bool else "rating"
+    for labels in (
+        CrowdLabels.from_matrix(matrix, annotators=names, examples=names),
+        CrowdLabels.from_matrix(matrix, kind=as_kind),
+    ):
+        matrix[0, 0] = 0
+        names[0] = 9
+        assert labels.to_matrix()[0, 0] == 1
+        assert 9 not in labels.annotators
+        matrix[0, 0], names[0] = 1, 5
+    assert np.array_equal(matrix, before)
+
+
+def test_read_only_and_strided_input_is_fine():
+    matrix = np.arange(24).reshape(4, 6)
+    matrix.setflags(write=False)
+    assert CrowdLabels.from_matrix(matrix[::2, ::-2]).to_matrix().tolist() == matrix[::2, ::-2].tolist()
+    assert CrowdLabels.from_matrix(np.asfortranarray(matrix)).to_matrix().tolist() == matrix.tolist()
+
+
+def test_the_picture_of_labels_fits_on_a_screen():
+    labels = CrowdLabels.from_matrix([["x" * 5000, "b"], ["b", None]])
+    assert max(map(len, repr(labels).splitlines())) < 120
+    assert "2 examples, 2 annotators, 3 labels of 2 classes" in repr(labels)
+    assert "1 to 2, mean 1.5; missing: 25.0 %" in repr(labels)
+    assert repr(CrowdLabels.from_matrix([list(range(20))])).endswith("6, 7, ...")
+    assert "range: 0.5 to 2" in repr(CrowdLabels.from_matrix([[0.5, 2.0]], kind="rating"))
+    assert "no rating" in repr(CrowdLabels.from_matrix([[np.nan]], kind="rating"))
+
+
+def test_labels_take_no_more_than_a_few_bytes_each():
+    rng = np.random.default_rng(0)
+    n_examples, n_annotators = 50_000, 10_000
+    table = {
+        "example": np.repeat(np.arange(n_examples), 5),
+        "annotator": (rng.integers(0, n_annotators, n_examples)[:, np.newaxis] + np.arange(5)).ravel() % n_annotators,
+        "label": rng.integers(0, 2, 5 * n_examples),
+    }
+    labels = CrowdLabels.from_table(table)
+    parts = (labels.indptr, labels.annotator_index, labels.values, labels.annotators, labels.examples, labels.classes)
+    # 2 bytes for the annotator and 1 for the class of a label; 16 for an example; 8 for an annotator.
+    assert sum(part.nbytes for part in parts) <= 3 * labels.n_labels + 16 * n_examples + 8 * n_annotators + 100
+    assert sys.getsizeof(labels) < 200
+
+
+# ---------------------------------------------------------------------- what is not there
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_empty_matrices_are_labels_without_labels(shape):
+    labels = CrowdLabels.from_matrix(np.zeros(shape))
+    assert labels.shape == shape
+    assert labels.n_labels == 0
+    assert labels.to_matrix().shape == shape
+    assert labels.counts().shape == (shape[0], 0)
+    assert labels.majority().tolist() == [None] * shape[0]
+    assert labels[:0].shape == (0, shape[1])
+    assert repr(labels).startswith("CrowdLabels: ")
+
+
+def test_all_missing_is_labels_without_labels():
+    labels = CrowdLabels.from_matrix([[None, np.nan], [None, None]])
+    assert (labels.shape, labels.n_labels, labels.majority().tolist()) == ((2, 2), 0, [None, None])
+    assert CrowdLabels.from_matrix(np.full((2, 2), np.nan), classes=["a", "b"]).counts().tolist() == [[0, 0], [0, 0]]
+    assert CrowdLabels.from_table({"task": [], "worker": [], "label": []}).shape == (0, 0)
+
+
+def test_declared_examples_and_annotators_stay_without_labels():
+    table = {"task": ["b", "a"], "worker": [2, 1], "label": ["x", "y"]}
+    labels = CrowdLabels.from_table(table, examples=["c", "b", "a"], annotators=[3, 2, 1])
+    assert labels.to_matrix().tolist() == [[None, None, None], [None, "x", None], [None, None, "y"]]
+
+
+def test_minus_one_and_the_empty_string_are_missing_only_on_demand():
+    assert CrowdLabels.from_matrix([[1, -1]]).n_labels == 2
+    assert CrowdLabels.from_matrix([[1, -1]], missing=-1).n_labels == 1
+    assert CrowdLabels.from_matrix([["", "a"]]).n_labels == 2
+    assert CrowdLabels.from_matrix([["", "a"]], missing="").n_labels == 1
+    assert CrowdLabels.from_matrix([[-1.0, None, np.nan]], missing=-1).n_labels == 0
+    with pytest.raises(LabelError, match="missing must be a single value"):
+        CrowdLabels.from_matrix([[1, -1]], missing=[-1, -9])
+
+
+def test_masked_labels_are_missing():
+    labels = CrowdLabels.from_matrix(np.ma.array([[1, 2], [2, 1]], mask=[[False, True], [False, False]]))
+    assert as_lists(labels.to_matrix()) == [[1, None], [2, 1]]
+
+
+# ---------------------------------------------------------------------- wrong input
+
+
+@pytest.mark.parametrize(
+    ("values", "shape"),
+    [([1, 2], r"\(2,\)"), ([[1, 2], [1]], r"\(2,\)"), ([], r"\(0,\)"), (np.zeros((1, 1, 1)), "1, 1, 1")],
+)
+def test_what_is_no_matrix_is_an_error(values, shape):
+    with pytest.raises(LabelError, match=f"row per example and a column per annotator; got shape .*{shape}"):
+        CrowdLabels.from_matrix(values)
+
+
+def test_sparse_matrices_are_refused_because_zero_is_ambiguous():
+    with pytest.raises(LabelError, match=r"sparse matrix does not say whether zero is a label.*from_table"):
+        CrowdLabels.from_matrix(sparse.csr_matrix([[1, 0]]))
+
+
+@pytest.mark.parametrize("kind", ["class", "rating"])
+@pytest.mark.parametrize(
+    "array", [np.array([[0.5, np.inf]]), np.array([[0.5, np.inf]], dtype=object)], ids=["float", "object"]
+)
+def test_infinity_is_an_error_with_its_place(array, kind):
+    with pytest.raises(LabelError, match=r"infinity.*example 'u', annotator 7"):
+        CrowdLabels.from_matrix(array, annotators=[3, 7], examples=["u"], kind=kind)
+
+
+@pytest.mark.parametrize("value", ["1.5", "nan", np.datetime64("2020-01-01"), (1, 2)], ids=repr)
+def test_ratings_that_are_no_numbers_are_errors_with_their_place(value):
+    table = {"task": ["a", "b"], "worker": ["w", "w"], "label": [1.0, value]}
+    with pytest.raises(LabelError, match=r"ratings must be numbers; found .* for example 'b', annotator 'w'"):
+        CrowdLabels.from_table(table, kind="rating")
+
+
+def test_ratings_may_be_any_real_number():
+    values = [[True, 2, 2.5, Decimal("0.5"), np.float32(4)]]
+    assert CrowdLabels.from_matrix(values, kind="rating").values.tolist() == [1.0, 2.0, 2.5, 0.5, 4.0]
+    with pytest.raises(LabelError, match="too large"):
+        CrowdLabels.from_matrix([[10**400, 1]], kind="rating")
+    with pytest.raises(LabelError, match="ratings have no classes"):
+        CrowdLabels.from_matrix([[1, 2]], kind="rating", classes=[1, 2])
+    for ask in ("counts", "majority"):
+        with pytest.raises(LabelError, match=f"{ask} needs classes"):
+            getattr(CrowdLabels.from_matrix([[1.5]], kind="rating"), ask)()
+
+
+def test_wrong_options_are_named():
+    with pytest.raises(ValueError, match='kind must be "class" or "rating"; got \'x\''):
+        CrowdLabels.from_matrix([[1]], kind="x")
+    with pytest.raises(ValueError, match='tie must be "first" or "random"; got \'last\''):
+        CrowdLabels.from_matrix([[1]]).majority("last")
+    with pytest.raises(ValueError, match='on_duplicate must be "error", "first" or "last"; got \'mean\''):
+        CrowdLabels.from_table({"task": [1], "worker": [1], "label": [1]}, on_duplicate="mean")
+
+
+def test_names_must_fit_the_matrix():
+    with pytest.raises(LabelError, match="there are 2 annotators in the matrix, but 3 names"):
+        CrowdLabels.from_matrix([[1, 2]], annotators=["a", "b", "c"])
+    with pytest.raises(LabelError, match="there are 1 examples in the matrix, but 2 names"):
+        CrowdLabels.from_matrix([[1, 2]], examples=["a", "b"])
+    with pytest.raises(LabelError, match="annotators must not be missing"):
+        CrowdLabels.from_matrix([[1, 2]], annotators=["a", None])
+
+
+def test_tables_with_holes_say_where():
+    with pytest.raises(LabelError, match="every label needs its annotator; row 1 of the table has none"):
+        CrowdLabels.from_table({"task": ["a", "b"], "worker": ["w", None], "label": [1, 2]})
+    with pytest.raises(LabelError, match="one length; got 1, 2 and 2"):
+        CrowdLabels.from_table({"task": ["a"], "worker": ["w", "v"], "label": [1, 2]})
+    with pytest.raises(LabelError, match=r"2 labels are of an example that is not among the 1 declared.*\['b', 'c'\]"):
+        CrowdLabels.from_table({"task": ["a", "b", "c"], "worker": [1, 1, 1], "label": [1, 2, 1]}, examples=["a"])
+
+
+def test_declared_classes_keep_their_order_and_must_be_real():
+    labels = CrowdLabels.from_matrix([["low", "high"]], classes=["low", "medium", "high"])
+    assert labels.classes.tolist() == ["low", "medium", "high"]
+    assert labels.counts().tolist() == [[1, 0, 1]]
+    with pytest.raises(LabelError, match="classes must not be missing"):
+        CrowdLabels.from_matrix([[0, 1]], classes=[0, 1, np.nan])
+    with pytest.raises(LabelError, match="classes must be different"):
+        CrowdLabels.from_matrix([[0, 1]], classes=[0, 1, 1.0])
+
+
+def test_repeated_answers_are_settled_as_asked():
+    table = {"task": ["a", "a", "b", "a"], "worker": ["w", "w", "w", "w"], "label": ["x", "y", "x", "y"]}
+    for which, expected in (("first", "x"), ("last", "y")):
+        with pytest.warns(CrowdWarning, match=f"2 labels repeat .* 1 of them different: the {which} was kept"):
+            labels = CrowdLabels.from_table(table, on_duplicate=which)
+        assert labels.to_matrix().tolist() == [[expected], ["x"]]
