@@ -9,6 +9,7 @@ from crowdwise.models.ridge import CrowdRidgeClassifier
 from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
 from crowdwise.models.ridge_regressor import CrowdRidgeRegressor
 from crowdwise.simulate import flip_score, simulate_annotators
+from crowdwise.theory import EasyFirstPerceptron
 
 __all__ = [
     "CrowdKFold",
@@ -16,6 +17,7 @@ __all__ = [
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
+    "EasyFirstPerceptron",
     "align",
     "as_labels",
     "crowd_scorer",

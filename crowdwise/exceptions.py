@@ -15,6 +15,10 @@ class AlignmentError(DataError):
     """The examples of the features and of the labels are not the same ones."""
 
 
+class BoundError(DataError):
+    """Margins, radius or regions that no sequence of examples can have."""
+
+
 class CrowdWarning(UserWarning):
     """Something worth knowing about labels or a fit; the result is still right."""
 

@@ -470,7 +470,6 @@ def test_fault_27_ids_in_another_order_are_matched():
     assert np.array_equal(one.consensus_, other.consensus_)
 
 
-@pytest.mark.xfail(strict=True, reason="score matches by position")
 def test_fault_27_scores_are_matched_by_id_as_well():
     X, _, labels = crowd()
     ids = [f"e{i}" for i in range(120)]

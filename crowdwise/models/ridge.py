@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.consensus import Ballot, Consensus, consensus_of
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness, easiness
-from crowdwise.inputs import as_labels
+from crowdwise.inputs import align, as_labels
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge_fit import RidgeFit, fit_ridge
 from crowdwise.models.scoring import (
@@ -214,7 +214,8 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         -------
         score : float
         """
-        return label_accuracy(self.predict(X), as_labels(y), sample_weight)
+        _, labels = align(X, as_labels(y))
+        return label_accuracy(self.predict(X), labels, sample_weight)
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, with the model as one more voice.

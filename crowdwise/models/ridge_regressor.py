@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from crowdwise.consensus import Consensus
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness
-from crowdwise.inputs import as_labels
+from crowdwise.inputs import align, as_labels
 from crowdwise.models.preparation import check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import fitted_consensus, keep_fit
 from crowdwise.models.ridge_fit import fit_ridge
@@ -172,7 +172,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         score : float
             R².
         """
-        labels = as_labels(y, kind="rating")
+        _, labels = align(X, as_labels(y, kind="rating"))
         predicted = self.predict(X)
         weight = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
         example = labels.example_index

@@ -53,8 +53,6 @@ def label_accuracy(predicted: NDArray[Any], labels: CrowdLabels, sample_weight: 
     """The share of labels that equal the prediction for their example."""
     if labels.n_labels == 0:
         raise LabelError("there is no label to compare predictions with.")
-    if len(predicted) != len(labels):
-        raise LabelError(f"there are {len(predicted)} examples in X and {len(labels)} in the labels.")
     assert labels.classes is not None
     codes = encode_declared(predicted, labels.classes)
     right = labels.values == np.repeat(codes, labels.labels_per_example)

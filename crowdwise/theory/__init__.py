@@ -1,0 +1,47 @@
+"""Why easy examples first: the perceptron, its mistake bounds, and margins estimated from annotators."""
+
+from crowdwise.theory.alignment import alignment_expertise
+from crowdwise.theory.balls import ball_averages, ball_radii, simulate_ball_annotators
+from crowdwise.theory.bounds import (
+    Regions,
+    break_even_spread,
+    count_regions,
+    deviation,
+    equal_mistakes_bound,
+    improvement,
+    noisy_bound,
+    novikoff_bound,
+    regions,
+    spread_bound,
+)
+from crowdwise.theory.counted import MistakeBound, mistake_bound
+from crowdwise.theory.margins import estimate_margins, margin_lower_bounds, margin_upper_bounds
+from crowdwise.theory.online import feed
+from crowdwise.theory.perceptron import EasyFirstPerceptron
+from crowdwise.theory.signs import label_signs, weighted_majority
+
+__all__ = [
+    "EasyFirstPerceptron",
+    "MistakeBound",
+    "Regions",
+    "alignment_expertise",
+    "ball_averages",
+    "ball_radii",
+    "break_even_spread",
+    "count_regions",
+    "deviation",
+    "equal_mistakes_bound",
+    "estimate_margins",
+    "feed",
+    "improvement",
+    "label_signs",
+    "margin_lower_bounds",
+    "margin_upper_bounds",
+    "mistake_bound",
+    "noisy_bound",
+    "novikoff_bound",
+    "regions",
+    "simulate_ball_annotators",
+    "spread_bound",
+    "weighted_majority",
+]

@@ -1,0 +1,248 @@
+"""Balls around examples: annotators who answer with the majority inside theirs, and how large these balls are.
+
+The model of Urner et al. and the paper's appendix: an annotator looks at the true labels of all examples within
+some radius. The estimated radius minimises, over the examples that the annotator labelled, the squared
+difference between the label and the mean of the estimated labels inside the ball. Those means do not depend on
+the annotator, so one sweep over radii serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_array
+
+from crowdwise.encoding import as_array, encode
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.inputs import align, as_labels
+from crowdwise.labels import CrowdLabels
+from crowdwise.theory.signs import label_signs, weighted_majority
+
+Floats = NDArray[np.float64]
+
+# Up to this many examples every distance between two of them is tried as a radius.
+_ALL_RADII = 1000
+# Distances held at a time.
+_BLOCK_DISTANCES = 2**21
+# Differences of squared error below this (relative) are rounding: the smaller radius is taken.
+_SAME = 1e-9
+
+
+def ball_averages(X: Any, values: ArrayLike, radii: ArrayLike) -> Floats:
+    """Means of a value over all examples within each radius of each example, itself included.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_examples, n_features)
+        Features; distances are Euclidean.
+    values : array-like of shape (n_examples,)
+        What to average.
+    radii : array-like of shape (n_radii,)
+        At least 0, in any order.
+
+    Returns
+    -------
+    averages : ndarray of shape (n_examples, n_radii)
+
+    Examples
+    --------
+    >>> from crowdwise.theory import ball_averages
+    >>> ball_averages([[0.0], [1.0], [3.0]], [1, 1, -1], radii=[0.0, 1.0, 2.0]).round(2).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 0.33], [-1.0, -1.0, 0.0]]
+    """
+    X = check_array(X, dtype=np.float64)
+    targets, wanted = np.asarray(values, dtype=np.float64), _check_radii(radii)
+    if targets.shape != (len(X),):
+        raise DataError(f"values must be one per example, {len(X)}; got shape {targets.shape}.")
+    order = np.argsort(wanted, kind="stable")
+    averages = np.empty((len(X), len(wanted)))
+    for rows, block in _sweep(X, targets, wanted[order]):
+        averages[rows[:, np.newaxis], order] = block
+    return averages
+
+
+def ball_radii(
+    X: Any,
+    labels: Any,
+    expertise: ArrayLike | None = None,
+    *,
+    n_radii: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Floats:
+    """The radius of every annotator's ball.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_examples, n_features)
+        Features; distances are Euclidean.
+    labels : CrowdLabels or array-like of shape (n_examples, n_annotators)
+        Labels of two classes.
+    expertise : array-like of shape (n_annotators,), default=None
+        Weights of the annotators in the estimated labels, at least 0; NaN counts as 0. By default all alike.
+    n_radii : int, default=None
+        Number of radii to try: 0 and quantiles of the distances, each enclosing a constant factor more examples than
+        the one before. By default every distance there is up to 1,000 examples, and 100 radii beyond.
+    random_state : int, Generator or None, default=None
+        Seed of the examples that the quantiles are taken from.
+
+    Returns
+    -------
+    radii : ndarray of shape (n_annotators,)
+        The smallest of the best radii; NaN for annotators without labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.theory import ball_radii, simulate_ball_annotators
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    >>> labels = simulate_ball_annotators(X, X[:, 0] + X[:, 1] ** 2 > 0.3, radii=[0.0, 0.0, 0.0, 0.8])
+    >>> radii = ball_radii(X, labels)
+    >>> radii[:3].tolist(), bool(radii[3] > 0.2)
+    ([0.0, 0.0, 0.0], True)
+    """
+    X, crowd = align(X, as_labels(labels))
+    X = check_array(X, dtype=np.float64)
+    signs = label_signs(crowd)
+    estimated = weighted_majority(signs, expertise)
+    if n_radii is None and len(X) <= _ALL_RADII:
+        radii, cost = _costs_of_all_radii(X, estimated, signs)
+    else:
+        radii = distance_quantiles(X, 100 if n_radii is None else n_radii, random_state)
+        cost = _costs(X, estimated, signs, radii)
+    found = radii[_first_smallest(cost)]
+    found[~signs.any(axis=0)] = np.nan
+    return found
+
+
+def simulate_ball_annotators(X: Any, truth: ArrayLike, radii: ArrayLike) -> CrowdLabels:
+    """Labels of annotators who answer with the majority of true labels within a ball around the example.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_examples, n_features)
+        Features; distances are Euclidean.
+    truth : array-like of shape (n_examples,)
+        The right classes, two of them.
+    radii : array-like of shape (n_annotators,)
+        The radius of each annotator's ball; an annotator with radius 0 is always right.
+
+    Returns
+    -------
+    labels : CrowdLabels
+        A ball with as many examples of either class gets the example's own class.
+
+    Examples
+    --------
+    >>> from crowdwise.theory import simulate_ball_annotators
+    >>> labels = simulate_ball_annotators([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 0], radii=[0.5, 1.0])
+    >>> labels.to_matrix().tolist()
+    [[0, 0], [1, 0], [0, 0], [0, 0]]
+    """
+    codes, classes = encode(as_array(truth))
+    if len(classes) != 2:
+        raise LabelError(f"truth must have two classes; found {classes.tolist()}.")
+    right = 2.0 * codes - 1.0
+    answers = np.sign(ball_averages(X, right, radii))
+    answers = np.where(answers == 0, right[:, np.newaxis], answers)
+    names = [f"annotator {i + 1}" for i in range(answers.shape[1])]
+    return CrowdLabels.from_matrix(classes[(answers > 0).astype(np.intp)], annotators=names, classes=classes)
+
+
+def distance_quantiles(X: Floats, n_radii: int, random_state: int | np.random.Generator | None = None) -> Floats:
+    """Radius 0, and radii whose balls hold ever more examples, each about a constant factor more.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_examples, n_features)
+        Features.
+    n_radii : int
+        How many, at least 2.
+    random_state : int, Generator or None, default=None
+        Seed of the 500 examples whose distances are looked at.
+
+    Returns
+    -------
+    radii : ndarray
+        Ascending, from 0 to the largest distance seen; equal ones are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.theory.balls import distance_quantiles
+    >>> distance_quantiles(np.arange(5.0)[:, np.newaxis], 3).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    if n_radii < 2:
+        raise ValueError(f"n_radii must be at least 2, radius 0 and another one; got {n_radii!r}.")
+    if len(X) < 2:
+        return np.zeros(1)
+    centres = np.random.default_rng(random_state).permutation(len(X))[:500]
+    distances = cdist(X[centres], X)
+    distances[np.arange(len(centres)), centres] = np.inf  # an example's distance to itself
+    ascending = np.sort(distances, axis=None)[: len(centres) * (len(X) - 1)]
+    shares = np.geomspace(1 / len(X), 1.0, n_radii - 1)
+    at = np.clip(np.ceil(shares * len(ascending)).astype(np.intp) - 1, 0, len(ascending) - 1)
+    return np.unique(np.concatenate([[0.0], ascending[at]]))
+
+
+def _check_radii(radii: ArrayLike) -> Floats:
+    wanted = np.asarray(radii, dtype=np.float64)
+    if wanted.ndim != 1 or not (np.isfinite(wanted).all() and (wanted >= 0).all()):
+        raise DataError(f"radii must be finite numbers >= 0, one per annotator; got {radii!r}.")
+    return wanted
+
+
+def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Blocks of examples with the means of values in their balls, for ascending radii."""
+    n_radii = len(radii)
+    n_rows = max(1, _BLOCK_DISTANCES // len(X))
+    for start in range(0, len(X), n_rows):
+        rows = np.arange(start, min(start + n_rows, len(X)))
+        ring = np.searchsorted(radii, cdist(X[rows], X))  # the first radius that reaches an example
+        ring += (n_radii + 1) * np.arange(len(rows))[:, np.newaxis]
+        size = len(rows) * (n_radii + 1)
+        count = np.bincount(ring.ravel(), minlength=size).reshape(len(rows), -1)
+        total = np.bincount(ring.ravel(), np.tile(values, len(rows)), minlength=size).reshape(len(rows), -1)
+        yield rows, (total.cumsum(axis=1) / count.cumsum(axis=1))[:, :n_radii]
+
+
+def _costs(X: Floats, estimated: Floats, signs: Floats, radii: Floats) -> Floats:
+    """Squared error of every radius (rows) for every annotator (columns)."""
+    cost = np.zeros((len(radii), signs.shape[1]))
+    for rows, averages in _sweep(X, estimated, radii):
+        given = signs[rows]
+        cost += (averages**2).T @ np.abs(given) - 2 * averages.T @ given
+    return cost + np.abs(signs).sum(axis=0)
+
+
+def _costs_of_all_radii(X: Floats, estimated: Floats, signs: Floats) -> tuple[Floats, Floats]:
+    """Every distance between two examples, and the squared error there.
+
+    Sorted by distance, each pair changes the mean of one ball; errors are sums of those changes.
+    """
+    m = len(X)
+    distances = cdist(X, X)
+    nearest = np.argsort(distances, axis=1, kind="stable")
+    averages = np.cumsum(estimated[nearest], axis=1) / np.arange(1, m + 1)
+    change = np.diff(averages, axis=1, prepend=0.0).ravel()
+    change_squared = np.diff(averages**2, axis=1, prepend=0.0).ravel()
+    flat = np.take_along_axis(distances, nearest, axis=1).ravel()
+    order = np.argsort(flat, kind="stable")
+    ascending = flat[order]
+    last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True))  # equal distances enter together
+    ball = order // m
+    cost = np.empty((len(last), signs.shape[1]))
+    for annotator, given in enumerate(signs.T):
+        moved = np.abs(given)[ball] * change_squared[order] - 2 * given[ball] * change[order]
+        cost[:, annotator] = np.cumsum(moved)[last] + np.abs(given).sum()
+    return ascending[last], cost
+
+
+def _first_smallest(cost: Floats) -> NDArray[np.intp]:
+    """The first row of each column that has its smallest value, up to rounding."""
+    least = cost.min(axis=0)
+    return np.asarray((cost <= least + _SAME * (1.0 + np.abs(least))).argmax(axis=0))

@@ -1,0 +1,70 @@
+"""Labels of two classes -> -1 and +1, and 0 where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdwise.exceptions import LabelError
+from crowdwise.labels import CrowdLabels
+
+
+def label_signs(labels: CrowdLabels) -> NDArray[np.float64]:
+    """The labels as a matrix of -1 (first class), +1 (second class) and 0 (missing).
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Of at most two classes.
+
+    Returns
+    -------
+    signs : ndarray of shape (n_examples, n_annotators)
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.theory import label_signs
+    >>> label_signs(CrowdLabels.from_matrix([["cat", "dog"], [None, "dog"]])).tolist()
+    [[-1.0, 1.0], [0.0, 1.0]]
+    """
+    if labels.classes is None or len(labels.classes) > 2:
+        found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
+        raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")
+    signs = np.zeros(labels.shape)
+    signs[labels.example_index, labels.annotator_index] = 2.0 * labels.values - 1.0
+    return signs
+
+
+def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike | None = None) -> NDArray[np.float64]:
+    """The sign of the sum of labels, each times the expertise of who gave it; 0 for a tie or no label.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (n_examples, n_annotators)
+        What `label_signs` gives.
+    expertise : array-like of shape (n_annotators,), default=None
+        At least 0; NaN counts as 0. By default all alike, which gives the plain majority.
+
+    Returns
+    -------
+    majority : ndarray of shape (n_examples,)
+        -1, 0 or +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.theory import weighted_majority
+    >>> weighted_majority(np.array([[1.0, -1.0, -1.0], [1.0, -1.0, 0.0]]), [1.0, 0.2, 0.2]).tolist()
+    [1.0, 1.0]
+    """
+    weights = np.ones(signs.shape[1]) if expertise is None else np.asarray(expertise, dtype=np.float64)
+    weights = np.where(np.isnan(weights), 0.0, weights)
+    if weights.shape != signs.shape[1:]:
+        raise LabelError(f"expertise must be one number per annotator, {signs.shape[1]}; got shape {weights.shape}.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise LabelError("expertise must be finite and at least 0 for every annotator.")
+    total = signs @ weights
+    # Sums that should cancel may leave a rest of rounding, whose sign means nothing.
+    total[np.abs(total) <= 1e-12 * weights.sum()] = 0.0
+    return np.sign(total)
