@@ -19,6 +19,7 @@ NAMES = [
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
+    "EasyFirstPerceptron",
     "align",
     "as_labels",
     "crowd_scorer",
