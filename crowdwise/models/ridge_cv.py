@@ -37,8 +37,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     ----------
     steepnesses : sequence of float, default=(2.0,)
         To choose from.
-    l2s : sequence of float, default=2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1
-        To choose from.
+    l2s : sequence of float, default=PAPER_L2S
+        To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10
         The folds. A number makes folds by the content of rows, so that equal rows are never in two folds.
     criterion : {"auto", "truth", "agreement"}, default="auto"

@@ -136,6 +136,8 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         self._check_parameters(curriculum)
         X, labels = self._read(X, y, reset=True)
         signs = self._consensus_signs(labels)
+        if len(np.unique(labels.values)) < 2:
+            raise LabelError("labels of two classes are needed to learn; all labels are of one class.")
         if not signs.any():
             raise LabelError("no example has a majority among its labels, so there is nothing to learn.")
         self.disagreement_ = disagreement(labels)

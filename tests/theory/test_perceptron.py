@@ -228,6 +228,11 @@ def test_labels_that_teach_nothing_are_told(y, match):
         EasyFirstPerceptron().fit(np.eye(3), y)
 
 
+def test_a_declared_class_that_nobody_chose_is_told():
+    with pytest.raises(LabelError, match="all labels are of one class"):
+        EasyFirstPerceptron().fit(np.eye(3), CrowdLabels.from_matrix([[1], [1], [1]], classes=[0, 1]))
+
+
 def test_a_vector_of_the_wrong_length_is_told(noisy):
     X, _, labels = noisy
     model = EasyFirstPerceptron().fit(X, labels)
