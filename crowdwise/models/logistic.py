@@ -1,0 +1,211 @@
+"""The classification model of Raykar et al.: logistic regression and confusion matrices, estimated together."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.aggregation import expectation, probability_right, vote_shares
+from crowdwise.confusion import AnnotatorModel, AnnotatorModelName, Incidence, model_of_annotators
+from crowdwise.consensus import Consensus
+from crowdwise.disagreement import Scale
+from crowdwise.easiness import check_steepness, easiness, example_weights
+from crowdwise.encoding import encode_declared
+from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.folds import content_folds
+from crowdwise.inputs import align, as_labels
+from crowdwise.labels import CrowdLabels
+from crowdwise.models.preparation import Prepared, note_effective_number, prepare
+from crowdwise.models.scoring import checked, label_accuracy, with_classes
+from crowdwise.rows import check_finite
+from crowdwise.softmax import fit_softmax, log_probabilities
+
+Floats = NDArray[np.float64]
+
+# Steps of the optimiser in one round: it goes on from where it was in the next.
+_STEPS_A_ROUND = 30
+
+
+@dataclass
+class LogisticRounds:
+    """One fit: the parts that a round changes."""
+
+    X: Any
+    weight: Floats
+    incidence: Incidence
+    model: AnnotatorModel
+    l2: float
+    class_prior: float
+    fit_intercept: bool
+    fold: NDArray[np.int64] | None
+    posterior: Floats
+    theta: Floats | None = None
+    fold_theta: dict[int, Floats] | None = None
+    confusion: Floats | None = None
+
+    def turn(self) -> tuple[float, float]:
+        """One round: annotators, classifier, posterior. Gives the objective and the largest change."""
+        self.confusion = self.model.estimate(self.incidence.counts(self.posterior * self.weight[:, np.newaxis]))
+        log_prior = self._in_sample() if self.fold is None else self._out_of_fold(self.fold)
+        previous = self.posterior
+        self.posterior, evidence = expectation(log_prior, self.incidence.log_likelihood(self.confusion))
+        objective = float(self.weight @ evidence) + self.model.log_prior(self.confusion)
+        return objective - self._penalty(), float(np.abs(self.posterior - previous).max())
+
+    def classifier(self, rows: NDArray[np.bool_] | slice = slice(None), start: Floats | None = None) -> Floats:
+        """The classifier of some rows for the present posterior."""
+        return fit_softmax(
+            self.X[rows],
+            self.posterior[rows],
+            self.weight[rows],
+            l2=self.l2,
+            start=start,
+            fit_intercept=self.fit_intercept,
+            class_prior=self.class_prior,
+            max_steps=_STEPS_A_ROUND,
+        )
+
+    def _in_sample(self) -> Floats:
+        self.theta = self.classifier(start=self.theta)
+        return log_probabilities(self.X, self.theta)
+
+    def _out_of_fold(self, fold: NDArray[np.int64]) -> Floats:
+        starts = self.fold_theta or {}
+        log_prior = np.empty_like(self.posterior)
+        found = {}
+        for k in np.unique(fold).tolist():
+            found[k] = self.classifier(fold != k, starts.get(k))
+            log_prior[fold == k] = log_probabilities(self.X[fold == k], found[k])
+        self.fold_theta = found
+        return log_prior
+
+    def _penalty(self) -> float:
+        if self.theta is None or self.fold is not None:
+            return 0.0
+        middle = np.append(np.asarray(self.X.T @ self.weight) / self.weight.sum(), 1.0)[np.newaxis]
+        at_middle = log_probabilities(middle[:, :-1], self.theta)
+        n_classes = self.posterior.shape[1]
+        return float(self.l2 / 2 * (self.theta[:-1] ** 2).sum() - self.class_prior / n_classes * at_middle.sum())
+
+
+class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
+    """Logistic regression for the true class and a confusion matrix per annotator, estimated together.
+
+    The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from the
+    posterior probabilities of the classes, and these from both, every example weighted by its easiness.
+
+    Parameters
+    ----------
+    steepness : float, default=0.0
+        How fast an example's weight falls with disagreement. With two to five labels an example, disagreement says
+        little and weights did harm on real crowds, so there are none by default.
+    l2 : float, default=1.0
+        Strength of the penalty on the coefficients; one over scikit-learn's C.
+    annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
+        What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
+        they are right.
+    strength : float, default=3.0
+        How many labels the prior of an annotator is worth.
+    class_prior : float, default=1.0
+        Examples of average features added, evenly of all classes.
+    cross_fit : int, default=5
+        Folds: an example's class probabilities come from a classifier that has not seen it, so that the classifier does not
+        agree with itself. 0 uses one classifier for all, as in the paper, and the objective then never falls.
+    scale : {"observed", "possible"} or None, default="observed"
+        How disagreement is scaled, see `disagreement`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    max_rounds : int, default=100
+        The most rounds.
+    tol : float, default=1e-3
+        Stop when no posterior probability changes by more than this.
+    warm_start : bool, default=False
+        Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    annotators_ : ndarray of shape (n_annotators,)
+        Names of the annotators.
+    confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
+        Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+    expertise_ : ndarray of shape (n_annotators,)
+        Probability that an annotator is right; NaN for those without labels.
+    disagreement_ : ndarray of shape (n_examples,)
+        Of the examples of `fit`.
+    easiness_ : ndarray of shape (n_examples,)
+        Their weights.
+    consensus_ : ndarray of shape (n_examples,)
+        Their most probable classes, by labels and classifier together (out of fold if `cross_fit`).
+    consensus_proba_ : ndarray of shape (n_examples, n_classes)
+        Probabilities of all classes.
+    consensus_confidence_ : ndarray of shape (n_examples,)
+        Probability of the class in `consensus_`.
+    objective_ : ndarray of shape (n_rounds,)
+        Log-likelihood plus log priors after every round.
+    n_rounds_ : int
+        Rounds turned.
+    converged_ : bool
+        Whether they settled within `tol`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had any.
+
+    References
+    ----------
+    V. C. Raykar et al.: Learning from Crowds. Journal of Machine Learning Research 11, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from crowdwise import CrowdLogisticClassifier, simulate_annotators
+    >>> X, truth = make_blobs(200, centers=3, random_state=0)
+    >>> labels = simulate_annotators(X, truth, clarity=3.0, adversaries=1, missing=0.5, random_state=0)
+    >>> model = CrowdLogisticClassifier().fit(X, labels)
+    >>> str(model.annotators_[model.expertise_.argmin()])
+    'adversary 1'
+    """
+
+    def __init__(
+        self,
+        steepness: float = 0.0,
+        *,
+        l2: float = 1.0,
+        annotator_model: AnnotatorModelName = "shared",
+        strength: float = 3.0,
+        class_prior: float = 1.0,
+        cross_fit: int = 5,
+        scale: Scale = "observed",
+        fit_intercept: bool = True,
+        max_rounds: int = 100,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+    ) -> None:
+        self.steepness = steepness
+        self.l2 = l2
+        self.annotator_model = annotator_model
+        self.strength = strength
+        self.class_prior = class_prior
+        self.cross_fit = cross_fit
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
