@@ -209,3 +209,44 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : array-like of shape (n_examples,), default=None
+            How often each example counts.
+
+        Returns
+        -------
+        self : CrowdLogisticClassifier
+        """
+        steepness = check_steepness(self.steepness)
+        self._check_settings()
+        prepared = prepare(
+            self, X, y, sample_weight,
+            kind="class", scale=self.scale, fit_intercept=False, steepest=steepness,
+        )  # fmt: skip
+        check_finite(prepared.original.X)
+        differs = prepared.disagreement[prepared.learnt]
+        weight = example_weights(differs, steepness) * prepared.sample_weight
+        note_effective_number(weight, self.n_features_in_)
+        rounds = self._first_round(prepared, weight)
+        objective, change = self._turn(rounds)
+        self._keep(prepared, rounds, steepness)
+        self.objective_ = np.array(objective)
+        self.n_rounds_ = len(objective)
+        self.converged_ = change < self.tol
+        if not self.converged_:
+            warnings.warn(
+                f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
+                f"tol={self.tol:g}. Raise max_rounds or tol.",
+                CrowdConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
