@@ -1,7 +1,8 @@
-"""Labels alone -> consensus: the annotators' confusion matrices and the classes estimated together, without features."""
+"""Labels alone -> consensus: annotators' confusion matrices and the classes, estimated together without features."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +84,8 @@ def aggregate(
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
     annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
-        What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often they
-        are right.
+        What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
+        they are right.
     strength : float, default=3.0
         How many labels the prior of an annotator is worth.
     class_prior : float, default=1.0
@@ -137,7 +138,6 @@ def aggregate(
         objective=np.array(settled.objective),
         converged=settled.converged,
     )
-
 
 
 def probability_right(confusion: Floats, class_prior: Floats) -> Floats:
@@ -226,9 +226,7 @@ def vote_shares(labels: CrowdLabels) -> Floats:
     return np.divide(counts, total, out=even, where=total > 0)
 
 
-def distinct_patterns(
-    labels: CrowdLabels, weight: Floats
-) -> tuple[CrowdLabels, Floats, NDArray[np.intp] | None]:
+def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, NDArray[np.intp] | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     Parameters
@@ -248,8 +246,8 @@ def distinct_patterns(
         The pattern of each example; None if they are as they were.
     """
     n_classes = 0 if labels.classes is None else len(labels.classes)
-    n_patterns = float(n_classes) ** labels.n_annotators
-    if not labels.is_complete or n_patterns > len(labels) / 2:
+    few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))
+    if not (labels.is_complete and few):
         return labels, weight, None
     matrix = labels.values.reshape(labels.shape)
     key = np.zeros(len(labels), dtype=np.int64)

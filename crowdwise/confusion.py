@@ -1,7 +1,7 @@
 """Labels and a posterior over classes -> what each annotator says when the truth is this or that, and back.
 
-A confusion matrix has a row per true class and a column per label: ``confusion[l, k, c]`` is the probability that annotator
-l says c when the truth is k. All products of probabilities are sums of logarithms.
+A confusion matrix has a row per true class and a column per label: ``confusion[l, k, c]`` is the probability that
+annotator l says c when the truth is k. All products of probabilities are sums of logarithms.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class LogisticRounds:
 class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
     """Logistic regression for the true class and a confusion matrix per annotator, estimated together.
 
-    The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from the
-    posterior probabilities of the classes, and these from both, every example weighted by its easiness.
+    The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
+    the posterior probabilities of the classes, and these from both, every example weighted by its easiness.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
     class_prior : float, default=1.0
         Examples of average features added, evenly of all classes.
     cross_fit : int, default=5
-        Folds: an example's class probabilities come from a classifier that has not seen it, so that the classifier does not
-        agree with itself. 0 uses one classifier for all, as in the paper, and the objective then never falls.
+        Folds: an example's class probabilities come from a classifier that has not seen it, so that the classifier
+        does not agree with itself. 0 uses one classifier for all, as Raykar et al.; the objective then never falls.
     scale : {"observed", "possible"} or None, default="observed"
         How disagreement is scaled, see `disagreement`.
     fit_intercept : bool, default=True
@@ -142,6 +142,8 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     expertise_ : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        How frequent each class is among the examples of `fit`.
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
@@ -250,3 +252,196 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _check_settings(self) -> None:
+        if not (np.isfinite(self.l2) and self.l2 >= 0):
+            raise ValueError(f"l2 must be a finite number >= 0; got {self.l2!r}.")
+        if not (np.isfinite(self.class_prior) and self.class_prior >= 0):
+            raise ValueError(f"class_prior must be a finite number >= 0; got {self.class_prior!r}.")
+        if self.cross_fit != 0 and self.cross_fit < 2:
+            raise ValueError(f"cross_fit must be 0 or at least 2 folds; got {self.cross_fit!r}.")
+        if self.max_rounds < 1:
+            raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
+
+    def _first_round(self, prepared: Prepared, weight: Floats) -> LogisticRounds:
+        fold = content_folds(prepared.original.X, self.cross_fit) if self.cross_fit else None
+        if fold is not None and (prepared.core.n_annotators == 1 or fold.max() == 0):
+            fold = None  # one annotator's labels are the consensus, and one example cannot be left out
+        rounds = LogisticRounds(
+            X=prepared.rows.X,
+            weight=weight,
+            incidence=Incidence.of(prepared.core),
+            model=model_of_annotators(self.annotator_model, self.strength),
+            l2=self.l2,
+            class_prior=self.class_prior,
+            fit_intercept=self.fit_intercept,
+            fold=fold,
+            posterior=vote_shares(prepared.core),
+        )
+        if self.warm_start and self._is_same_crowd(prepared):
+            log_prior = log_probabilities(prepared.original.X, self._theta)
+            confusion = self.confusion_[prepared.heard]
+            rounds.posterior = expectation(log_prior, rounds.incidence.log_likelihood(confusion))[0]
+        return rounds
+
+    def _is_same_crowd(self, prepared: Prepared) -> bool:
+        return (
+            hasattr(self, "confusion_")
+            and np.array_equal(self.annotators_, prepared.labels.annotators)
+            and np.array_equal(self.classes_, prepared.classes)
+            and len(self._theta) == prepared.original.X.shape[1] + 1
+            and not np.isnan(self.confusion_[prepared.heard]).any()
+        )
+
+    def _turn(self, rounds: LogisticRounds) -> tuple[list[float], float]:
+        """Turn rounds until the posterior settles; one annotator has nobody to be compared with."""
+        objective: list[float] = []
+        change = np.inf
+        alone = rounds.incidence.n_annotators == 1
+        while len(objective) < self.max_rounds and not change < self.tol:
+            votes = rounds.posterior
+            value, change = rounds.turn()
+            objective.append(value)
+            if alone:
+                rounds.posterior, change = votes, 0.0
+        return objective, change
+
+    def _keep(self, prepared: Prepared, rounds: LogisticRounds, steepness: float) -> None:
+        """Store what was learnt."""
+        theta = rounds.classifier(start=rounds.theta)
+        self._theta = theta if prepared.space is None else prepared.space.to_features(theta)
+        self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
+        self.classes_ = prepared.classes
+        self.annotators_ = prepared.labels.annotators
+        n_classes = len(self.classes_)
+        self.confusion_ = np.full((len(self.annotators_), n_classes, n_classes), np.nan)
+        self.confusion_[prepared.heard] = rounds.confusion
+        frequency = rounds.weight @ rounds.posterior
+        self.class_prior_ = frequency / frequency.sum()
+        self.expertise_ = probability_right(self.confusion_, self.class_prior_)
+        self.disagreement_ = prepared.disagreement
+        self.easiness_ = easiness(prepared.disagreement, steepness)
+        self._fingerprint = prepared.labels.fingerprint()
+        self.consensus_proba_ = self._consensus_proba(prepared, rounds)
+        self.consensus_ = self.classes_[self.consensus_proba_.argmax(axis=1)]
+        self.consensus_confidence_ = self.consensus_proba_.max(axis=1)
+
+    def _consensus_proba(self, prepared: Prepared, rounds: LogisticRounds) -> Floats:
+        """Of all examples: those without labels have the classifier's probabilities."""
+        if prepared.learnt.all():
+            return rounds.posterior
+        proba = np.empty((len(prepared.labels), len(self.classes_)))
+        labelled = prepared.labels.labels_per_example > 0
+        if not labelled.all():
+            check_finite(prepared.unlabelled)
+            proba[~labelled] = np.exp(log_probabilities(prepared.unlabelled, self._theta))
+        ignored = labelled & ~prepared.learnt
+        if ignored.any():
+            proba[ignored] = self._posterior(np.log(self.class_prior_), prepared.labels[ignored])
+        proba[prepared.learnt] = rounds.posterior
+        return proba
+
+    def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
+        """Probabilities of the classes by labels of annotators of the fit; unknown ones count as the crowd."""
+        position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
+        crowd = np.nanmean(self.confusion_, axis=0)
+        known = np.where(position[:, np.newaxis, np.newaxis] >= 0, self.confusion_[np.maximum(position, 0)], np.nan)
+        confusion = np.where(np.isnan(known), crowd, known)
+        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.exp(log_probabilities(checked(self, X), self._theta))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes; one column a class if there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        scores = np.asarray(checked(self, X) @ self._theta[:-1]) + self._theta[-1]
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_examples,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels that the model predicts; with one label an example this is accuracy.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels, or the truth.
+        sample_weight : array-like of shape (n_examples,), default=None
+            How often each example counts.
+
+        Returns
+        -------
+        score : float
+        """
+        _, labels = align(X, as_labels(y))
+        return label_accuracy(self.predict(X), labels, self.classes_, sample_weight)
+
+    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples; those of `fit` are recognised and have their fitted one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.
+        use_model : bool, default=True
+            Whether the classifier has a voice; if not, the frequency of the classes takes its place.
+
+        Returns
+        -------
+        consensus : Consensus
+            With `label`, `confidence`, `score` (probabilities of all classes) and `uses_model`.
+        """
+        check_is_fitted(self)
+        X, crowd = align(X, as_labels(labels))
+        crowd = with_classes(crowd, self.classes_)
+        log_prior = log_probabilities(checked(self, X), self._theta)
+        if use_model and crowd.fingerprint() == self._fingerprint:
+            proba = self.consensus_proba_
+        elif use_model:
+            proba = self._posterior(log_prior, crowd)
+        else:
+            proba = self._posterior(np.log(self.class_prior_), crowd)
+            silent = crowd.labels_per_example == 0
+            proba[silent] = np.exp(log_prior[silent])
+        return Consensus(self.classes_[proba.argmax(axis=1)], proba.max(axis=1), proba, use_model)
