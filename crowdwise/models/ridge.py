@@ -215,7 +215,7 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         score : float
         """
         _, labels = align(X, as_labels(y))
-        return label_accuracy(self.predict(X), labels, sample_weight)
+        return label_accuracy(self.predict(X), labels, self.classes_, sample_weight)
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, with the model as one more voice.

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import crowdwise.rows
 from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
-from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning
+from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
@@ -407,3 +407,14 @@ def test_more_annotators_than_sums_can_be_kept_for_take_the_rows_route():
     with pytest.warns(CrowdWarning, match="count once"):
         labels = CrowdLabels.from_table(table)
     assert CrowdRidgeClassifier().fit(X, labels).route_ == "rows"
+
+
+def test_settings_and_scales_that_cannot_be_used_are_told():
+    X, matrix = crowd()
+    with pytest.raises(ValueError, match="l2 must be a finite number >= 0; got 'a'"):
+        fit(X, matrix, l2="a")
+    with pytest.raises(DataError, match="squares of its values overflow"):
+        fit(X * 1e160, matrix)
+    model = CrowdRidgeClassifier().fit(X, np.where(matrix == 1, "b", "a"))
+    with pytest.raises(ValueError, match=r"none of the classes of these labels, \[0, 1\]"):
+        model.score(X, matrix[:, 0].astype(int))

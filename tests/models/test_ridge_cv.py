@@ -180,6 +180,7 @@ def test_folds_of_scikit_learn_are_taken_as_they_are():
     ("settings", "message"),
     [
         ({"steepnesses": ()}, "at least one value"),
+        ({"steepnesses": 2.0}, "must be a sequence"),
         ({"steepnesses": (-1.0,)}, "steepness must be"),
         ({"l2s": (-1.0,)}, "l2 must be"),
         ({"cv": 1}, "at least 2 folds"),
