@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.aggregation import expectation, probability_right, vote_shares
-from crowdwise.confusion import AnnotatorModel, AnnotatorModelName, Incidence, model_of_annotators
+from crowdwise.confusion import AnnotatorModelName, Incidence, model_of_annotators
 from crowdwise.consensus import Consensus
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness, easiness, example_weights
@@ -21,80 +20,17 @@ from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
+from crowdwise.models.classes import CrowdClassifierMixin
+from crowdwise.models.logistic_rounds import LogisticRounds
 from crowdwise.models.preparation import Prepared, note_effective_number, prepare
-from crowdwise.models.scoring import checked, label_accuracy, with_classes
+from crowdwise.models.scoring import checked, with_classes
 from crowdwise.rows import check_finite
-from crowdwise.softmax import fit_softmax, log_probabilities
+from crowdwise.softmax import log_probabilities
 
 Floats = NDArray[np.float64]
 
-# Steps of the optimiser in one round: it goes on from where it was in the next.
-_STEPS_A_ROUND = 30
 
-
-@dataclass
-class LogisticRounds:
-    """One fit: the parts that a round changes."""
-
-    X: Any
-    weight: Floats
-    incidence: Incidence
-    model: AnnotatorModel
-    l2: float
-    class_prior: float
-    fit_intercept: bool
-    fold: NDArray[np.int64] | None
-    posterior: Floats
-    theta: Floats | None = None
-    fold_theta: dict[int, Floats] | None = None
-    confusion: Floats | None = None
-
-    def turn(self) -> tuple[float, float]:
-        """One round: annotators, classifier, posterior. Gives the objective and the largest change."""
-        self.confusion = self.model.estimate(self.incidence.counts(self.posterior * self.weight[:, np.newaxis]))
-        log_prior = self._in_sample() if self.fold is None else self._out_of_fold(self.fold)
-        previous = self.posterior
-        self.posterior, evidence = expectation(log_prior, self.incidence.log_likelihood(self.confusion))
-        objective = float(self.weight @ evidence) + self.model.log_prior(self.confusion)
-        return objective - self._penalty(), float(np.abs(self.posterior - previous).max())
-
-    def classifier(self, rows: NDArray[np.bool_] | slice = slice(None), start: Floats | None = None) -> Floats:
-        """The classifier of some rows for the present posterior."""
-        return fit_softmax(
-            self.X[rows],
-            self.posterior[rows],
-            self.weight[rows],
-            l2=self.l2,
-            start=start,
-            fit_intercept=self.fit_intercept,
-            class_prior=self.class_prior,
-            max_steps=_STEPS_A_ROUND,
-        )
-
-    def _in_sample(self) -> Floats:
-        self.theta = self.classifier(start=self.theta)
-        return log_probabilities(self.X, self.theta)
-
-    def _out_of_fold(self, fold: NDArray[np.int64]) -> Floats:
-        starts = self.fold_theta or {}
-        log_prior = np.empty_like(self.posterior)
-        found = {}
-        for k in np.unique(fold).tolist():
-            found[k] = self.classifier(fold != k, starts.get(k))
-            log_prior[fold == k] = log_probabilities(self.X[fold == k], found[k])
-        self.fold_theta = found
-        return log_prior
-
-    def _penalty(self) -> float:
-        if self.theta is None or self.fold is not None:
-            return 0.0
-        middle = np.append(np.asarray(self.X.T @ self.weight) / self.weight.sum(), 1.0)[np.newaxis]
-        at_middle = log_probabilities(middle[:, :-1], self.theta)
-        n_classes = self.posterior.shape[1]
-        return float(self.l2 / 2 * (self.theta[:-1] ** 2).sum() - self.class_prior / n_classes * at_middle.sum())
-
-
-class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
+class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     """Logistic regression for the true class and a confusion matrix per annotator, estimated together.
 
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
@@ -206,11 +142,6 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
         self.max_rounds = max_rounds
         self.tol = tol
         self.warm_start = warm_start
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
@@ -379,41 +310,6 @@ class CrowdLogisticClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         scores = np.asarray(checked(self, X) @ self._theta[:-1]) + self._theta[-1]
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_examples,)
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels that the model predicts; with one label an example this is accuracy.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels, or the truth.
-        sample_weight : array-like of shape (n_examples,), default=None
-            How often each example counts.
-
-        Returns
-        -------
-        score : float
-        """
-        _, labels = align(X, as_labels(y))
-        return label_accuracy(self.predict(X), labels, self.classes_, sample_weight)
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples; those of `fit` are recognised and have their fitted one.

@@ -78,7 +78,7 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("steepness", [0.0, 2.0])
 def test_equals_the_slow_twin(n_classes, steepness, monkeypatch):
-    monkeypatch.setattr("crowdwise.models.logistic._STEPS_A_ROUND", 1000)
+    monkeypatch.setattr("crowdwise.models.logistic_rounds._STEPS_A_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, missing=0.3)
     model = fit(
         X, matrix, n_classes, steepness=steepness, l2=2.0, cross_fit=0, class_prior=0.0,
