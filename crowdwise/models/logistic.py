@@ -90,6 +90,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        True: the classifier has a voice in these.
     objective_ : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round.
     n_rounds_ : int
@@ -256,6 +258,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.consensus_proba_ = self._consensus_proba(prepared, rounds)
         self.consensus_ = self.classes_[self.consensus_proba_.argmax(axis=1)]
         self.consensus_confidence_ = self.consensus_proba_.max(axis=1)
+        self.consensus_uses_model_ = True
 
     def _consensus_proba(self, prepared: Prepared, rounds: LogisticRounds) -> Floats:
         """Of all examples: those without labels have the classifier's probabilities."""

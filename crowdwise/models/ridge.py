@@ -82,6 +82,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Expertise-weighted mean of the labels, from -1 to +1.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        False: the model has no voice in these.
     model_precision_ : float
         The precision of the model's voice in `consensus`, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
@@ -257,3 +259,4 @@ def keep_classes(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> None:
     estimator.consensus_ = consensus.label
     estimator.consensus_score_ = consensus.score
     estimator.consensus_confidence_ = consensus.confidence
+    estimator.consensus_uses_model_ = consensus.uses_model
