@@ -81,7 +81,6 @@ def test_fault_01_nan_or_infinite_feature_is_an_error_with_up_to_five_positions(
         scores_of(fit_quietly(estimator(), np.nan_to_num(X, posinf=0, neginf=0), y), make(X))
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="NumPy warns of the sums before the error is raised")
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("estimator", [CrowdRidgeClassifier, CrowdRidgeRegressor])
 def test_fault_01_infinities_of_both_signs_are_an_error_without_a_stray_warning(estimator, missing):

@@ -16,10 +16,12 @@ import crowdwise
 NAMES = [
     "CrowdKFold",
     "CrowdLabels",
+    "CrowdLogisticClassifier",
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
     "EasyFirstPerceptron",
+    "aggregate",
     "align",
     "as_labels",
     "crowd_scorer",

@@ -156,10 +156,12 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         return self
 
     def _check_grid(self) -> tuple[list[float], Floats]:
+        for name in ("steepnesses", "l2s"):
+            values = getattr(self, name)
+            if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
+                raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
         steepnesses = [check_steepness(steepness) for steepness in self.steepnesses]
         l2s = np.array(self.l2s, dtype=np.float64)
-        if not steepnesses or l2s.ndim != 1 or not len(l2s):
-            raise ValueError("steepnesses and l2s must each have at least one value to choose from.")
         for l2 in l2s:
             check_settings(l2=float(l2), init=self.init, max_rounds=self.max_rounds, tol=self.tol)
         if self.criterion not in ("auto", "truth", "agreement"):
