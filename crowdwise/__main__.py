@@ -52,9 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = crowd.main(
             args=None if arguments is None else list(arguments), prog_name="crowdwise", standalone_mode=False
         )
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
