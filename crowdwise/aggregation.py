@@ -21,7 +21,7 @@ from crowdwise.labels import CrowdLabels
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Aggregation:
     """What the labels of a crowd say, and how far each annotator can be trusted.
 
@@ -30,7 +30,7 @@ class Aggregation:
     label : ndarray of shape (n_examples,)
         The most probable class.
     confidence : ndarray of shape (n_examples,)
-        Its probability.
+        Its probability if annotators err independently of each other. Real ones do not: use it to sort examples.
     proba : ndarray of shape (n_examples, n_classes)
         Probability of every class; that of the crowd as a whole for examples without labels.
     classes : ndarray of shape (n_classes,)
@@ -59,6 +59,14 @@ class Aggregation:
     expertise: Floats
     objective: Floats
     converged: bool
+
+    def __repr__(self) -> str:
+        return (
+            f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
+            f"{len(self.classes)} classes\n"
+            f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; expertise "
+            f"{np.nanmin(self.expertise):.2f} to {np.nanmax(self.expertise):.2f}"
+        )
 
     @property
     def n_rounds(self) -> int:
@@ -110,6 +118,7 @@ def aggregate(
     >>> result.label.tolist(), int(result.expertise.argmin())
     ([1, 0, 1, 0, 1], 2)
     """
+    _check_settings(class_prior, max_rounds, tol)
     crowd = as_labels(labels)
     if crowd.classes is None or crowd.n_labels == 0:
         raise LabelError("there is no label to aggregate.")
@@ -138,6 +147,15 @@ def aggregate(
         objective=np.array(settled.objective),
         converged=settled.converged,
     )
+
+
+def _check_settings(class_prior: float, max_rounds: int, tol: float) -> None:
+    if not (np.isfinite(class_prior) and class_prior >= 0):
+        raise ValueError(f"class_prior must be a finite number >= 0; got {class_prior!r}.")
+    if not (isinstance(max_rounds, int | np.integer) and max_rounds >= 1):
+        raise ValueError(f"max_rounds must be a whole number >= 1; got {max_rounds!r}.")
+    if not tol >= 0:
+        raise ValueError(f"tol must be at least 0; got {tol!r}.")
 
 
 def probability_right(confusion: Floats, class_prior: Floats) -> Floats:

@@ -25,7 +25,7 @@ from crowdwise.encoding import (
     tidy,
 )
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.frames import find_column, frame_matrix, is_frame, row_ids, table_columns
+from crowdwise.frames import USUAL_NAMES, find_column, frame_matrix, is_frame, row_ids, table_columns
 
 Kind = Literal["class", "rating"]
 
@@ -40,6 +40,7 @@ class Parts(TypedDict):
     examples: Array
     classes: Array | None
     named_examples: bool
+    sorted_examples: bool
 
 
 def parts_of_matrix(
@@ -55,6 +56,7 @@ def parts_of_matrix(
     columns: object = annotators
     if is_frame(values):
         matrix, names = frame_matrix(values)
+        _refuse_long_table(names)
         columns = names if annotators is None else annotators
         examples = row_ids(values) if examples is None else examples
     elif sparse.issparse(values):
@@ -87,6 +89,7 @@ def parts_of_matrix(
         classes=classes,
         kind=kind,
         named_examples=examples is not None,
+        sorted_examples=False,
     )
 
 
@@ -125,7 +128,18 @@ def parts_of_table(
         classes=classes,
         kind=kind,
         named_examples=True,
+        sorted_examples=examples is None and not np.array_equal(example_ids, np.arange(len(example_ids))),
     )
+
+
+def _refuse_long_table(names: list[object]) -> None:
+    """Columns named as in a long table are hardly three annotators."""
+    lowered = {str(name).lower() for name in names}
+    if all(lowered & set(usual) for usual in USUAL_NAMES.values()):
+        raise LabelError(
+            f"the columns {names} look like a long table with a row per label, not like a column per annotator: "
+            "use CrowdLabels.from_table(table)."
+        )
 
 
 def _starts(counts: Array) -> NDArray[np.int64]:
@@ -179,7 +193,7 @@ class _Answers:
         warnings.warn(
             f"{int(repeats.sum())} labels repeat an (example, annotator) and count once{dropped}.",
             CrowdWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
         is_last = np.concatenate([~repeats, [True]])
         is_first = np.concatenate([[True], ~repeats])
@@ -204,6 +218,7 @@ def _checked(
     classes: ArrayLike | None,
     kind: Kind,
     named_examples: bool,
+    sorted_examples: bool,
 ) -> Parts:
     """Labels in their final order, checked and coded."""
 
@@ -232,6 +247,7 @@ def _checked(
         examples=examples,
         classes=declared,
         named_examples=named_examples,
+        sorted_examples=sorted_examples,
     )
 
 

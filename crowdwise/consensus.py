@@ -24,7 +24,8 @@ class Consensus:
     label : ndarray of shape (n_examples,)
         The class, or the rating.
     confidence : ndarray of shape (n_examples,)
-        The probability of that class under the model; for ratings, the standard error.
+        The probability of that class if annotators err independently of each other, which real ones do not: use it to
+        sort examples. For ratings, the standard error.
     score : ndarray of shape (n_examples,) or (n_examples, n_classes)
         Expertise-weighted mean of the labels (-1 to +1 for two classes), and of the model's score if it has a voice.
     uses_model : bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ _VANISHING = 1e-12
 
 def check_steepness(steepness: float) -> float:
     """The steepness as a float, if it is a finite number of at least 0."""
-    value = float(steepness)
+    value = float(steepness) if isinstance(steepness, Real) else math.nan
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"steepness must be a finite number >= 0 (0 weights all examples alike); got {steepness!r}.")
     return value

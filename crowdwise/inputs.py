@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from crowdwise.assembly import Kind
-from crowdwise.encoding import Array, as_array, encode_declared
-from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.encoding import Array, as_array, encode_declared, shown
+from crowdwise.exceptions import AlignmentError, CrowdWarning, LabelError
 from crowdwise.frames import is_frame, row_ids
 from crowdwise.labels import CrowdLabels
 
@@ -97,6 +98,14 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
                 f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
                 "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
             )
+        if labels.sorted_examples:
+            warnings.warn(
+                "rows are matched by position: X carries no identifiers, and the examples of these labels were sorted "
+                f"(row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
+                "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index.",
+                CrowdWarning,
+                stacklevel=5,
+            )
         return X, labels
     if np.array_equal(ids, labels.examples):
         return X, labels
@@ -109,6 +118,21 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     if known.all():
         return X, labels[position]
     return X[known] if not hasattr(X, "iloc") else X.iloc[np.flatnonzero(known)], labels[position[known]]
+
+
+def in_rows_of(X: Any, values: Any) -> Any:
+    """A series in the order of the rows of X, if both have an index; anything else as it is."""
+    rows, own = _index_of(X), _index_of(values)
+    if rows is None or own is None or np.array_equal(rows, own):
+        return values
+    position = encode_declared(rows, own).astype(np.int64)
+    if (position < 0).any():
+        missing = rows[position < 0]
+        raise AlignmentError(
+            f"{len(missing)} rows of X (such as {missing[:3].tolist()}) are not in the index of these values (such as "
+            f"{own[:3].tolist()}). Give the values the index of X, or as an array in its order."
+        )
+    return values.iloc[position]
 
 
 def _index_of(X: Any) -> Array | None:
@@ -129,6 +153,15 @@ def _describe_mismatch(ids: Array, examples: Array, position: Array) -> str:
     found = np.zeros(len(examples), dtype=bool)
     found[position[position >= 0]] = True
     unknown = examples[~found]
+    if len(set(ids.tolist())) < len(ids):
+        return (
+            f"the identifiers of X must be different from each other; {len(ids) - len(set(ids.tolist()))} are repeated."
+        )
+    if not found.any():
+        return (
+            f"no identifier of X (such as {unlabelled[:3].tolist()}) is among those of the labels (such as "
+            f"{unknown[:3].tolist()}). Give X the examples' ids as index, of the same type: X.set_index(...)."
+        )
     return (
         f"the identifiers of X and of the labels do not match: {int(found.sum())} are on both sides, "
         f"{len(unlabelled)} only in X (such as {unlabelled[:3].tolist()}), "

@@ -50,6 +50,8 @@ class CrowdLabels:
         The classes, sorted unless they were declared in another order; None for ratings.
     named_examples : bool, default=False
         Whether `examples` are identifiers that the caller gave, so that features can be aligned by them.
+    sorted_examples : bool, default=False
+        Whether the order of the examples was made by sorting identifiers, so that rows of features may be in another.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class CrowdLabels:
     examples: Array
     classes: Array | None
     named_examples: bool = False
+    sorted_examples: bool = False
 
     # ------------------------------------------------------------------ constructors
 

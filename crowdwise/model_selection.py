@@ -18,6 +18,7 @@ from crowdwise.criteria import easiest_examples, ranking
 from crowdwise.disagreement import disagreement
 from crowdwise.encoding import as_array, as_column, encode_declared, missing_mask
 from crowdwise.exceptions import LabelError
+from crowdwise.frames import row_ids
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 
@@ -196,6 +197,9 @@ def crowd_scorer(
     if truth is None or isinstance(truth, Mapping):
         return _Scorer(metric, truth)
     values = as_column(truth, "truth")
+    if (ids := row_ids(truth)) is not None:  # a series says itself which example each truth is of
+        given = ~missing_mask(values)
+        return _Scorer(metric, dict(zip(ids[given].tolist(), values[given].tolist(), strict=True)))
     known = np.flatnonzero(~missing_mask(values))
     by_position = dict(zip(known.tolist(), values[known].tolist(), strict=True))
     return _Scorer(metric, by_position, len(values))

@@ -185,7 +185,8 @@ class RowSpace:
         check_finite(products if np.isfinite(products).all() else original.X)
         values, vectors = np.linalg.eigh(products)
         kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        root = np.sqrt(values[kept])
+        kept[-1] = True  # all rows alike: one coordinate, which is zero
+        root = np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
         coordinates = vectors[:, kept] * root
         flat = Rows(coordinates, np.zeros(coordinates.shape[1]), original.intercept)
         return cls(flat, original, vectors[:, kept] / root)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from sklearn.preprocessing import StandardScaler
 
 Floats = NDArray[np.float64]
 
@@ -33,12 +36,51 @@ def _class_scores(scores: Floats) -> Floats:
     return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """Features brought to a common size, so that the optimiser sees all of them; the model stays the same.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (n_features,)
+        Subtracted from the features; zero for sparse ones, and without an intercept.
+    size : ndarray of shape (n_features,)
+        What they are divided by.
+    """
+
+    centre: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, X: Any, weight: Floats, *, centred: bool, alike: bool) -> Scaling:
+        """The weighted means (if `centred` and X is dense) and standard deviations, one for all if `alike`."""
+        spread = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
+        mean = np.zeros(X.shape[1])
+        size = np.sqrt(spread.var_ if sparse.issparse(X) or centred else spread.var_ + spread.mean_**2)
+        if alike:
+            size = np.full_like(size, np.sqrt(np.mean(size**2)))
+        if centred and not sparse.issparse(X):
+            mean = spread.mean_
+        return cls(np.asarray(mean, dtype=np.float64), np.where(size > 0, size, 1.0))
+
+    def apply(self, X: Any) -> Any:
+        """The scaled features."""
+        if sparse.issparse(X):
+            return sparse.csr_array(X @ sparse.diags_array(1 / self.size))
+        return (X - self.centre) / self.size
+
+    def undo(self, theta: Floats) -> Floats:
+        """Coefficients of the features as they were, from those of the scaled ones."""
+        coef = theta[:-1] / self.size[:, np.newaxis]
+        return np.vstack([coef, theta[-1] - self.centre @ coef])
+
+
 def fit_softmax(
     X: Any,
     posterior: Floats,
     weight: Floats,
     *,
-    l2: float,
+    l2: float | Floats,
     start: Floats | None = None,
     fit_intercept: bool = True,
     class_prior: float = 0.0,
@@ -54,8 +96,8 @@ def fit_softmax(
         How much each example is of each class.
     weight : ndarray of shape (n_examples,)
         How much each example counts.
-    l2 : float
-        Strength of the penalty; one over scikit-learn's C.
+    l2 : float or ndarray of shape (n_features,)
+        Strength of the penalty, of each feature if it is an array; one over scikit-learn's C.
     start : ndarray of shape (n_features + 1, n_columns), default=None
         Where to begin.
     fit_intercept : bool, default=True
@@ -74,6 +116,7 @@ def fit_softmax(
     total = weight.sum()
     middle = np.append(np.asarray(X.T @ weight) / total, 1.0)
     weighted = posterior * weight[:, np.newaxis]
+    strength = np.broadcast_to(np.asarray(l2, dtype=np.float64), n_features)[:, np.newaxis]
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(shape)
@@ -81,9 +124,9 @@ def fit_softmax(
         away = np.exp(log_p) * weight[:, np.newaxis] - weighted
         slope = np.empty(shape)
         columns = away[:, 1:] if shape[1] == 1 else away
-        slope[:-1] = np.asarray(X.T @ columns) + l2 * theta[:-1]
+        slope[:-1] = np.asarray(X.T @ columns) + strength * theta[:-1]
         slope[-1] = columns.sum(axis=0)
-        value = -np.einsum("ik,ik->", weighted, log_p) + l2 / 2 * float((theta[:-1] ** 2).sum())
+        value = -np.einsum("ik,ik->", weighted, log_p) + float((strength * theta[:-1] ** 2).sum()) / 2
         if class_prior > 0:
             log_middle = log_softmax(_class_scores(middle[np.newaxis] @ theta), axis=1)
             value -= class_prior / n_classes * float(log_middle.sum())

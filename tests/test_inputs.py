@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, align, as_labels
-from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.exceptions import AlignmentError, CrowdWarning, LabelError
 
 TABLE = {"task": ["a", "b", "c"], "worker": [0, 0, 1], "label": ["x", "y", "x"]}
 
@@ -93,7 +93,10 @@ def test_without_identifiers_position_counts():
         assert same is X
         assert aligned is labels
     named = CrowdLabels.from_table(TABLE)
-    assert align(np.zeros((3, 1)), named)[1] is named
+    with pytest.warns(CrowdWarning, match="row 0 of X is taken for example 'a'"):
+        assert align(np.zeros((3, 1)), named)[1] is named
+    said = CrowdLabels.from_table(TABLE, examples=["a", "b", "c"])  # the caller knows the order
+    assert align(np.zeros((3, 1)), said)[1] is said
     with pytest.raises(AlignmentError, match="X has 4 examples and the labels have 3"):
         align(np.zeros((4, 1)), named)
 
@@ -108,12 +111,14 @@ def test_mismatch_is_counted_and_shown():
         AlignmentError, match=r"2 are on both sides, 2 only in X \(such as \['p', 'q'\]\), 1 only in the labels"
     ):
         align(features("a", "b", "p", "q"), CrowdLabels.from_table(TABLE))
-    with pytest.raises(AlignmentError, match="0 are on both sides"):  # 1 and "1" are different
+    with pytest.raises(
+        AlignmentError, match="no identifier of X .* is among those of the labels"
+    ):  # 1 and "1" are different
         align(features("1"), CrowdLabels.from_table({"task": [1], "worker": [0], "label": [0]}))
 
 
 def test_a_repeated_row_of_x_does_not_stand_for_another_example():
-    with pytest.raises(AlignmentError, match=r"only in the labels \(such as \['b'\]\)"):
+    with pytest.raises(AlignmentError, match="must be different from each other; 1 are repeated"):
         align(features("a", "a", "c"), CrowdLabels.from_table(TABLE))
 
 

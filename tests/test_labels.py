@@ -406,3 +406,9 @@ def test_repeated_answers_are_settled_as_asked():
         with pytest.warns(CrowdWarning, match=f"2 labels repeat .* 1 of them different: the {which} was kept"):
             labels = CrowdLabels.from_table(table, on_duplicate=which)
         assert labels.to_matrix().tolist() == [[expected], ["x"]]
+
+
+def test_a_long_table_given_as_a_matrix_is_told():
+    table = pd.DataFrame({"task": [1, 1, 2], "worker": [4, 5, 4], "label": [0, 1, 1]})
+    with pytest.raises(LabelError, match=r"look like a long table .* CrowdLabels.from_table"):
+        CrowdLabels.from_matrix(table)

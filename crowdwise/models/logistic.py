@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -22,10 +23,10 @@ from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.logistic_rounds import LogisticRounds
-from crowdwise.models.preparation import Prepared, note_effective_number, prepare
+from crowdwise.models.preparation import Prepared, check_rounds, note_effective_number, prepare
 from crowdwise.models.scoring import checked, with_classes
 from crowdwise.rows import check_finite
-from crowdwise.softmax import log_probabilities
+from crowdwise.softmax import Scaling, log_probabilities
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +90,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`.
+        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
     consensus_uses_model_ : bool
         True: the classifier has a voice in these.
     objective_ : ndarray of shape (n_rounds,)
@@ -117,6 +118,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     >>> str(model.annotators_[model.expertise_.argmin()])
     'adversary 1'
     """
+
+    confusion_: Floats
+    _theta: Floats
 
     def __init__(
         self,
@@ -180,32 +184,38 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if not self.converged_:
             warnings.warn(
                 f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
-                f"tol={self.tol:g}. Raise max_rounds or tol.",
+                f"tol={self.tol:g}. Raise max_rounds or tol; rounds that go back and forth settle with cross_fit=0.",
                 CrowdConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
     def _check_settings(self) -> None:
-        if not (np.isfinite(self.l2) and self.l2 >= 0):
+        if not (isinstance(self.l2, Real) and np.isfinite(float(self.l2)) and self.l2 >= 0):
             raise ValueError(f"l2 must be a finite number >= 0; got {self.l2!r}.")
         if not (np.isfinite(self.class_prior) and self.class_prior >= 0):
             raise ValueError(f"class_prior must be a finite number >= 0; got {self.class_prior!r}.")
         if self.cross_fit != 0 and self.cross_fit < 2:
             raise ValueError(f"cross_fit must be 0 or at least 2 folds; got {self.cross_fit!r}.")
-        if self.max_rounds < 1:
-            raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
+        check_rounds(self.max_rounds, self.tol)
 
     def _first_round(self, prepared: Prepared, weight: Floats) -> LogisticRounds:
         fold = content_folds(prepared.original.X, self.cross_fit) if self.cross_fit else None
         if fold is not None and (prepared.core.n_annotators == 1 or fold.max() == 0):
             fold = None  # one annotator's labels are the consensus, and one example cannot be left out
+        # Coordinates of a row space may be turned; what is found must not depend on how.
+        scaling = Scaling.of(
+            prepared.rows.X,
+            prepared.sample_weight,
+            centred=self.fit_intercept,
+            alike=prepared.space is not None,
+        )
         rounds = LogisticRounds(
-            X=prepared.rows.X,
+            X=scaling.apply(prepared.rows.X),
             weight=weight,
             incidence=Incidence.of(prepared.core),
             model=model_of_annotators(self.annotator_model, self.strength),
-            l2=self.l2,
+            l2=self.l2 / scaling.size**2,
             class_prior=self.class_prior,
             fit_intercept=self.fit_intercept,
             fold=fold,
@@ -215,6 +225,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             log_prior = log_probabilities(prepared.original.X, self._theta)
             confusion = self.confusion_[prepared.heard]
             rounds.posterior = expectation(log_prior, rounds.incidence.log_likelihood(confusion))[0]
+        self._scaling = scaling
         return rounds
 
     def _is_same_crowd(self, prepared: Prepared) -> bool:
@@ -241,7 +252,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _keep(self, prepared: Prepared, rounds: LogisticRounds, steepness: float) -> None:
         """Store what was learnt."""
-        theta = rounds.classifier(start=rounds.theta)
+        theta = self._scaling.undo(rounds.classifier(start=rounds.theta))
         self._theta = theta if prepared.space is None else prepared.space.to_features(theta)
         self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
         self.classes_ = prepared.classes

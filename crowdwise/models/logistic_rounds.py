@@ -32,8 +32,8 @@ class LogisticRounds:
         The labels.
     model : AnnotatorModel
         How counts become confusion matrices.
-    l2 : float
-        Strength of the penalty.
+    l2 : float or ndarray of shape (n_features,)
+        Strength of the penalty, of each feature if it is an array.
     class_prior : float
         Examples added in the middle of the features.
     fit_intercept : bool
@@ -48,7 +48,7 @@ class LogisticRounds:
     weight: Floats
     incidence: Incidence
     model: AnnotatorModel
-    l2: float
+    l2: float | Floats
     class_prior: float
     fit_intercept: bool
     fold: NDArray[np.int64] | None
@@ -98,5 +98,5 @@ class LogisticRounds:
             return 0.0
         middle = np.append(np.asarray(self.X.T @ self.weight) / self.weight.sum(), 1.0)[np.newaxis]
         at_middle = log_probabilities(middle[:, :-1], self.theta)
-        n_classes = self.posterior.shape[1]
-        return float(self.l2 / 2 * (self.theta[:-1] ** 2).sum() - self.class_prior / n_classes * at_middle.sum())
+        rough = (np.atleast_1d(self.l2)[:, np.newaxis] * self.theta[:-1] ** 2).sum() / 2
+        return float(rough - self.class_prior / self.posterior.shape[1] * at_middle.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from crowdwise.rows import Rows, RowSpace, check_finite, distant_offset
 from crowdwise.targets import Targets, majority_targets
 
 Floats = NDArray[np.float64]
+
+# Wide sparse features are solved by iterating from this many rows on: their coordinates would be dense.
+_SPARSE_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,10 @@ def check_input(estimator: Any, X: Any, y: Any, kind: Kind) -> tuple[Any, CrowdL
             stacklevel=4,
         )
     labels = as_labels(y, kind=kind)
-    if labels.named_examples:
+    if hasattr(X, "shape") or hasattr(X, "__len__"):  # anything else is told by the next check
         X, labels = align(X, labels)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
-    return align(X, labels)
+    return X, labels
 
 
 def prepare(
@@ -202,7 +205,8 @@ def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: NDArray
 def row_space(rows: Rows) -> RowSpace | None:
     """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
     n_rows, n_features = rows.X.shape
-    return RowSpace.of(rows) if n_rows < n_features and n_rows < EXACT_COLUMNS else None
+    most = _SPARSE_ROWS if sparse.issparse(rows.X) else EXACT_COLUMNS
+    return RowSpace.of(rows) if n_rows < n_features and n_rows < most else None
 
 
 def check_settings(*, l2: float, init: str, max_rounds: int, tol: float) -> None:
@@ -211,10 +215,15 @@ def check_settings(*, l2: float, init: str, max_rounds: int, tol: float) -> None
         raise ValueError(f"l2 must be a finite number >= 0; got {l2!r}.")
     if init not in ("majority", "mean"):
         raise ValueError(f'init must be "majority" or "mean"; got {init!r}.')
-    if max_rounds < 1:
-        raise ValueError(f"max_rounds must be at least 1; got {max_rounds!r}.")
-    if not tol >= 0:
-        raise ValueError(f"tol must be at least 0; got {tol!r}.")
+    check_rounds(max_rounds, tol)
+
+
+def check_rounds(max_rounds: int, tol: float) -> None:
+    """Raise if the rounds could not be turned with these."""
+    if not (isinstance(max_rounds, Integral) and max_rounds >= 1):
+        raise ValueError(f"max_rounds must be a whole number >= 1; got {max_rounds!r}.")
+    if not (isinstance(tol, Real) and tol >= 0):
+        raise ValueError(f"tol must be a number >= 0; got {tol!r}.")
 
 
 def note_effective_number(weight: Floats, n_features: int) -> None:

@@ -81,7 +81,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_score_ : ndarray of shape (n_examples,) or (n_examples, n_classes)
         Expertise-weighted mean of the labels, from -1 to +1.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`.
+        Probability of the class in `consensus_` if annotators err independently, which real ones do not: use it to
+        sort examples.
     consensus_uses_model_ : bool
         False: the model has no voice in these.
     model_precision_ : float
@@ -181,8 +182,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, with the model as one more voice.
 
-        The examples of `fit` are recognised by their labels; each is then scored by a model of other examples, so
-        that the model does not agree with itself. An annotator that `fit` did not see counts as the crowd's average.
+        The examples of `fit` are recognised if all of them are given in the same order; each is then scored by a
+        model of other examples, so that the model does not agree with itself. An annotator that `fit` did not see
+        counts as the crowd's average.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness
 from crowdwise.encoding import as_array, encode_declared, missing_mask
 from crowdwise.exceptions import LabelError
+from crowdwise.inputs import in_rows_of
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import CrowdRidgeClassifier, keep_classes, keep_fit
 from crowdwise.models.ridge_fit import finish
@@ -125,7 +126,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
         truth : array-like of shape (n_examples,), default=None
-            The true classes of some examples, NaN or None elsewhere. Used to choose the steepness, not to learn from.
+            The true classes of some examples, NaN or None elsewhere; a pandas series is matched with the index of X
+            if X has one. Used to choose the steepness, not to learn from.
 
         Returns
         -------
@@ -137,7 +139,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(steepnesses),
         )  # fmt: skip
         self.classes_ = prepared.classes
-        examples, codes = self._examples_to_rank(prepared, truth)
+        examples, codes = self._examples_to_rank(prepared, in_rows_of(X, truth))
         folds = Folds.of(self.cv, prepared, self.random_state)
         with one_blas_thread(prepared.rows.n_columns):
             path = tune_path(

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import twin
 from crowds import crowd, labels_of
@@ -212,3 +213,15 @@ def test_many_examples_of_few_kinds_leave_no_fold_empty():
     model = CrowdRidgeClassifierCV((0.0, 2.0)).fit(X, CrowdLabels.from_matrix(matrix))
     assert np.isfinite(model.coef_).all()
     assert (model.predict(X) == X[:, 0]).all()
+
+
+def test_a_series_of_truth_is_matched_by_its_index():
+    X, truth, labels = gaussians(1)
+    frame = pd.DataFrame(X, index=[f"e{i}" for i in range(len(X))])
+    named = CrowdLabels.from_matrix(labels.to_matrix(), examples=frame.index)
+    series = pd.Series(truth, index=frame.index)
+    straight = CrowdRidgeClassifierCV((0.0, 2.0), cv=3).fit(frame, named, truth=series)
+    shuffled = CrowdRidgeClassifierCV((0.0, 2.0), cv=3).fit(frame, named, truth=series.sample(frac=1, random_state=0))
+    assert_array_equal(straight.cv_results_["criterion"], shuffled.cv_results_["criterion"])
+    with pytest.raises(ValueError, match="400 rows of X"):
+        CrowdRidgeClassifierCV(cv=3).fit(frame, named, truth=series.rename(lambda name: name + "x"))
