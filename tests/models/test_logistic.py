@@ -208,7 +208,7 @@ def test_wrong_settings_are_told():
 def test_large_offsets_and_scales_change_nothing(cross_fit):
     X, matrix = crowd(n_examples=200, missing=0.3)
     near = fit(X, matrix, cross_fit=0, tol=1e-6)
-    far = fit(X + [0.0, 2.0**20, 0.0], matrix, cross_fit=0, tol=1e-6)
+    far = fit(X + np.array([0.0, 2.0**20, 0.0]), matrix, cross_fit=0, tol=1e-6)
     assert_allclose(far.coef_, near.coef_, atol=1e-3)
     stretched = fit(np.column_stack([X, 1e9 + 1e6 * X[:, 0]]), matrix, cross_fit=cross_fit)
     assert (stretched.consensus_ == fit(X, matrix, cross_fit=cross_fit).consensus_).mean() > 0.95
