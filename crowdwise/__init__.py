@@ -5,6 +5,7 @@ from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.model_selection import CrowdKFold, crowd_scorer
+from crowdwise.models.any_classifier import CrowdClassifier
 from crowdwise.models.ridge import CrowdRidgeClassifier
 from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
 from crowdwise.models.ridge_regressor import CrowdRidgeRegressor
@@ -12,6 +13,7 @@ from crowdwise.simulate import flip_score, simulate_annotators
 from crowdwise.theory import EasyFirstPerceptron
 
 __all__ = [
+    "CrowdClassifier",
     "CrowdKFold",
     "CrowdLabels",
     "CrowdRidgeClassifier",

@@ -1,13 +1,24 @@
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from crowdwise import CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
+from crowdwise import CrowdClassifier, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
 
 
 @pytest.mark.filterwarnings("ignore:there is one annotator")  # the checks give one-dimensional y
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:nearly all weight")
-@parametrize_with_checks([CrowdRidgeClassifier(), CrowdRidgeClassifierCV(), CrowdRidgeRegressor()])
+@parametrize_with_checks(
+    [
+        CrowdClassifier(),
+        CrowdClassifier(DecisionTreeClassifier()),
+        CrowdClassifier(GaussianNB()),
+        CrowdRidgeClassifier(),
+        CrowdRidgeClassifierCV(),
+        CrowdRidgeRegressor(),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
