@@ -1,11 +1,13 @@
 """Learn from annotators who disagree."""
 
+from crowdwise.aggregation import aggregate
 from crowdwise.disagreement import disagreement
 from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.model_selection import CrowdKFold, crowd_scorer
 from crowdwise.models.any_classifier import CrowdClassifier
+from crowdwise.models.logistic import CrowdLogisticClassifier
 from crowdwise.models.ridge import CrowdRidgeClassifier
 from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
 from crowdwise.models.ridge_regressor import CrowdRidgeRegressor
@@ -16,10 +18,12 @@ __all__ = [
     "CrowdClassifier",
     "CrowdKFold",
     "CrowdLabels",
+    "CrowdLogisticClassifier",
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
     "EasyFirstPerceptron",
+    "aggregate",
     "align",
     "as_labels",
     "crowd_scorer",

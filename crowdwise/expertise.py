@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.encoding import shown
 from crowdwise.labels import CrowdLabels
 
 Floats = NDArray[np.float64]
@@ -109,7 +110,7 @@ def flag_annotators(labels: CrowdLabels, agreement: Floats) -> dict[Any, tuple[s
         if n_labels[i] and agreement[i] < 0:
             found.append("worse than chance")
         if i in twins:
-            found.append(f"same labels as {labels.annotators[twins[i]]!r}")
+            found.append(f"same labels as {shown(labels.annotators[twins[i]])}")
         if found:
             flags[name] = tuple(found)
     return flags

@@ -66,8 +66,7 @@ def _dense_keys(X: NDArray[Any], odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _sparse_keys(X: Any, odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    entries = _stir(_bits(X.data) * odd[X.indices])
-    entries[X.data == 0] = 0  # a zero that is stored is a zero
+    entries = _stir(_bits(X.data) * odd[X.indices])  # 0 for a zero that is stored
     ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
 

@@ -55,8 +55,7 @@ def _column(series: Any) -> Array:
 def frame_matrix(frame: Any) -> tuple[Array, list[object]]:
     """The values of a wide data frame as one matrix, and its column names."""
     table = nw.from_native(frame, eager_only=True)
-    # pandas has names that are not strings, pyarrow calls something else columns
-    names: list[object] = frame.columns.tolist() if hasattr(frame.columns, "tolist") else list(table.columns)
+    names: list[object] = list(table.columns)
     columns = [_column(table[:, i]) for i in range(len(names))]
     if not columns:
         return np.empty((len(table), 0)), names

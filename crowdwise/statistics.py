@@ -342,7 +342,8 @@ def _first_sums(work: _Pass, cell: NDArray[Any], n_cells: int) -> Floats:
         for at in blocks:
             root = np.sqrt(weight[at])
             values = root[:, np.newaxis] * work.first[at]
-            first[k, : rows.X.shape[1]] += rows.read(at, root).T @ values
+            with np.errstate(invalid="ignore", over="ignore"):  # told afterwards, as in the other sums
+                first[k, : rows.X.shape[1]] += rows.read(at, root).T @ values
             if rows.intercept:
                 first[k, -1] += root @ values
     return first

@@ -81,6 +81,15 @@ def test_fault_01_nan_or_infinite_feature_is_an_error_with_up_to_five_positions(
         scores_of(fit_quietly(estimator(), np.nan_to_num(X, posinf=0, neginf=0), y), make(X))
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("estimator", [CrowdRidgeClassifier, CrowdRidgeRegressor])
+def test_fault_01_infinities_of_both_signs_are_an_error_without_a_stray_warning(estimator, missing):
+    X, y = data_for(estimator, missing=missing)
+    X[10:17, 1], X[20:23, 2] = np.inf, -np.inf
+    with pytest.raises(DataError, match="row 10 column 1"):
+        fit_quietly(estimator(), X, y)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_fault_02_features_around_1e8_give_the_result_of_centred_features(estimator):
     X, y = data_for(estimator)

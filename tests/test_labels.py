@@ -89,6 +89,9 @@ def test_selecting_examples_equals_selecting_rows(matrix, data):
         chosen = np.arange(n)[plain]
         assert as_lists(labels[rows].to_matrix()) == as_lists(dense[chosen])
         assert labels[rows].examples.tolist() == chosen.tolist()
+        assert labels[rows].to_table()["annotator"].tolist() == [
+            j for i in chosen for j, label in enumerate(matrix[i]) if label is not None
+        ]
         assert labels[rows].classes is labels.classes
         assert labels[rows].labels_per_example.tolist() == labels.labels_per_example[chosen].tolist()
 
@@ -197,6 +200,8 @@ def test_equality_sees_labels_names_and_classes():
     assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], classes=[1, 2, 3])
     assert labels != CrowdLabels.from_matrix([["1", "2"], ["2", None]])
     assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], kind="rating")
+    nothing = np.full((2, 2), np.nan)
+    assert CrowdLabels.from_matrix(nothing) != CrowdLabels.from_matrix(nothing, kind="rating")
     assert labels != "labels"
     with pytest.raises(TypeError, match="unhashable"):
         hash(labels)

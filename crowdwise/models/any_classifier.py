@@ -9,14 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from crowdwise.aggregation import expectation, probability_right
 from crowdwise.confusion import Incidence
 from crowdwise.consensus import Consensus
 from crowdwise.easiness import check_steepness, example_weights
@@ -24,9 +25,10 @@ from crowdwise.encoding import encode_declared
 from crowdwise.expertise import flag_annotators
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
+from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.copies import Learner, class_scores, usable_weights, weight_parameter
 from crowdwise.models.preparation import disagreement_of_all, participants
-from crowdwise.models.scoring import label_accuracy, with_classes
+from crowdwise.models.scoring import with_classes
 from crowdwise.models.soft_rounds import SoftFit, alternate, check_splits, splits_of, taken_at_their_word
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
 
     Each round estimates a confusion matrix for every annotator (drawn towards that of the crowd where labels are few),
@@ -96,6 +98,10 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Probability of every class.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        Whether the classifier has a voice in it: always, unless there is one annotator.
+    class_prior_ : ndarray of shape (n_classes,)
+        How frequent each class is in the consensus.
     temperature_ : float
         The factor on the classifier's scores.
     n_rounds_ : int
@@ -223,48 +229,42 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return fitted, last_seed
 
     def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, weight: Floats) -> None:
-        prior = np.average(fitted.posterior, axis=0, weights=weight)
-        right = np.einsum("lkk,k->l", fitted.confusion, prior)
-        by_chance = np.einsum("lkc,k,c->l", fitted.confusion, prior, prior)
-        n_classes = len(self.classes_)
         self.annotators_ = labels.annotators
-        self.confusion_ = np.full((len(heard), n_classes, n_classes), np.nan)
+        self.class_prior_ = np.average(fitted.posterior, axis=0, weights=weight)
+        self.confusion_ = np.full((len(heard), *fitted.crowd.shape), np.nan)
         self.confusion_[heard] = fitted.confusion
-        self.expertise_ = np.full(len(heard), np.nan)
-        self.expertise_[heard] = right
-        beyond_chance = np.full(len(heard), np.nan)
-        beyond_chance[heard] = right - by_chance
-        self.annotator_flags_ = flag_annotators(labels, beyond_chance)
+        self.expertise_ = probability_right(self.confusion_, self.class_prior_)
+        by_chance = np.einsum("lkc,k,c->l", self.confusion_, self.class_prior_, self.class_prior_)
+        self.annotator_flags_ = flag_annotators(labels, self.expertise_ - by_chance)
         self.temperature_ = fitted.temperature
         self.n_rounds_, self.converged_ = fitted.n_rounds, fitted.converged
-        self._crowd_confusion, self._log_prior = fitted.crowd, np.log(np.maximum(prior, np.finfo(float).tiny))
+        self._crowd_confusion = fitted.crowd
 
     def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
         """The posterior of all examples; those that took no part have the voice of the final estimator."""
+        labels = _labels_of_classes(labels, self.classes_)
         self._fingerprint, self._n_learnt = labels.fingerprint(), int(learnt.sum())
-        self._voice = np.zeros((len(labels), len(self.classes_)))
-        self._voice[learnt] = fitted.voice
-        posterior = np.zeros_like(self._voice)
-        posterior[learnt] = fitted.posterior
+        proba = np.zeros((len(labels), len(self.classes_)))
+        proba[learnt] = fitted.posterior
         others = np.flatnonzero(~learnt)
         if len(others):
-            self._voice[others] = self._final_voice(_safe_indexing(X, others))
-            heeded = _labels_of_classes(labels[others], self.classes_)
-            posterior[others] = softmax(self._voice[others] + self._log_likelihood(heeded), axis=1)
-        self.consensus_proba_ = posterior
-        self.consensus_ = self.classes_[posterior.argmax(axis=1)]
-        self.consensus_confidence_ = posterior.max(axis=1)
+            proba[others] = self._posterior(self._final_voice(_safe_indexing(X, others)), labels[others])
+        self.consensus_proba_ = proba
+        self.consensus_ = self.classes_[proba.argmax(axis=1)]
+        self.consensus_confidence_ = proba.max(axis=1)
+        self.consensus_uses_model_ = self.n_rounds_ > 0
 
     def _final_voice(self, X: Any) -> Floats:
         scores = class_scores(self.estimator_, X, self.classes_, self._n_learnt)
         return np.asarray(log_softmax(self.temperature_ * scores, axis=1))
 
-    def _log_likelihood(self, labels: CrowdLabels) -> Floats:
-        """Of labels by annotators of the fit; those whom it does not know are like the crowd."""
+    def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
+        """The probability of every class; annotators whom the fit does not know are like the crowd."""
         position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
         known = self.confusion_[np.maximum(position, 0)]
         unknown = (position < 0) | np.isnan(known[:, 0, 0])
-        return Incidence.of(labels).log_likelihood(np.where(unknown[:, None, None], self._crowd_confusion, known))
+        confusion = np.where(unknown[:, np.newaxis, np.newaxis], self._crowd_confusion, known)
+        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that the estimator predicts.
@@ -313,25 +313,6 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels that the estimator predicts; with one label an example this is accuracy.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
-            Features.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels, or the truth.
-        sample_weight : array-like of shape (n_examples,), default=None
-            How often each example counts.
-
-        Returns
-        -------
-        score : float
-        """
-        X, labels = align(X, as_labels(y))
-        return label_accuracy(self.predict(X), labels, sample_weight)
-
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, with the estimator as one more voice.
 
@@ -354,18 +335,18 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             With `label`, `confidence`, `score` (the probability of every class) and `uses_model`.
         """
         check_is_fitted(self)
-        X, labels = align(indexable(X)[0], as_labels(labels))
-        silent = labels.labels_per_example == 0
-        labels = with_classes(labels, self.classes_)
-        before = np.tile(self._log_prior, (len(labels), 1))
-        if use_model and labels.fingerprint() == self._fingerprint:
-            before = self._voice
+        X, crowd = align(indexable(X)[0], as_labels(labels))
+        crowd = with_classes(crowd, self.classes_)
+        if use_model and crowd.fingerprint() == self._fingerprint:
+            proba = self.consensus_proba_
         elif use_model:
-            before = self._final_voice(X)
-        elif silent.any():
-            before[silent] = self._final_voice(_safe_indexing(X, np.flatnonzero(silent)))
-        posterior = softmax(before + self._log_likelihood(labels), axis=1)
-        return Consensus(self.classes_[posterior.argmax(axis=1)], posterior.max(axis=1), posterior, use_model)
+            proba = self._posterior(self._final_voice(X), crowd)
+        else:
+            proba = self._posterior(np.log(self.class_prior_), crowd)
+            silent = np.flatnonzero(crowd.labels_per_example == 0)
+            if len(silent):
+                proba[silent] = np.exp(self._final_voice(_safe_indexing(X, silent)))
+        return Consensus(self.classes_[proba.argmax(axis=1)], proba.max(axis=1), proba, use_model)
 
 
 def _aligned(estimator: Any, X: Any, y: Any) -> tuple[Any, CrowdLabels]:

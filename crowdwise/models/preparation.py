@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def row_space(rows: Rows) -> RowSpace | None:
 
 def check_settings(*, l2: float, init: str, max_rounds: int, tol: float) -> None:
     """Raise if a setting of a ridge model cannot be used."""
-    if not (np.isfinite(l2) and l2 >= 0):
+    if not (isinstance(l2, Real) and np.isfinite(float(l2)) and l2 >= 0):
         raise ValueError(f"l2 must be a finite number >= 0; got {l2!r}.")
     if init not in ("majority", "mean"):
         raise ValueError(f'init must be "majority" or "mean"; got {init!r}.')

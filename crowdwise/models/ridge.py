@@ -6,19 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.consensus import Ballot, Consensus, consensus_of
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness, easiness
-from crowdwise.inputs import align, as_labels
+from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge_fit import RidgeFit, fit_ridge
 from crowdwise.models.scoring import (
     consensus_with_model,
     known_expertise,
-    label_accuracy,
     linear_scores,
     raw_scores,
     spoken_for,
@@ -29,7 +28,7 @@ from crowdwise.rows import check_finite
 Floats = NDArray[np.float64]
 
 
-class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
+class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     """Linear classifier and expertise from the labels of many annotators, easy examples first.
 
     Each round solves a ridge regression on the expertise-weighted mean of the labels (coded +1 and -1), with every
@@ -83,6 +82,8 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         Expertise-weighted mean of the labels, from -1 to +1.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        False: the model has no voice in these.
     model_precision_ : float
         The precision of the model's voice in `consensus`, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
@@ -132,11 +133,6 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         self.max_rounds = max_rounds
         self.tol = tol
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
 
@@ -181,41 +177,6 @@ class CrowdRidgeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return linear_scores(self, X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the highest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_examples,)
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of labels that the model predicts; with one label an example this is accuracy.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels, or the truth.
-        sample_weight : array-like of shape (n_examples,), default=None
-            How often each example counts.
-
-        Returns
-        -------
-        score : float
-        """
-        _, labels = align(X, as_labels(y))
-        return label_accuracy(self.predict(X), labels, sample_weight)
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, with the model as one more voice.
@@ -298,3 +259,4 @@ def keep_classes(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> None:
     estimator.consensus_ = consensus.label
     estimator.consensus_score_ = consensus.score
     estimator.consensus_confidence_ = consensus.confidence
+    estimator.consensus_uses_model_ = consensus.uses_model

@@ -37,8 +37,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     ----------
     steepnesses : sequence of float, default=(2.0,)
         To choose from.
-    l2s : sequence of float, default=2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1
-        To choose from.
+    l2s : sequence of float, default=PAPER_L2S
+        To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10
         The folds. A number makes folds by the content of rows, so that equal rows are never in two folds.
     criterion : {"auto", "truth", "agreement"}, default="auto"
@@ -156,10 +156,12 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         return self
 
     def _check_grid(self) -> tuple[list[float], Floats]:
+        for name in ("steepnesses", "l2s"):
+            values = getattr(self, name)
+            if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
+                raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
         steepnesses = [check_steepness(steepness) for steepness in self.steepnesses]
         l2s = np.array(self.l2s, dtype=np.float64)
-        if not steepnesses or l2s.ndim != 1 or not len(l2s):
-            raise ValueError("steepnesses and l2s must each have at least one value to choose from.")
         for l2 in l2s:
             check_settings(l2=float(l2), init=self.init, max_rounds=self.max_rounds, tol=self.tol)
         if self.criterion not in ("auto", "truth", "agreement"):

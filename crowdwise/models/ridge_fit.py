@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.consensus import Ballot
+from crowdwise.exceptions import DataError
 from crowdwise.expertise import flag_annotators
 from crowdwise.folds import content_folds
 from crowdwise.models.preparation import Prepared
@@ -59,7 +60,7 @@ def check_sums(gram: Floats, prepared: Prepared) -> None:
     """Look for the place of a NaN or an infinity if there is one in the sums."""
     if not np.isfinite(gram).all():
         check_finite(prepared.rows.X)
-        raise OverflowError("the features are too large for their squares to be summed: rescale them.")
+        raise DataError("Input X is too large: the squares of its values overflow. Rescale the features.")
 
 
 def finish(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from crowdwise.consensus import Consensus
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness
+from crowdwise.exceptions import LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.models.preparation import check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import fitted_consensus, keep_fit
@@ -173,6 +174,8 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
             R².
         """
         _, labels = align(X, as_labels(y, kind="rating"))
+        if labels.n_labels == 0:
+            raise LabelError("there is no rating to compare predictions with.")
         predicted = self.predict(X)
         weight = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
         example = labels.example_index

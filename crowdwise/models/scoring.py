@@ -49,11 +49,18 @@ def raw_scores(estimator: Any, X: Any) -> Floats:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-def label_accuracy(predicted: NDArray[Any], labels: CrowdLabels, sample_weight: Any = None) -> float:
-    """The share of labels that equal the prediction for their example."""
+def label_accuracy(
+    predicted: NDArray[Any], labels: CrowdLabels, classes: NDArray[Any], sample_weight: Any = None
+) -> float:
+    """The share of labels that equal the prediction for their example; `classes` are those of the model."""
     if labels.n_labels == 0:
         raise LabelError("there is no label to compare predictions with.")
     assert labels.classes is not None
+    if (encode_declared(labels.classes, classes) < 0).all():
+        raise LabelError(
+            f"none of the classes of these labels, {labels.classes.tolist()}, is known to the model, whose classes are "
+            f"{classes.tolist()}."
+        )
     codes = encode_declared(predicted, labels.classes)
     right = labels.values == np.repeat(codes, labels.labels_per_example)
     weight = _check_sample_weight(sample_weight, predicted, dtype=np.float64)

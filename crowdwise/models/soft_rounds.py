@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp
 from sklearn.model_selection import check_cv
 
+from crowdwise.aggregation import expectation, vote_shares
 from crowdwise.confusion import Incidence, Shared
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError
 from crowdwise.labels import CrowdLabels
@@ -61,11 +62,6 @@ def splits_of(
     rows = np.arange(len(learnt))
     splits = [(rows[learn], rows[held_out]) for learn, held_out in given]
     return [(position[learn[learnt[learn]]], position[out[learnt[out]]]) for learn, out in splits]
-
-
-def vote_shares(labels: CrowdLabels) -> Floats:
-    """The share of each example's labels that every class has."""
-    return labels.tally / labels.labels_per_example[:, np.newaxis]
 
 
 def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> float:
@@ -151,7 +147,7 @@ def alternate(
         log_likelihood = incidence.log_likelihood(confusion)
         temperature = best_temperature(scores, log_likelihood, weight)
         voice = log_softmax(temperature * scores, axis=1)
-        previous, posterior = posterior, softmax(voice + log_likelihood, axis=1)
+        previous, posterior = posterior, expectation(voice, log_likelihood)[0]
         change = float(np.abs(posterior - previous).sum(axis=1).mean() / 2)
     if change > tol:
         warnings.warn(

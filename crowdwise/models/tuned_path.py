@@ -61,6 +61,8 @@ class Folds:
             fold = content_folds(prepared.original.X, int(cv), seed)
         else:
             fold = _folds_of_splitter(cv, prepared)
+        if not np.bincount(fold).all():  # few different rows: some folds got none
+            fold = np.unique(fold, return_inverse=True)[1]
         n_folds = int(fold.max()) + 1
         if n_folds < 2:
             raise DataError(

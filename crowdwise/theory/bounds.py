@@ -31,6 +31,13 @@ class Regions:
         The width of a region: the smallest margin, unless another was given.
     region : ndarray of shape (n_examples,)
         From 1 (nearest to the boundary) to `n_regions`.
+
+    Examples
+    --------
+    >>> from crowdwise.theory import regions
+    >>> found = regions([0.3, 0.1], radius=0.4)
+    >>> found.n_regions, found.region.tolist()
+    (3, [3, 1])
     """
 
     n_regions: int

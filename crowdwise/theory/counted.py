@@ -37,6 +37,13 @@ class MistakeBound:
         How far the mistaken examples fall short of the lower edge of their own regions, as a length.
     near_deviation : float
         How far they fall short of the edge of the first region.
+
+    Examples
+    --------
+    >>> from crowdwise.theory import mistake_bound
+    >>> bound = mistake_bound([0.9, 0.6, 0.3], mistakes=[0], radius=1.0)
+    >>> bound.n_mistakes <= bound.value
+    True
     """
 
     value: float

@@ -18,7 +18,11 @@ from sklearn.preprocessing import StandardScaler
 
 import crowdwise.rows
 from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
-from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning
+from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.models.rounds import Settled, alternate
+from crowdwise.problems import SumsProblem, Task
+from crowdwise.rows import Rows
+from crowdwise.targets import Targets, majority_targets
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
@@ -131,6 +135,23 @@ def test_unanimous_labels_make_steepness_irrelevant():
     assert_same_model(fit(X, unanimous, steepness=0.0), fit(X, unanimous, steepness=5.0))
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
+    X, matrix = crowd(missing=missing)
+    labels = labels_of(matrix)
+    settled = []
+    for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
+        rows = Rows.of(X, intercept=True)
+        first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
+        task = Task(rows, labels, targets, first, np.ones(len(X)), disagreement(labels), 2.0)
+        problem = SumsProblem(task.statistics(), targets, True, 1.0)
+        settled.append(alternate(problem, max_rounds=100, tol=1e-10))
+    signs, columns = settled
+    assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)
+    assert_allclose(columns.theta[:, :1], -signs.theta, rtol=1e-8, atol=1e-10)
+    assert_allclose(columns.expertise, signs.expertise, rtol=1e-8)
+
+
 @few_rounds
 def test_two_classes_as_two_columns_by_the_twin():
     X, matrix = crowd()
@@ -241,8 +262,6 @@ def test_the_objective_never_rises():
 
 
 def test_a_rise_of_the_objective_is_told():
-    from crowdwise.models.rounds import Settled
-
     with pytest.warns(CrowdConvergenceWarning, match="objective rose by 0.5 in round 3"):
         Settled(np.zeros(1), np.ones(2), np.array([1.0, 0.0, 0.5]), True, 0.0).warn(1e-6)
 
@@ -274,6 +293,7 @@ def test_consensus_attributes_are_those_of_the_labels_alone():
     model = fit(X, matrix, 3)
     alone = model.consensus(X, labels_of(matrix, 3), use_model=False)
     assert not alone.uses_model
+    assert not model.consensus_uses_model_
     assert_array_equal(alone.label, model.consensus_)
     assert_array_equal(alone.confidence, model.consensus_confidence_)
     i = next(i for i, row in enumerate(matrix) if sum(v is not None for v in row) > 1)
@@ -407,3 +427,14 @@ def test_more_annotators_than_sums_can_be_kept_for_take_the_rows_route():
     with pytest.warns(CrowdWarning, match="count once"):
         labels = CrowdLabels.from_table(table)
     assert CrowdRidgeClassifier().fit(X, labels).route_ == "rows"
+
+
+def test_settings_and_scales_that_cannot_be_used_are_told():
+    X, matrix = crowd()
+    with pytest.raises(ValueError, match="l2 must be a finite number >= 0; got 'a'"):
+        fit(X, matrix, l2="a")
+    with pytest.raises(DataError, match="squares of its values overflow"):
+        fit(X * 1e160, matrix)
+    model = CrowdRidgeClassifier().fit(X, np.where(matrix == 1, "b", "a"))
+    with pytest.raises(ValueError, match=r"none of the classes of these labels, \[0, 1\]"):
+        model.score(X, matrix[:, 0].astype(int))

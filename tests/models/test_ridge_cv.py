@@ -180,6 +180,7 @@ def test_folds_of_scikit_learn_are_taken_as_they_are():
     ("settings", "message"),
     [
         ({"steepnesses": ()}, "at least one value"),
+        ({"steepnesses": 2.0}, "must be a sequence"),
         ({"steepnesses": (-1.0,)}, "steepness must be"),
         ({"l2s": (-1.0,)}, "l2 must be"),
         ({"cv": 1}, "at least 2 folds"),
@@ -202,3 +203,12 @@ def test_unlabelled_examples_take_no_part():
     assert_allclose(model.coef_, CrowdRidgeClassifierCV(cv=4).fit(X, labels_of(matrix)).coef_, rtol=1e-10)
     assert_array_equal(model.consensus_[40:], model.predict(extra[40:]))
     assert_allclose(model.consensus_score_[40:], model.decision_function(extra[40:]))
+
+
+def test_many_examples_of_few_kinds_leave_no_fold_empty():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (25_000, 2)).astype(float)  # four different rows for ten folds
+    matrix = np.where(rng.random((25_000, 3)) < 0.8, X[:, :1], 1 - X[:, :1]).astype(int)
+    model = CrowdRidgeClassifierCV((0.0, 2.0)).fit(X, CrowdLabels.from_matrix(matrix))
+    assert np.isfinite(model.coef_).all()
+    assert (model.predict(X) == X[:, 0]).all()

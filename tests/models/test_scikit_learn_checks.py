@@ -3,7 +3,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from crowdwise import CrowdClassifier, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+)
 
 
 @pytest.mark.filterwarnings("ignore:there is one annotator")  # the checks give one-dimensional y
@@ -15,6 +21,8 @@ from crowdwise import CrowdClassifier, CrowdRidgeClassifier, CrowdRidgeClassifie
         CrowdClassifier(),
         CrowdClassifier(DecisionTreeClassifier()),
         CrowdClassifier(GaussianNB()),
+        CrowdLogisticClassifier(),
+        CrowdLogisticClassifier(cross_fit=0),
         CrowdRidgeClassifier(),
         CrowdRidgeClassifierCV(),
         CrowdRidgeRegressor(),

@@ -1,0 +1,346 @@
+"""The classification model of Raykar et al.: logistic regression and confusion matrices, estimated together."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.aggregation import expectation, probability_right, vote_shares
+from crowdwise.confusion import AnnotatorModelName, Incidence, model_of_annotators
+from crowdwise.consensus import Consensus
+from crowdwise.disagreement import Scale
+from crowdwise.easiness import check_steepness, easiness, example_weights
+from crowdwise.encoding import encode_declared
+from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.folds import content_folds
+from crowdwise.inputs import align, as_labels
+from crowdwise.labels import CrowdLabels
+from crowdwise.models.classes import CrowdClassifierMixin
+from crowdwise.models.logistic_rounds import LogisticRounds
+from crowdwise.models.preparation import Prepared, note_effective_number, prepare
+from crowdwise.models.scoring import checked, with_classes
+from crowdwise.rows import check_finite
+from crowdwise.softmax import log_probabilities
+
+Floats = NDArray[np.float64]
+
+
+class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
+    """Logistic regression for the true class and a confusion matrix per annotator, estimated together.
+
+    The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
+    the posterior probabilities of the classes, and these from both, every example weighted by its easiness.
+
+    Parameters
+    ----------
+    steepness : float, default=0.0
+        How fast an example's weight falls with disagreement. With two to five labels an example, disagreement says
+        little and weights did harm on real crowds, so there are none by default.
+    l2 : float, default=1.0
+        Strength of the penalty on the coefficients; one over scikit-learn's C.
+    annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
+        What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
+        they are right.
+    strength : float, default=3.0
+        How many labels the prior of an annotator is worth.
+    class_prior : float, default=1.0
+        Examples of average features added, evenly of all classes.
+    cross_fit : int, default=5
+        Folds: an example's class probabilities come from a classifier that has not seen it, so that the classifier
+        does not agree with itself. 0 uses one classifier for all, as Raykar et al.; the objective then never falls.
+    scale : {"observed", "possible"} or None, default="observed"
+        How disagreement is scaled, see `disagreement`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    max_rounds : int, default=100
+        The most rounds.
+    tol : float, default=1e-3
+        Stop when no posterior probability changes by more than this.
+    warm_start : bool, default=False
+        Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    annotators_ : ndarray of shape (n_annotators,)
+        Names of the annotators.
+    confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
+        Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+    expertise_ : ndarray of shape (n_annotators,)
+        Probability that an annotator is right; NaN for those without labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        How frequent each class is among the examples of `fit`.
+    disagreement_ : ndarray of shape (n_examples,)
+        Of the examples of `fit`.
+    easiness_ : ndarray of shape (n_examples,)
+        Their weights.
+    consensus_ : ndarray of shape (n_examples,)
+        Their most probable classes, by labels and classifier together (out of fold if `cross_fit`).
+    consensus_proba_ : ndarray of shape (n_examples, n_classes)
+        Probabilities of all classes.
+    consensus_confidence_ : ndarray of shape (n_examples,)
+        Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        True: the classifier has a voice in these.
+    objective_ : ndarray of shape (n_rounds,)
+        Log-likelihood plus log priors after every round.
+    n_rounds_ : int
+        Rounds turned.
+    converged_ : bool
+        Whether they settled within `tol`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had any.
+
+    References
+    ----------
+    V. C. Raykar et al.: Learning from Crowds. Journal of Machine Learning Research 11, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from crowdwise import CrowdLogisticClassifier, simulate_annotators
+    >>> X, truth = make_blobs(200, centers=3, random_state=0)
+    >>> labels = simulate_annotators(X, truth, clarity=3.0, adversaries=1, missing=0.5, random_state=0)
+    >>> model = CrowdLogisticClassifier().fit(X, labels)
+    >>> str(model.annotators_[model.expertise_.argmin()])
+    'adversary 1'
+    """
+
+    def __init__(
+        self,
+        steepness: float = 0.0,
+        *,
+        l2: float = 1.0,
+        annotator_model: AnnotatorModelName = "shared",
+        strength: float = 3.0,
+        class_prior: float = 1.0,
+        cross_fit: int = 5,
+        scale: Scale = "observed",
+        fit_intercept: bool = True,
+        max_rounds: int = 100,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+    ) -> None:
+        self.steepness = steepness
+        self.l2 = l2
+        self.annotator_model = annotator_model
+        self.strength = strength
+        self.class_prior = class_prior
+        self.cross_fit = cross_fit
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : array-like of shape (n_examples,), default=None
+            How often each example counts.
+
+        Returns
+        -------
+        self : CrowdLogisticClassifier
+        """
+        steepness = check_steepness(self.steepness)
+        self._check_settings()
+        prepared = prepare(
+            self, X, y, sample_weight,
+            kind="class", scale=self.scale, fit_intercept=False, steepest=steepness,
+        )  # fmt: skip
+        check_finite(prepared.original.X)
+        differs = prepared.disagreement[prepared.learnt]
+        weight = example_weights(differs, steepness) * prepared.sample_weight
+        note_effective_number(weight, self.n_features_in_)
+        rounds = self._first_round(prepared, weight)
+        objective, change = self._turn(rounds)
+        self._keep(prepared, rounds, steepness)
+        self.objective_ = np.array(objective)
+        self.n_rounds_ = len(objective)
+        self.converged_ = change < self.tol
+        if not self.converged_:
+            warnings.warn(
+                f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
+                f"tol={self.tol:g}. Raise max_rounds or tol.",
+                CrowdConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_settings(self) -> None:
+        if not (np.isfinite(self.l2) and self.l2 >= 0):
+            raise ValueError(f"l2 must be a finite number >= 0; got {self.l2!r}.")
+        if not (np.isfinite(self.class_prior) and self.class_prior >= 0):
+            raise ValueError(f"class_prior must be a finite number >= 0; got {self.class_prior!r}.")
+        if self.cross_fit != 0 and self.cross_fit < 2:
+            raise ValueError(f"cross_fit must be 0 or at least 2 folds; got {self.cross_fit!r}.")
+        if self.max_rounds < 1:
+            raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
+
+    def _first_round(self, prepared: Prepared, weight: Floats) -> LogisticRounds:
+        fold = content_folds(prepared.original.X, self.cross_fit) if self.cross_fit else None
+        if fold is not None and (prepared.core.n_annotators == 1 or fold.max() == 0):
+            fold = None  # one annotator's labels are the consensus, and one example cannot be left out
+        rounds = LogisticRounds(
+            X=prepared.rows.X,
+            weight=weight,
+            incidence=Incidence.of(prepared.core),
+            model=model_of_annotators(self.annotator_model, self.strength),
+            l2=self.l2,
+            class_prior=self.class_prior,
+            fit_intercept=self.fit_intercept,
+            fold=fold,
+            posterior=vote_shares(prepared.core),
+        )
+        if self.warm_start and self._is_same_crowd(prepared):
+            log_prior = log_probabilities(prepared.original.X, self._theta)
+            confusion = self.confusion_[prepared.heard]
+            rounds.posterior = expectation(log_prior, rounds.incidence.log_likelihood(confusion))[0]
+        return rounds
+
+    def _is_same_crowd(self, prepared: Prepared) -> bool:
+        return (
+            hasattr(self, "confusion_")
+            and np.array_equal(self.annotators_, prepared.labels.annotators)
+            and np.array_equal(self.classes_, prepared.classes)
+            and len(self._theta) == prepared.original.X.shape[1] + 1
+            and not np.isnan(self.confusion_[prepared.heard]).any()
+        )
+
+    def _turn(self, rounds: LogisticRounds) -> tuple[list[float], float]:
+        """Turn rounds until the posterior settles; one annotator has nobody to be compared with."""
+        objective: list[float] = []
+        change = np.inf
+        alone = rounds.incidence.n_annotators == 1
+        while len(objective) < self.max_rounds and not change < self.tol:
+            votes = rounds.posterior
+            value, change = rounds.turn()
+            objective.append(value)
+            if alone:
+                rounds.posterior, change = votes, 0.0
+        return objective, change
+
+    def _keep(self, prepared: Prepared, rounds: LogisticRounds, steepness: float) -> None:
+        """Store what was learnt."""
+        theta = rounds.classifier(start=rounds.theta)
+        self._theta = theta if prepared.space is None else prepared.space.to_features(theta)
+        self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
+        self.classes_ = prepared.classes
+        self.annotators_ = prepared.labels.annotators
+        n_classes = len(self.classes_)
+        self.confusion_ = np.full((len(self.annotators_), n_classes, n_classes), np.nan)
+        self.confusion_[prepared.heard] = rounds.confusion
+        frequency = rounds.weight @ rounds.posterior
+        self.class_prior_ = frequency / frequency.sum()
+        self.expertise_ = probability_right(self.confusion_, self.class_prior_)
+        self.disagreement_ = prepared.disagreement
+        self.easiness_ = easiness(prepared.disagreement, steepness)
+        self._fingerprint = prepared.labels.fingerprint()
+        self.consensus_proba_ = self._consensus_proba(prepared, rounds)
+        self.consensus_ = self.classes_[self.consensus_proba_.argmax(axis=1)]
+        self.consensus_confidence_ = self.consensus_proba_.max(axis=1)
+        self.consensus_uses_model_ = True
+
+    def _consensus_proba(self, prepared: Prepared, rounds: LogisticRounds) -> Floats:
+        """Of all examples: those without labels have the classifier's probabilities."""
+        if prepared.learnt.all():
+            return rounds.posterior
+        proba = np.empty((len(prepared.labels), len(self.classes_)))
+        labelled = prepared.labels.labels_per_example > 0
+        if not labelled.all():
+            check_finite(prepared.unlabelled)
+            proba[~labelled] = np.exp(log_probabilities(prepared.unlabelled, self._theta))
+        ignored = labelled & ~prepared.learnt
+        if ignored.any():
+            proba[ignored] = self._posterior(np.log(self.class_prior_), prepared.labels[ignored])
+        proba[prepared.learnt] = rounds.posterior
+        return proba
+
+    def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
+        """Probabilities of the classes by labels of annotators of the fit; unknown ones count as the crowd."""
+        position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
+        crowd = np.nanmean(self.confusion_, axis=0)
+        known = np.where(position[:, np.newaxis, np.newaxis] >= 0, self.confusion_[np.maximum(position, 0)], np.nan)
+        confusion = np.where(np.isnan(known), crowd, known)
+        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.exp(log_probabilities(checked(self, X), self._theta))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes; one column a class if there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        scores = np.asarray(checked(self, X) @ self._theta[:-1]) + self._theta[-1]
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples; those of `fit` are recognised and have their fitted one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.
+        use_model : bool, default=True
+            Whether the classifier has a voice; if not, the frequency of the classes takes its place.
+
+        Returns
+        -------
+        consensus : Consensus
+            With `label`, `confidence`, `score` (probabilities of all classes) and `uses_model`.
+        """
+        check_is_fitted(self)
+        X, crowd = align(X, as_labels(labels))
+        crowd = with_classes(crowd, self.classes_)
+        log_prior = log_probabilities(checked(self, X), self._theta)
+        if use_model and crowd.fingerprint() == self._fingerprint:
+            proba = self.consensus_proba_
+        elif use_model:
+            proba = self._posterior(log_prior, crowd)
+        else:
+            proba = self._posterior(np.log(self.class_prior_), crowd)
+            silent = crowd.labels_per_example == 0
+            proba[silent] = np.exp(log_prior[silent])
+        return Consensus(self.classes_[proba.argmax(axis=1)], proba.max(axis=1), proba, use_model)

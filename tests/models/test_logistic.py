@@ -1,0 +1,203 @@
+import pickle
+
+import numpy as np
+import pytest
+from crowds import crowd, labels_of
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, disagreement, easiness
+from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.softmax import fit_softmax, log_probabilities
+
+quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
+
+
+def fit(X, matrix, n_classes=2, sample_weight=None, **settings):
+    return CrowdLogisticClassifier(**settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_soft_classes_equal_weighted_copies_in_scikit_learn(n_classes, fit_intercept, rng):
+    X = rng.normal(size=(60, 3)) + 1
+    posterior, weight = rng.dirichlet(np.ones(n_classes), 60), rng.uniform(0.2, 2, 60)
+    theta = fit_softmax(X, posterior, weight, l2=0.7, fit_intercept=fit_intercept, max_steps=500)
+    copies = LogisticRegression(C=1 / 0.7, tol=1e-10, max_iter=5000, fit_intercept=fit_intercept).fit(
+        np.tile(X, (n_classes, 1)),
+        np.repeat(np.arange(n_classes), 60),
+        sample_weight=(posterior * weight[:, None]).T.ravel(),
+    )
+    assert_allclose(np.exp(log_probabilities(X, theta)), copies.predict_proba(X), atol=1e-5)
+
+
+def test_a_prior_on_the_classes_is_examples_in_the_middle(rng):
+    X = rng.normal(size=(40, 2))
+    posterior, weight = rng.dirichlet(np.ones(3), 40), rng.uniform(0.2, 2, 40)
+    theta = fit_softmax(X, posterior, weight, l2=1.0, class_prior=6.0, max_steps=500)
+    middle = np.average(X, axis=0, weights=weight)
+    added = fit_softmax(
+        np.vstack([X, middle]), np.vstack([posterior, np.full(3, 1 / 3)]), np.append(weight, 6.0), l2=1.0, max_steps=500
+    )
+    assert_allclose(log_probabilities(X, theta), log_probabilities(X, added), atol=1e-4)
+
+
+def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength):
+    """The rounds with loops over labels and scikit-learn's logistic regression on weighted copies."""
+    labels = labels_of(matrix, n_classes)
+    easy = easiness(disagreement(labels), steepness)
+    posterior = np.array([[list(row).count(k) for k in range(n_classes)] for row in matrix], dtype=float)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    for _ in range(n_rounds):
+        confusion = np.full((matrix.shape[1], n_classes, n_classes), strength / n_classes)
+        for i, row in enumerate(matrix):
+            for j, label in enumerate(row):
+                if label is not None:
+                    confusion[j, :, label] += easy[i] * posterior[i]
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        model = LogisticRegression(C=1 / l2, tol=1e-11, max_iter=10000).fit(
+            np.tile(X, (n_classes, 1)),
+            np.repeat(np.arange(n_classes), len(X)),
+            sample_weight=(posterior * easy[:, None]).T.ravel(),
+        )
+        joint = model.predict_log_proba(X)
+        for i, row in enumerate(matrix):
+            for j, label in enumerate(row):
+                if label is not None:
+                    joint[i] += np.log(confusion[j, :, label])
+        posterior = np.exp(joint - joint.max(axis=1, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+    return posterior, confusion
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("steepness", [0.0, 2.0])
+def test_equals_the_slow_twin(n_classes, steepness, monkeypatch):
+    monkeypatch.setattr("crowdwise.models.logistic_rounds._STEPS_A_ROUND", 1000)
+    X, matrix = crowd(n_classes=n_classes, missing=0.3)
+    model = fit(
+        X, matrix, n_classes, steepness=steepness, l2=2.0, cross_fit=0, class_prior=0.0,
+        annotator_model="confusion", strength=2.0, max_rounds=4, tol=0.0,
+    )  # fmt: skip
+    posterior, confusion = twin(X, matrix, n_classes, steepness, 2.0, 4, 2.0)
+    assert_allclose(model.consensus_proba_, posterior, atol=1e-4)
+    assert_allclose(model.confusion_, confusion, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 2.0]))
+@hypothesis_settings(max_examples=8)
+@quiet
+def test_the_objective_never_falls(name, seed, n_classes, steepness):
+    X, matrix = crowd(seed, n_classes=n_classes, missing=0.3)
+    model = fit(X, matrix, n_classes, steepness=steepness, annotator_model=name, cross_fit=0, max_rounds=30)
+    assert (np.diff(model.objective_) >= -1e-6).all()
+
+
+@quiet
+@pytest.mark.parametrize("cross_fit", [0, 5])
+def test_permuting_annotators_and_examples_permutes_the_result(cross_fit):
+    X, matrix = crowd(n_classes=3, missing=0.3)
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(40), rng.permutation(6)
+    one = fit(X, matrix, 3, cross_fit=cross_fit, max_rounds=5)
+    other = fit(X[rows], matrix[rows][:, columns], 3, cross_fit=cross_fit, max_rounds=5)
+    assert_allclose(other.consensus_proba_, one.consensus_proba_[rows], atol=1e-4)
+    assert_allclose(other.expertise_, one.expertise_[columns], atol=1e-4)
+
+
+@quiet
+def test_without_information_in_the_features_it_is_aggregation():
+    _, matrix = crowd(n_examples=200, missing=0.3)
+    X = np.zeros((200, 1))
+    model = fit(X, matrix, cross_fit=0, class_prior=0.0, tol=1e-7, max_rounds=500)
+    alone = aggregate(labels_of(matrix), class_prior=1e-9, tol=1e-7, max_rounds=500)
+    assert_allclose(model.consensus_proba_, alone.proba, atol=1e-3)
+
+
+@quiet
+def test_repeating_every_example_equals_doubling_its_weight():
+    X, matrix = crowd(missing=0.3)
+    repeated = fit(np.vstack([X, X]), np.vstack([matrix, matrix]), max_rounds=5)
+    doubled = fit(X, matrix, sample_weight=np.full(40, 2.0), max_rounds=5)
+    assert_allclose(repeated.decision_function(X), doubled.decision_function(X), atol=1e-3)
+    assert_allclose(repeated.expertise_, doubled.expertise_, atol=1e-4)
+
+
+@quiet
+def test_an_annotator_or_example_without_labels_changes_nothing():
+    X, matrix = crowd(missing=0.3)
+    alone = fit(X, matrix)
+    wide = np.hstack([matrix, np.full((40, 1), None)])
+    accompanied = fit(X, wide)
+    assert_allclose(accompanied.coef_, alone.coef_)
+    assert np.isnan(accompanied.expertise_[-1])
+    with pytest.warns(UserWarning, match="1 of 41 examples have no label"):
+        longer = fit(np.vstack([X, X[:1] + 0.5]), np.vstack([matrix, np.full((1, 6), None)]))
+    assert_allclose(longer.coef_, alone.coef_)
+    assert_allclose(longer.consensus_proba_[-1:], longer.predict_proba(X[:1] + 0.5))
+
+
+@quiet
+def test_sparse_and_wide_features_give_the_same():
+    X, matrix = crowd(n_examples=30, n_features=50, missing=0.3)
+    dense = fit(X, matrix, max_rounds=3, cross_fit=0)
+    assert_allclose(fit(sparse.csr_array(X), matrix, max_rounds=3, cross_fit=0).coef_, dense.coef_, atol=1e-3)
+    assert dense.coef_.shape == (1, 50)
+
+
+@quiet
+def test_warm_start_goes_on_from_the_last_fit():
+    X, matrix = crowd(n_examples=150, missing=0.3)
+    settings = {"cross_fit": 0, "tol": 1e-5, "max_rounds": 500}
+    cold = fit(X, matrix, **settings)
+    warm = CrowdLogisticClassifier(warm_start=True, **settings).fit(X, labels_of(matrix))
+    first = warm.n_rounds_
+    warm.fit(X, labels_of(matrix))
+    assert warm.n_rounds_ < first
+    assert_allclose(warm.consensus_proba_, cold.consensus_proba_, atol=1e-2)
+
+
+@quiet
+def test_consensus_of_new_and_of_fitted_examples():
+    X, matrix = crowd(missing=0.3)
+    model = fit(X, matrix)
+    assert_array_equal(model.consensus(X, labels_of(matrix)).score, model.consensus_proba_)
+    new = CrowdLabels.from_matrix([[1, None, 0, None, None, None]], classes=[0, 1])
+    spoken = model.consensus(X[:1], new)
+    joint = model.predict_proba(X[:1])[0] * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
+    assert_allclose(spoken.score[0], joint / joint.sum(), rtol=1e-10)
+    alone = model.consensus(X[:1], new, use_model=False).score[0]
+    joint = model.class_prior_ * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
+    assert_allclose(alone, joint / joint.sum(), rtol=1e-10)
+
+
+def test_a_thousand_labels_on_one_example_do_not_underflow():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    truth = (X[:, 0] > 0).astype(int)
+    matrix = np.where(rng.random((40, 1200)) < 0.6, truth[:, None], 1 - truth[:, None])
+    model = CrowdLogisticClassifier().fit(X, matrix)
+    assert_array_equal(model.consensus_, truth)
+    assert np.abs(model.coef_).max() > 0.1
+
+
+@quiet
+def test_pickled_models_predict_the_same():
+    X, matrix = crowd()
+    model = fit(X, matrix)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+def test_wrong_settings_are_told():
+    X, matrix = crowd()
+    for settings in ({"l2": -1.0}, {"cross_fit": 1}, {"class_prior": -1.0}, {"max_rounds": 0}, {"strength": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            fit(X, matrix, **settings)
+    with pytest.warns(CrowdConvergenceWarning, match="after 1 rounds"):
+        fit(X, matrix, max_rounds=1)
