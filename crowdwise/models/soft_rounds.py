@@ -67,6 +67,9 @@ def splits_of(
 def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> float:
     """The factor on the model's scores under which the labels are likeliest: how loud its voice should be.
 
+    A prior around one keeps it finite where few examples never contradict the model: every doubling of a loud voice has
+    to be paid for by the labels.
+
     Parameters
     ----------
     scores : ndarray of shape (n_examples, n_classes)
@@ -83,7 +86,8 @@ def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> 
 
     def badness(logarithm: float) -> float:
         together = log_softmax(np.exp(logarithm) * scores, axis=1) + log_likelihood
-        return -float(weight @ logsumexp(together, axis=1))
+        prior = logarithm - np.exp(logarithm)
+        return -float(weight @ logsumexp(together, axis=1) + prior)
 
     found = minimize_scalar(badness, bounds=(_COLDEST, _WARMEST), method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))
@@ -97,8 +101,6 @@ class SoftFit:
     ----------
     posterior : ndarray of shape (n_examples, n_classes)
         Probability of every class, by labels and out-of-fold model together.
-    voice : ndarray of shape (n_examples, n_classes)
-        Logarithm of the probability of every class by the model alone, out of fold.
     confusion : ndarray of shape (n_annotators, n_classes, n_classes)
         Of each annotator.
     crowd : ndarray of shape (n_classes, n_classes)
@@ -112,7 +114,6 @@ class SoftFit:
     """
 
     posterior: Floats
-    voice: Floats
     confusion: Floats
     crowd: Floats
     temperature: float
@@ -157,15 +158,14 @@ def alternate(
             stacklevel=3,
         )
     assert annotators.crowd is not None
-    return SoftFit(posterior, voice, confusion, annotators.crowd, temperature, n_rounds, change <= tol)
+    return SoftFit(posterior, confusion, annotators.crowd, temperature, n_rounds, change <= tol)
 
 
 def taken_at_their_word(labels: CrowdLabels) -> SoftFit:
     """What one annotator alone says: nobody is there to doubt it."""
     posterior = vote_shares(labels)
-    even = np.full_like(posterior, -np.log(posterior.shape[1]))
     word = np.eye(posterior.shape[1])
-    return SoftFit(posterior, even, word[np.newaxis], word, 1.0, 0, True)
+    return SoftFit(posterior, word[np.newaxis], word, 1.0, 0, True)
 
 
 def check_splits(splits: list[tuple[Rows, Rows]], n_examples: int) -> None:
