@@ -11,15 +11,14 @@ import time
 import warnings
 
 import numpy as np
-from crowd_sets import WITH_FEATURES, load
+from crowd_sets import WITH_FEATURES, load, simulated_crowd
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
 
-from crowdwise import CrowdClassifier, simulate_annotators
+from crowdwise import CrowdClassifier
 from crowdwise.exceptions import CrowdWarning
 
 CLASSIFIERS = {
@@ -63,9 +62,7 @@ def simulated(n_trials: int = 30) -> None:
 
 
 def _trial(seed: int, clarity: float, missing: float) -> list[float]:
-    X, truth = make_classification(1000, 10, n_informative=5, n_redundant=0, random_state=seed)
-    settings = {"clarity": clarity, "experts": 1, "adversaries": 1, "missing": missing}
-    labels = simulate_annotators(X[:500], truth[:500], 10, random_state=seed, **settings)
+    X, truth, labels = simulated_crowd(seed, clarity, missing)
     models = [CrowdClassifier(steepness=steepness).fit(X[:500], labels) for steepness in STEEPNESS]
     return [roc_auc_score(truth[500:], model.predict_proba(X[500:])[:, 1]) for model in models]
 

@@ -1,4 +1,4 @@
-"""Real crowds: features or text, labels and truth of the sets in $CROWDWISE_DATA/crowd."""
+"""Real crowds (features or text, labels and truth of the sets in $CROWDWISE_DATA/crowd) and simulated ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import make_classification
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, simulate_annotators
 
 WITH_FEATURES = ("music", "sentiment", "medical_cause", "product", "zencrowd_us")
 
@@ -64,3 +65,10 @@ def _test(folder: Path, features: object) -> tuple[np.ndarray, np.ndarray] | Non
     else:
         return None
     return np.asarray(features.transform(raw)), truth
+
+
+def simulated_crowd(seed: int, clarity: float, missing: float) -> tuple[np.ndarray, np.ndarray, CrowdLabels]:
+    """A thousand examples with truth; labels of ten annotators, an expert and an adversary for the first half."""
+    X, truth = make_classification(1000, 10, n_informative=5, n_redundant=0, random_state=seed)
+    settings = {"clarity": clarity, "experts": 1, "adversaries": 1, "missing": missing}
+    return X, truth, simulate_annotators(X[:500], truth[:500], 10, random_state=seed, **settings)

@@ -1,6 +1,8 @@
 """Learn from annotators who disagree."""
 
 from crowdwise.aggregation import aggregate
+from crowdwise.agreement import cohen_kappas, krippendorff_alpha
+from crowdwise.diagnosis import diagnose
 from crowdwise.disagreement import disagreement
 from crowdwise.easiness import curriculum_order, easiness
 from crowdwise.inputs import align, as_labels
@@ -26,11 +28,14 @@ __all__ = [
     "aggregate",
     "align",
     "as_labels",
+    "cohen_kappas",
     "crowd_scorer",
     "curriculum_order",
+    "diagnose",
     "disagreement",
     "easiness",
     "flip_score",
+    "krippendorff_alpha",
     "simulate_annotators",
 ]
 
