@@ -95,8 +95,8 @@ class Diagnosis:
         Between disagreement and margin, here the distance from the boundary: the gap between the two highest class
         scores. Clearly below zero means that annotators disagree near the boundary.
     signed_correlation : Correlation
-        The same with the gap between the score of the reference class and the best other: the margin is below zero where
-        the model errs.
+        The same with the gap between the score of the reference class and the best other: a margin below zero
+        means that the model errs.
     levels : tuple of Level
         From unanimous to most disputed.
     annotator_share : float
