@@ -25,3 +25,19 @@ class CrowdWarning(UserWarning):
 
 class CrowdConvergenceWarning(CrowdWarning, ConvergenceWarning):
     """The rounds stopped before they settled."""
+
+
+class MissingDataError(FileNotFoundError):
+    """A data set is not in the data directory and could not be fetched; the message says what to put where."""
+
+
+class MissingExtraError(ImportError):
+    """An optional package is needed here; the message says which extra to install."""
+
+
+class OutputError(OSError):
+    """The results cannot be written where they should go."""
+
+
+class BusyError(RuntimeError):
+    """Another process is at work in the same place."""

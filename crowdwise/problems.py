@@ -19,7 +19,7 @@ from crowdwise.expertise import Precision
 from crowdwise.labels import CrowdLabels
 from crowdwise.rows import Rows
 from crowdwise.solver import Factor, solve_iteratively
-from crowdwise.statistics import Statistics, collect, n_bytes_needed, row_sums
+from crowdwise.statistics import Statistics, collect, n_bytes_needed, row_sums, values_from
 from crowdwise.targets import Targets
 
 Floats = NDArray[np.float64]
@@ -229,5 +229,5 @@ def solve_rows(rows: Rows, weight: Floats, target: Floats, l2: float, start: Flo
     """theta for one weighted target per row, by one pass or by iterating."""
     if rows.n_columns > EXACT_COLUMNS:
         return solve_iteratively(rows, weight, target, l2, start)
-    gram, cross = row_sums(rows, weight, target.__getitem__, target.shape[1])
+    gram, cross = row_sums(rows, weight, values_from(target), target.shape[1])
     return Factor.of(gram[0], l2, intercept=rows.intercept).solve(cross[0])

@@ -19,6 +19,9 @@ from crowdwise.targets import Targets
 
 Floats = NDArray[np.float64]
 
+# Writes the values of some rows into an array made for them.
+WriteValues = Callable[[Any, Floats], None]
+
 # Rows that one task of the pass reads; its partial sums are added in a fixed order, so threads change no bit.
 _TASK_ROWS = 2**16
 
@@ -157,13 +160,13 @@ class _Sums:
         n_features = rows.X.shape[1]
         return cls(np.zeros((n_features, n_features)), np.zeros((n_features, 1 + n_values)), np.zeros(1 + n_values))
 
-    def add(self, rows: Rows, at: Any, weight: Floats | None, values: Floats) -> None:
+    def add(self, rows: Rows, at: Any, weight: Floats | None, write_values: WriteValues) -> None:
         """Add the sums over one block of rows; no weight is a weight of one."""
         root = None if weight is None else np.sqrt(weight)
         x = rows.read(at, root)
-        weighted = np.empty((x.shape[0], 1 + values.shape[1]))
+        weighted = np.empty((x.shape[0], self.cross.shape[1]))
         weighted[:, 0] = 1.0
-        weighted[:, 1:] = values
+        write_values(at, weighted[:, 1:])
         if root is not None:
             weighted *= root[:, np.newaxis]
         with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and told, afterwards
@@ -189,7 +192,7 @@ class _Sums:
 def row_sums(
     rows: Rows,
     weight: Floats | None,
-    values_of: Callable[[Any], Floats],
+    write_values: WriteValues,
     n_values: int,
     cell: NDArray[Any] | None = None,
     n_cells: int = 1,
@@ -202,8 +205,8 @@ def row_sums(
         The features.
     weight : ndarray of shape (n_examples,) or None
         Weights; None if all are one.
-    values_of : callable
-        Gives the values, of shape (n_rows, n_values), of a block of rows.
+    write_values : callable
+        Writes the values of a block of rows into an array of shape (n_rows, n_values).
     n_values : int
         Number of columns of values.
     cell : ndarray of shape (n_examples,), default=None
@@ -220,7 +223,7 @@ def row_sums(
     def task(part: tuple[int, list[Any]]) -> tuple[int, _Sums]:
         sums = _Sums.empty(rows, n_values)
         for at in part[1]:
-            sums.add(rows, at, None if weight is None else weight[at], values_of(at))
+            sums.add(rows, at, None if weight is None else weight[at], write_values)
         return part[0], sums
 
     totals = [_Sums.empty(rows, n_values) for _ in range(n_cells)]
@@ -228,6 +231,15 @@ def row_sums(
         totals[k] += sums
     both = [sums.with_ones(intercept=rows.intercept) for sums in totals]
     return np.array([gram for gram, _ in both]), np.array([cross for _, cross in both])
+
+
+def values_from(array: Floats) -> WriteValues:
+    """The values of rows, from an array that has them for all."""
+
+    def write(at: Any, out: Floats) -> None:
+        np.copyto(out, array[at])
+
+    return write
 
 
 def _tasks(rows: Rows, cell: NDArray[Any] | None, n_cells: int) -> Iterator[tuple[int, list[Any]]]:
@@ -296,12 +308,13 @@ def _complete_sums(work: _Pass, cell: NDArray[Any], n_cells: int) -> tuple[Float
     n_annotators, n_targets = work.labels.n_annotators, work.targets.n_targets
     matrix = work.labels.values.reshape(work.labels.shape)
 
-    def values_of(at: Any) -> Floats:
-        values = work.targets.of_values(matrix[at]).reshape(-1, n_annotators * n_targets)
-        return np.hstack([values, n_annotators * work.first[at]])
+    def write_values(at: Any, out: Floats) -> None:
+        n_columns = n_annotators * n_targets
+        work.targets.write(matrix[at], out[:, :n_columns])
+        np.multiply(work.first[at], n_annotators, out=out[:, n_columns:])
 
     weight = None if (work.weight == 1).all() else work.weight
-    gram, cross = row_sums(work.rows, weight, values_of, (n_annotators + 1) * n_targets, cell, n_cells)
+    gram, cross = row_sums(work.rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
     return gram[:, np.newaxis], by_annotator[:, :, :-1].swapaxes(1, 2).copy(), by_annotator[:, :, -1].copy()
 
@@ -323,7 +336,11 @@ def _sums_per_annotator(work: _Pass, cell: NDArray[Any], n_cells: int) -> tuple[
         for block in rows.blocks(range(ends[k], ends[k + 1])):
             at = order[block]
             rows_at = example[at]
-            sums.add(rows, rows_at, work.weight[rows_at], work.targets.of_values(labels.values[at]))
+
+            def write_values(_: Any, out: Floats, codes: NDArray[Any] = labels.values[at]) -> None:
+                work.targets.write(codes[:, np.newaxis], out)
+
+            sums.add(rows, rows_at, work.weight[rows_at], write_values)
         return k, sums
 
     filled = np.flatnonzero(np.diff(ends)).tolist()

@@ -62,6 +62,14 @@ class Targets:
             return 2.0 * np.asarray(values, dtype=np.float64)[..., np.newaxis] - 1.0
         return self.codebook[values]
 
+    def write(self, codes: NDArray[np.generic], out: Floats) -> None:
+        """Targets of a matrix of label values, written side by side into the columns of `out`."""
+        if self.codebook is not None and self.n_targets == 1:
+            np.multiply(codes, 2.0, out=out)
+            out -= 1.0
+        else:
+            np.copyto(out, self.of_values(codes).reshape(out.shape))
+
     def squared(self, differences: Floats) -> Floats:
         """Squared length of differences along their last axis."""
         return self.factor * np.einsum("...t,...t->...", differences, differences)

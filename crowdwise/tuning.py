@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crowdwise.expertise import Precision
 from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task
 from crowdwise.solver import Spectrum, solve_iteratively
-from crowdwise.statistics import Statistics, row_sums
+from crowdwise.statistics import Statistics, row_sums, values_from
 from crowdwise.targets import Targets
 
 Floats = NDArray[np.float64]
@@ -142,11 +142,11 @@ def choose_l2(task: Task, expertise: Floats | None, fold: NDArray[np.int64], n_f
     if task.rows.n_columns > EXACT_COLUMNS:
         return _choose_iteratively(task, target, plain, fold, n_folds, l2s)
     n_targets = target.shape[1]
-    gram, cross = row_sums(task.rows, plain * task.easiness, target.__getitem__, n_targets, fold, n_folds)
+    gram, cross = row_sums(task.rows, plain * task.easiness, values_from(target), n_targets, fold, n_folds)
     training = leave_one_out(n_folds)[:-1]
     spectrum = Spectrum.of(np.tensordot(training, gram, axes=1), intercept=task.rows.intercept)
     theta = spectrum.solve(np.tensordot(training, cross, axes=1), l2s)
-    held_out = row_sums(task.rows, plain, target.__getitem__, n_targets, fold, n_folds)
+    held_out = row_sums(task.rows, plain, values_from(target), n_targets, fold, n_folds)
     errors = held_out_errors(*held_out, theta, task.targets.factor)
     best = int(errors.argmin())
     return Choice(float(l2s[best]), errors, theta[:, :, best])

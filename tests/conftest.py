@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from crowdwise.datasets import data_directory
+
 settings.register_profile("crowdwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("crowdwise")
 
@@ -21,3 +23,17 @@ def data_home():
     if not home or not Path(home).is_dir():
         pytest.skip("set CROWDWISE_DATA to a directory with libsvm/ and crowd/ to run the tests on real data")
     return Path(home)
+
+
+@pytest.fixture
+def libsvm_data():
+    """Skip where the LIBSVM files are absent."""
+    if not any((data_directory() / "libsvm").glob("heart*")):
+        pytest.skip("needs the LIBSVM files: set CROWDWISE_DATA to a directory with libsvm/")
+
+
+@pytest.fixture
+def crowd_data():
+    """Skip where the crowd files are absent."""
+    if not (data_directory() / "crowd" / "music").is_dir():
+        pytest.skip("needs the crowd files: set CROWDWISE_DATA to a directory with crowd/")

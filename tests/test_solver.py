@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.rows import Rows, RowSpace
 from crowdwise.solver import Factor, Spectrum, solve_iteratively
-from crowdwise.statistics import row_sums
+from crowdwise.statistics import row_sums, values_from
 
 
 def problem(seed=0, n_rows=30, n_features=4, n_targets=2):
@@ -30,7 +30,7 @@ def to_features(theta, rows):
 def test_one_and_all_l2_equal_scikit_learn(intercept):
     X, y, weight = problem()
     rows = Rows.of(X, intercept=intercept)
-    gram, cross = row_sums(rows, weight, y.__getitem__, 2)
+    gram, cross = row_sums(rows, weight, values_from(y), 2)
     l2s = np.array([1e-3, 1.0, 50.0])
     spectrum = Spectrum.of(gram, intercept=intercept).solve(cross, l2s)
     for s, l2 in enumerate(l2s):
@@ -58,7 +58,7 @@ def test_coordinates_of_the_row_space_lose_nothing(container):
     X, y, weight = problem(n_rows=8, n_features=20)
     space = RowSpace.of(Rows.of(container(X), intercept=True))
     assert space.rows.n_columns <= 9
-    gram, cross = row_sums(space.rows, weight, y.__getitem__, 2)
+    gram, cross = row_sums(space.rows, weight, values_from(y), 2)
     theta = space.to_features(Factor.of(gram[0], 0.5, intercept=True).solve(cross[0]))
     coef, offset = expected(X, y, weight, 0.5, True)
     got_coef, got_offset = to_features(theta, space.original)
@@ -70,7 +70,7 @@ def test_without_l2_the_solution_of_smallest_norm_is_taken():
     X, y, weight = problem(n_features=3)
     X = np.column_stack([X, X[:, 0]])  # collinear
     rows = Rows.of(X, intercept=False)
-    gram, cross = row_sums(rows, weight, y.__getitem__, 2)
+    gram, cross = row_sums(rows, weight, values_from(y), 2)
     with pytest.warns(CrowdWarning, match="only 3 of 4 directions"):
         theta = Factor.of(gram[0], 0.0, intercept=False).solve(cross[0])
     root = np.sqrt(weight)[:, None]
@@ -80,7 +80,7 @@ def test_without_l2_the_solution_of_smallest_norm_is_taken():
 def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix():
     X, y, weight = problem(n_targets=1)
     rows = Rows.of(X, intercept=True)
-    gram, _ = row_sums(rows, weight, y.__getitem__, 1)
+    gram, _ = row_sums(rows, weight, values_from(y), 1)
     hat = np.column_stack([
         Ridge(alpha=2.0, solver="cholesky").fit(X, unit, sample_weight=weight).predict(X) for unit in np.eye(len(X))
     ])  # fmt: skip

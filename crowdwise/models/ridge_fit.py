@@ -17,7 +17,7 @@ from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
 from crowdwise.rows import Rows, check_finite, one_blas_thread
 from crowdwise.solver import Factor
-from crowdwise.statistics import row_sums
+from crowdwise.statistics import row_sums, values_from
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def cross_fitted_scores(rows: Rows, weight: Floats, target: Floats, l2: float, f
     if n_folds < 2:  # there is no other example to learn from
         return scores
     if rows.n_columns <= EXACT_COLUMNS:
-        gram, cross = row_sums(rows, weight, target.__getitem__, target.shape[1], fold, n_folds)
+        gram, cross = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
     for k in range(n_folds):
         others = np.flatnonzero(np.arange(n_folds) != k)
         if rows.n_columns <= EXACT_COLUMNS:

@@ -1,0 +1,103 @@
+"""Arguments -> one library call -> printed summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import crowdwise
+from crowdwise.reproduce import EXPERIMENTS, Options, Report, reproduce
+from crowdwise.reproduce.paper import TABLE3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(crowdwise.__version__, prog_name="crowdwise")
+def crowd() -> None:
+    """Learn from annotators who disagree."""
+
+
+class ManyOf(click.ParamType):  # type: ignore[type-arg]
+    """Several values with commas between them, each of one kind."""
+
+    def __init__(self, kind: Any, name: str) -> None:
+        self.kind, self.name = kind, name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """The values, each once."""
+        parts = value.split(",") if isinstance(value, str) else value
+        return tuple(dict.fromkeys(self.kind.convert(part, param, ctx) for part in parts))
+
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_STEEPNESSES = ManyOf(_POSITIVE, "A,B,...")
+_DATASETS = ManyOf(click.Choice(list(TABLE3)), "NAME,NAME,...")
+_DIRECTORY = click.Path(path_type=Path, file_okay=False)
+_COUNT = click.IntRange(min=1)
+_SIMULATOR_L2 = "Ridge strength of the linear model by which annotators are simulated."
+_L2_FACTOR = "Values of l2 that the weighted method tries, over those of the unweighted one; 2 is as in the paper."
+
+
+@crowd.command("reproduce")
+@click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]), metavar="WHAT")
+@click.option("--trials", type=_COUNT, help="Repetitions of every setting; by default 100, as in the paper.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the experiment.")
+@click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
+@click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
+@click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
+@click.option("--l2-factor", type=_POSITIVE, default=2.0, show_default=True, help=_L2_FACTOR)
+@click.option("--simulator-l2", type=_POSITIVE, default=1.0, show_default=True, help=_SIMULATOR_L2)
+@click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
+@click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
+@click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
+@click.option("--data-home", type=_DIRECTORY, help="The data directory; by default CROWDWISE_DATA.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
+@click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
+def reproduce_command(
+    what: str,
+    trials: int | None,
+    seed: int,
+    seeds: int,
+    jobs: int | None,
+    no_redraw: bool,
+    l2_factor: float,
+    simulator_l2: float,
+    steepnesses: tuple[float, ...] | None,
+    datasets: tuple[str, ...] | None,
+    out: Path,
+    data_home: Path | None,
+    as_json: bool,
+    quick: bool,
+    progress: bool | None,
+) -> None:
+    """Reproduce a table or figure of the paper.
+
+    WHAT is table1, table2, table3, table4, figure1, figure2, figure3 or all.
+
+    Each leaves a directory in --out with the rows (CSV), the table (Markdown, LaTeX, JSON) or the picture (PNG, PDF)
+    and a run.json that says what was run. Killed and started again, it goes on where it was.
+    """
+    options = Options(
+        out=out,
+        trials=trials,
+        seed=seed,
+        seeds=seeds,
+        jobs=jobs or -1,
+        redraw=not no_redraw,
+        l2_factor=l2_factor,
+        simulator_l2=simulator_l2,
+        steepnesses=steepnesses,
+        datasets=datasets,
+        data_home=data_home,
+        quick=quick,
+        progress=progress,
+    )
+    reports = [reproduce(name, options) for name in (EXPERIMENTS if what == "all" else [what])]
+    click.echo(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))
+
+
+def _as_json(reports: list[Report]) -> str:
+    texts = [report.as_json() for report in reports]
+    return texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]"

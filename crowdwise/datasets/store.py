@@ -1,0 +1,165 @@
+"""The name of a data file -> its bytes, found in the data directory or downloaded, checksum verified."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from crowdwise.exceptions import DataError, MissingDataError
+from crowdwise.files import write_file
+
+ENVIRONMENT = "CROWDWISE_DATA"
+_OPENERS: dict[str, Any] = {"": open, ".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+_TIMEOUT = 30.0  # seconds without an answer
+
+
+class Known(NamedTuple):
+    """What is known of a file's uncompressed content."""
+
+    sha256: str
+    size: int
+
+
+def data_directory(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """The directory in which data sets are looked for, with the sub-folders ``libsvm`` and ``crowd``.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        The directory itself. By default the environment variable ``CROWDWISE_DATA``, and if that is not
+        set, ``crowdwise`` in the cache directory of the platform (``~/.cache`` on Linux).
+
+    Returns
+    -------
+    directory : Path
+        Whether or not it exists.
+
+    Examples
+    --------
+    >>> from crowdwise.datasets import data_directory
+    >>> data_directory("my/data").name
+    'data'
+    """
+    if data_home is not None:
+        return Path(data_home).expanduser()
+    if os.environ.get(ENVIRONMENT):
+        return Path(os.environ[ENVIRONMENT]).expanduser()
+    return _platform_cache() / "crowdwise"
+
+
+def _platform_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+@cache
+def known_files() -> dict[str, Known]:
+    """Checksum and size of every file, by its path in the data directory (without a compression suffix)."""
+    text = files("crowdwise.datasets").joinpath("checksums.txt").read_text()
+    rows = (line.split() for line in text.splitlines())
+    return {name: Known(sha256, int(size)) for sha256, size, name in rows}
+
+
+def find_file(name: str, data_home: str | os.PathLike[str] | None) -> Path | None:
+    """Where the file is, plain or compressed (``.xz``, ``.gz``, ``.bz2``); None if it is not there."""
+    place = data_directory(data_home) / name
+    candidates = (place.with_name(place.name + suffix) for suffix in _OPENERS)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read_file(name: str, data_home: str | os.PathLike[str] | None, *, url: str | None, hint: str = "") -> bytes:
+    """The uncompressed, verified content of a data file.
+
+    Parameters
+    ----------
+    name : str
+        Path in the data directory, such as "libsvm/a1a".
+    data_home : str, path or None
+        The data directory, as for `data_directory`.
+    url : str or None
+        Where to download the file if it is not there; None if it cannot be had.
+    hint : str, default=""
+        One more sentence for the message when it is missing.
+
+    Returns
+    -------
+    content : bytes
+    """
+    known = known_files()[name]
+    path = find_file(name, data_home)
+    if path is not None:
+        return verified(read_at_most(path, known.size), known, str(path))
+    target = data_directory(data_home) / name
+    if url is None:
+        raise MissingDataError(_what_to_put_where(target, name, "It cannot be downloaded.", hint))
+    try:
+        content = verified(download(url, known.size), known, url)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise MissingDataError(
+            _what_to_put_where(target, name, f"Downloading {url} failed: {reason}.", hint)
+        ) from error
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_file(target, content)
+    return content
+
+
+def read_at_most(path: Path, size: int) -> bytes:
+    """The content of a file that should have `size` bytes; a longer one is not read to its end."""
+    suffix = path.suffix if path.suffix in _OPENERS else ""
+    try:
+        with _OPENERS[suffix](path, "rb") as file:
+            return bytes(file.read(size + 1))
+    except (lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
+        raise DataError(f"{path} is damaged and cannot be decompressed: {error}. Remove it or replace it.") from error
+
+
+def verified(content: bytes, known: Known, where: str) -> bytes:
+    """The content itself, if it is what is known; else an error."""
+    if len(content) > known.size:
+        raise DataError(f"{where} is longer than the {known.size:,} bytes expected: not the file meant. Replace it.")
+    found = hashlib.sha256(content).hexdigest()
+    if found != known.sha256:
+        raise DataError(
+            f"{where} is not the file expected, or damaged: its sha256 is {found} ({len(content):,} bytes) "
+            f"instead of {known.sha256} ({known.size:,} bytes). Remove it or replace it."
+        )
+    return content
+
+
+def download(url: str, size: int) -> bytes:
+    """At most one byte more than `size` from `url`, with a progress line if a terminal is watching."""
+    shown = sys.stderr.isatty()
+    parts, got, began = [], 0, time.monotonic()
+    with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+        while got <= size and (part := answer.read(min(1 << 16, size + 1 - got))):
+            parts.append(part)
+            got += len(part)
+            if shown:
+                rate = got / max(time.monotonic() - began, 1e-9) / 1e3
+                sys.stderr.write(f"\r{url.rsplit('/', 1)[-1]}: {100 * got // size} % ({rate:,.0f} kB/s) ")
+    if shown:
+        sys.stderr.write("\n")
+    return b"".join(parts)
+
+
+def _what_to_put_where(target: Path, name: str, why: str, hint: str) -> str:
+    return (
+        f"{target.name} is not in {target.parent}. {why} {hint + ' ' if hint else ''}"
+        f"Put the file there as {target.name} (or {target.name}.xz, .gz, .bz2), or name the directory that has "
+        f"{name} with data_home=... or the environment variable {ENVIRONMENT}."
+    )

@@ -1,0 +1,65 @@
+"""Bytes -> a file that is either the old one or the whole new one, never half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+_MARK = ".partial-"
+
+
+def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
+    """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file goes; its directory exists.
+    content : bytes, str or callable
+        What to write; text as UTF-8. A callable is given the open file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_file(path, "done")
+    >>> path.read_text()
+    'done'
+    """
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}{_MARK}", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if callable(content):
+                content(file)
+            else:
+                file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, 0o666 & ~_umask())  # mkstemp makes it private
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def sweep(directory: Path) -> int:
+    """Remove what writers that were killed left behind; how many files that were.
+
+    Only for a directory that no one else writes to at the moment.
+    """
+    strays = list(directory.glob(f".*{_MARK}*"))
+    for stray in strays:
+        stray.unlink(missing_ok=True)
+    return len(strays)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

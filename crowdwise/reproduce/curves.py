@@ -1,0 +1,48 @@
+"""The shared part of the three figures: curves -> rows on disk -> picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from crowdwise.reproduce.experiment import Options, Report
+from crowdwise.reproduce.pictures import Curve, draw
+from crowdwise.reproduce.rows import RowLog
+from crowdwise.reproduce.run_folder import open_run
+
+_COLUMNS = {"curve": str, "x": float, "y": float}
+
+
+def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) -> Report:
+    """Write the points of the curves and draw them.
+
+    Parameters
+    ----------
+    name : str
+        The figure.
+    curves : sequence of Curve
+        What it shows.
+    options : Options
+        Of which the directory counts.
+    **looks
+        Labels and limits, as for `draw`.
+
+    Returns
+    -------
+    report : Report
+    """
+    with open_run(options.out / name, name, {}, {}) as folder:
+        points = [
+            {"curve": curve.label, "x": float(x), "y": float(y)}
+            for curve in curves
+            for x, y in zip(curve.x, curve.y, strict=True)
+        ]
+        log = RowLog(folder.path / "rows.csv", _COLUMNS, ("curve", "x"), 1)
+        log.trials = {log.key_of(point): [point] for point in points}
+        log.finish()
+        figures = draw(folder, name, curves, **looks)
+        summary = {
+            "curves": [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in curves],
+            "figures": [path.name for path in figures],
+        }
+        return Report(name, folder.path, summary, figures=figures)

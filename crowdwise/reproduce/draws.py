@@ -1,0 +1,107 @@
+"""A generator -> training examples with the labels of twelve annotators, and test examples with their truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import Bunch
+
+from crowdwise.exceptions import DataError
+from crowdwise.labels import CrowdLabels
+from crowdwise.simulate import simulate_annotators
+
+_MOST_REDRAWS = 1000
+_TRAINING_SHARE = 0.75  # of a benchmark data set that has no test part
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One random version of a data set.
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (n_train, n_features)
+        Features of the training examples.
+    labels : CrowdLabels
+        Of the training examples.
+    X_test : array or sparse array of shape (n_test, n_features)
+        Features of the test examples.
+    truth_test : ndarray of shape (n_test,)
+        Their truth, -1 or +1.
+    redrawn : int, default=0
+        How many versions were thrown away before this one.
+    """
+
+    X: Any
+    labels: CrowdLabels
+    X_test: Any
+    truth_test: NDArray[np.int64]
+    redrawn: int = 0
+
+
+def synthetic(rng: np.random.Generator, clarity: float, simulator_l2: float = 1.0) -> Draw:
+    """Two Gaussians in ten dimensions, 500 examples each; half of all to learn from, half to test."""
+    truth = np.repeat([-1, 1], 500)
+    X = rng.normal(size=(1000, 10)) + 0.5 * truth[:, np.newaxis]
+    order = rng.permutation(1000)
+    train, test = order[:500], order[500:]
+    return Draw(X[train], _crowd(X[train], truth[train], clarity, simulator_l2, rng), X[test], truth[test])
+
+
+def benchmark(rng: np.random.Generator, data: Bunch, clarity: float, simulator_l2: float = 1.0) -> Draw:
+    """A benchmark data set: its own split or three quarters to learn from, and those with as many of either class."""
+    if data.X_test is None:
+        order = rng.permutation(len(data.truth))
+        n_train = round(_TRAINING_SHARE * len(order))
+        train, test = order[:n_train], order[n_train:]
+        X_test, truth_test = data.X[test], data.truth[test]
+    else:
+        train, X_test, truth_test = np.arange(len(data.truth)), data.X_test, data.truth_test
+    train = balanced(train, data.truth, rng)
+    X = data.X[train]
+    return Draw(X, _crowd(X, data.truth[train], clarity, simulator_l2, rng), X_test, truth_test)
+
+
+def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """As many rows of the larger class, at random, as there are of the smaller one; in random order."""
+    classes = [rows[truth[rows] == sign] for sign in (-1, 1)]
+    size = min(map(len, classes))
+    return rng.permutation(np.concatenate([rng.choice(own, size, replace=False) for own in classes]))
+
+
+def _crowd(
+    X: Any, truth: NDArray[np.int64], clarity: float, simulator_l2: float, rng: np.random.Generator
+) -> CrowdLabels:
+    """Ten simulated annotators, one who is always right and one who is always wrong."""
+    scores = RidgeClassifier(alpha=simulator_l2).fit(X, truth).decision_function(X)
+    return simulate_annotators(
+        X, truth, 10, clarity=clarity, experts=1, adversaries=1, scores=scores / np.abs(scores).max(), random_state=rng
+    )
+
+
+def draw_usable(draw: Callable[[np.random.Generator], Draw], rng: np.random.Generator, *, redraw: bool) -> Draw:
+    """A version that is not too noisy, and how many were thrown away for it.
+
+    Too noisy means that ridge regression on the majority vote orders the test examples worse than chance; the paper's
+    software threw such versions away.
+    """
+    for redrawn in range(_MOST_REDRAWS):
+        drawn = draw(rng)
+        if not redraw or not too_noisy(drawn, rng):
+            return Draw(drawn.X, drawn.labels, drawn.X_test, drawn.truth_test, redrawn)
+    raise DataError(
+        f"the labels are too noisy: none of {_MOST_REDRAWS} versions was usable. Use --no-redraw, or less noise."
+    )
+
+
+def too_noisy(drawn: Draw, rng: np.random.Generator) -> bool:
+    """Whether ridge regression on the majority vote has a test AU-ROC below one half."""
+    vote = drawn.labels.majority(tie="random", random_state=rng)
+    scores = Ridge(alpha=1.0).fit(drawn.X, vote).predict(drawn.X_test)
+    return bool(roc_auc_score(drawn.truth_test, scores) < 0.5)

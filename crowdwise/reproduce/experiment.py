@@ -1,0 +1,112 @@
+"""What every experiment takes and gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crowdwise.reproduce.run_folder import RunFolder
+from crowdwise.reproduce.tables import Table
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an experiment is run.
+
+    Parameters
+    ----------
+    out : Path, default="results"
+        Each experiment gets a directory of its own in here.
+    trials : int or None, default=None
+        Repetitions of every setting; None means 100, as in the paper.
+    seed : int, default=0
+        Seed of the experiment.
+    seeds : int, default=1
+        Of table2: how many seeds to run, from `seed` on.
+    jobs : int, default=1
+        Number of processes; -1 for one per core. The results do not depend on it.
+    redraw : bool, default=True
+        Whether labels that are too noisy are drawn again, as the paper's software did.
+    l2_factor : float, default=2.0
+        The values of l2 that the weighted method chooses from, relative to those of the unweighted one. The weight is
+        twice the paper's g, so 2 is what its formulas come to; with 1 both choose from the same values.
+    simulator_l2 : float, default=1.0
+        Ridge strength of the linear model by which annotators are simulated; the paper does not state it.
+    steepnesses : tuple of float or None, default=None
+        Steepnesses to compare with 0; None means those of the paper.
+    datasets : tuple of str or None, default=None
+        Data sets of tables 3 and 4; None means all.
+    data_home : str, path or None, default=None
+        The data directory.
+    quick : bool, default=False
+        A short version, with few trials, that shows that everything works.
+    progress : bool or None, default=None
+        Whether to show progress; None means if a terminal is watching.
+    """
+
+    out: Path = Path("results")
+    trials: int | None = None
+    seed: int = 0
+    seeds: int = 1
+    jobs: int = 1
+    redraw: bool = True
+    l2_factor: float = 2.0
+    simulator_l2: float = 1.0
+    steepnesses: tuple[float, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+    data_home: str | Path | None = None
+    quick: bool = False
+    progress: bool | None = None
+
+    def n_trials(self, *, usual: int = 100, quick: int) -> int:
+        """The number of trials that is meant."""
+        if self.trials is not None:
+            return self.trials
+        return quick if self.quick else usual
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an experiment gives: a plain summary, and the table and files that show it.
+
+    Parameters
+    ----------
+    name : str
+        The experiment.
+    folder : Path
+        Where everything is.
+    summary : dict
+        Everything that the table shows, ready for JSON.
+    table : Table or None, default=None
+        The summary as a table.
+    figures : sequence of Path, default=()
+        Pictures that were drawn.
+    """
+
+    name: str
+    folder: Path
+    summary: Mapping[str, Any]
+    table: Table | None = None
+    figures: Sequence[Path] = field(default=())
+
+    def as_json(self) -> str:
+        """The summary as JSON."""
+        return json.dumps({"experiment": self.name, **self.summary}, indent=2, ensure_ascii=False)
+
+    def as_text(self) -> str:
+        """The table as Markdown, or which files were drawn."""
+        if self.table is not None:
+            return self.table.markdown()
+        return "\n".join(str(path) for path in self.figures)
+
+
+def save(folder: RunFolder, name: str, summary: Mapping[str, Any], table: Table) -> Report:
+    """Write the table as Markdown and LaTeX and the summary as JSON."""
+    report = Report(name, folder.path, summary, table)
+    folder.write(f"{name}.md", table.markdown() + "\n")
+    folder.write(f"{name}.tex", table.latex() + "\n")
+    folder.write(f"{name}.json", report.as_json() + "\n")
+    return report
