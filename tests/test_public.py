@@ -14,6 +14,7 @@ import pytest
 import crowdwise
 
 NAMES = [
+    "CrowdClassifier",
     "CrowdKFold",
     "CrowdLabels",
     "CrowdLogisticClassifier",
@@ -24,11 +25,14 @@ NAMES = [
     "aggregate",
     "align",
     "as_labels",
+    "cohen_kappas",
     "crowd_scorer",
     "curriculum_order",
+    "diagnose",
     "disagreement",
     "easiness",
     "flip_score",
+    "krippendorff_alpha",
     "simulate_annotators",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]

@@ -141,20 +141,8 @@ def prepare(
     if sparse.issparse(X):
         check_finite(X)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    labelled = labels.labels_per_example > 0
-    learnt = labelled & (weight > 0)
-    if not labelled.any():
-        raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
-    if not learnt.any():
-        raise DataError("all labelled examples have sample_weight 0: nothing is left to learn from.")
-    if not labelled.all():
-        _note(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
-    core = labels if learnt.all() else labels[learnt]
-    heard = core.labels_per_annotator > 0
-    core = core.select_annotators(heard)
-    _check_variety(core)
-    _note_disagreement(core, steepest)
-    differs = _disagreement_of_all(labels, core, learnt, scale)
+    labelled, learnt, heard, core = participants(labels, weight, steepest)
+    differs = disagreement_of_all(labels, core, learnt, scale)
     original = Rows.of(X if learnt.all() else X[learnt], intercept=fit_intercept)
     space = row_space(original)
     return Prepared(
@@ -169,6 +157,26 @@ def prepare(
         disagreement=differs,
         unlabelled=X[~labelled] if not labelled.all() else X[:0],
     )
+
+
+def participants(
+    labels: CrowdLabels, weight: Floats, steepest: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_], CrowdLabels]:
+    """Examples with a label, those of them that take part (with a weight), annotators heard there, and their labels."""
+    labelled = labels.labels_per_example > 0
+    learnt = labelled & (weight > 0)
+    if not labelled.any():
+        raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
+    if not learnt.any():
+        raise DataError("all labelled examples have sample_weight 0: nothing is left to learn from.")
+    if not labelled.all():
+        _note(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+    core = labels if learnt.all() else labels[learnt]
+    heard = core.labels_per_annotator > 0
+    core = core.select_annotators(heard)
+    _check_variety(core)
+    _note_disagreement(core, steepest)
+    return labelled, learnt, heard, core
 
 
 def _note(message: str) -> None:
@@ -192,7 +200,7 @@ def _note_disagreement(core: CrowdLabels, steepest: float) -> None:
         _note("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: NDArray[np.bool_], scale: Scale) -> Floats:
+def disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: NDArray[np.bool_], scale: Scale) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
     differs = disagreement(core, scale=scale)
     if learnt.all():

@@ -1,7 +1,15 @@
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+)
 
 
 @pytest.mark.filterwarnings("ignore:there is one annotator")  # the checks give one-dimensional y
@@ -10,6 +18,9 @@ from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdRidgeC
 @pytest.mark.filterwarnings("ignore:nearly all weight")
 @parametrize_with_checks(
     [
+        CrowdClassifier(),
+        CrowdClassifier(DecisionTreeClassifier()),
+        CrowdClassifier(GaussianNB()),
         CrowdLogisticClassifier(),
         CrowdLogisticClassifier(cross_fit=0),
         CrowdRidgeClassifier(),

@@ -1,0 +1,382 @@
+"""Any scikit-learn classifier that takes weights, taught by a crowd."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from crowdwise.aggregation import expectation, probability_right
+from crowdwise.confusion import Incidence
+from crowdwise.consensus import Consensus
+from crowdwise.easiness import check_steepness, example_weights
+from crowdwise.encoding import encode_declared
+from crowdwise.expertise import flag_annotators
+from crowdwise.inputs import align, as_labels
+from crowdwise.labels import CrowdLabels
+from crowdwise.models.classes import CrowdClassifierMixin
+from crowdwise.models.copies import Learner, class_scores, usable_weights, weight_parameter
+from crowdwise.models.preparation import disagreement_of_all, participants
+from crowdwise.models.scoring import with_classes
+from crowdwise.models.soft_rounds import SoftFit, alternate, check_splits, splits_of, taken_at_their_word
+
+Floats = NDArray[np.float64]
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    """Whether the estimator, the fitted one if there is one, has a method; raises its own error if not."""
+
+    def check(self: Any) -> bool:
+        getattr(getattr(self, "estimator_", self._base()), method)
+        return True
+
+    return check
+
+
+class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
+
+    Each round estimates a confusion matrix for every annotator (drawn towards that of the crowd where labels are few),
+    fits the classifier on weighted copies of the examples, one for every class that an example may be of, and
+    weighs the annotators' labels and the classifier's probabilities into a new consensus. The classifier's voice is
+    always that of a clone that has not seen the example, else a forest would agree with itself. It is as loud as makes
+    the labels likeliest: scores (the logarithm of `predict_proba`; without that `decision_function`; without that one
+    for the class of `predict`) are multiplied by a common factor, then turned into probabilities by a softmax.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Anything with `fit(X, y, sample_weight)` and `predict`, or a pipeline that ends with it. None is a
+        `LogisticRegression`. Is cloned; a `random_state` of None is replaced by a seed made of `random_state`.
+    steepness : float, default=0.0
+        How fast an example's weight falls with disagreement, as in `CrowdRidgeClassifier`. 0 weights all alike: on five
+        real crowds (3 to 15 labels an example) its consensus was the best, or within a point of the best, of 0, 2
+        and 5. Where most annotators go wrong together on hard examples, as in the paper's simulation at clarity 1,
+        2 to 5 is much better.
+    cv : int, splitter or iterable of splits, default=5
+        How examples are held out; all of them once. A number of folds deals out each class over the folds.
+    strength : float, default=3.0
+        How many labels of the crowd's quality are added to every row of an annotator's confusion matrix.
+    max_rounds : int, default=15
+        The most rounds; each fits the classifier once a fold.
+    tol : float, default=0.01
+        Stop when a round moves the consensus by no more than this, in probability, of the average example.
+    random_state : int, Generator or None, default=0
+        Seed of the folds and of the estimator.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted on all examples.
+    classes_ : ndarray of shape (n_classes,)
+        The classes that have labels.
+    annotators_ : ndarray of shape (n_annotators,)
+        Names of the annotators.
+    confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
+        Probability of a label (last axis) when this is the truth (middle axis); NaN for annotators without labels.
+    expertise_ : ndarray of shape (n_annotators,)
+        Probability that an annotator is right on an average example; NaN for those without labels. A single annotator
+        is taken at their word.
+    annotator_flags_ : dict
+        Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
+        "same labels as ...".
+    disagreement_ : ndarray of shape (n_examples,)
+        Of the examples of `fit`.
+    easiness_ : ndarray of shape (n_examples,)
+        Their weights.
+    consensus_ : ndarray of shape (n_examples,)
+        Their likeliest classes, by labels and classifier together.
+    consensus_proba_ : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    consensus_confidence_ : ndarray of shape (n_examples,)
+        Probability of the class in `consensus_`.
+    consensus_uses_model_ : bool
+        Whether the classifier has a voice in it: always, unless there is one annotator.
+    class_prior_ : ndarray of shape (n_classes,)
+        How frequent each class is in the consensus.
+    temperature_ : float
+        The factor on the classifier's scores.
+    n_rounds_ : int
+        Rounds turned; none if there is one annotator.
+    converged_ : bool
+        Whether they settled within `tol`.
+    n_features_in_ : int
+        Number of features, if the estimator tells.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the estimator tells.
+
+    See Also
+    --------
+    CrowdRidgeClassifier : The paper's linear model; much faster.
+
+    Notes
+    -----
+    An estimator that sets examples aside by itself, such as one with `early_stopping`, may find copies of one example
+    on both sides: switch that off. A forest of few trees need not settle, because each round grows other trees from
+    slightly other weights; more trees, or a larger `tol`, help.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from crowdwise import CrowdClassifier, simulate_annotators
+    >>> X, truth = make_moons(200, noise=0.1, random_state=0)
+    >>> labels = simulate_annotators(X, truth, 3, clarity=5.0, adversaries=1, random_state=0)
+    >>> model = CrowdClassifier(RandomForestClassifier(20, min_samples_leaf=5)).fit(X, labels)
+    >>> model.annotator_flags_
+    {'adversary 1': ('worse than chance',)}
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        steepness: float = 0.0,
+        cv: Any = 5,
+        strength: float = 3.0,
+        max_rounds: int = 15,
+        tol: float = 0.01,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.steepness = steepness
+        self.cv = cv
+        self.strength = strength
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.random_state = random_state
+
+    def _base(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base())
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled examples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
+            Features: whatever the estimator takes.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : array-like of shape (n_examples,), default=None
+            How often each example counts.
+
+        Returns
+        -------
+        self : CrowdClassifier
+        """
+        base = self._base()
+        weight_parameter(base)  # raises before work starts
+        steepness = self._check_settings()
+        X, labels = _aligned(self, X, y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        _, learnt, heard, core = participants(labels, weight, steepness)
+        classes = _classes_with_labels(core)
+        core = with_classes(core, classes)
+        differs = disagreement_of_all(labels, core, learnt, "observed")
+        easiness = example_weights(differs, steepness)
+        easiness[learnt] = usable_weights(example_weights(differs[learnt], steepness))
+        rows = X if learnt.all() else _safe_indexing(X, np.flatnonzero(learnt))
+        learner = Learner(base, classes, rows, (easiness * weight)[learnt])
+        fitted, seed = self._turn_rounds(learner, X, labels, core, learnt)
+        self.classes_ = classes
+        self.estimator_ = learner.fit(fitted.posterior, np.arange(len(core)), seed)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.disagreement_, self.easiness_ = differs, easiness
+        self._keep_annotators(labels, heard, fitted, learner.weight)
+        self._keep_consensus(X, labels, learnt, fitted)
+        return self
+
+    def _check_settings(self) -> float:
+        if not (np.isfinite(self.strength) and self.strength > 0):
+            raise ValueError(f"strength must be a finite number of labels > 0; got {self.strength!r}.")
+        if self.max_rounds < 1:
+            raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be at least 0; got {self.tol!r}.")
+        return check_steepness(self.steepness)
+
+    def _turn_rounds(
+        self, learner: Learner, X: Any, labels: CrowdLabels, core: CrowdLabels, learnt: NDArray[np.bool_]
+    ) -> tuple[SoftFit, int]:
+        rng = np.random.default_rng(self.random_state)
+        last_seed = int(rng.integers(2**31 - 1))
+        if core.n_annotators == 1:
+            return taken_at_their_word(core), last_seed
+        splits = splits_of(self.cv, X, labels.tally.argmax(axis=1), learnt, rng)
+        check_splits(splits, len(core))
+        seeds = rng.integers(2**31 - 1, size=len(splits)).tolist()
+        fitted = alternate(
+            learner, core, splits, seeds, strength=self.strength, max_rounds=self.max_rounds, tol=self.tol
+        )
+        return fitted, last_seed
+
+    def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, weight: Floats) -> None:
+        self.annotators_ = labels.annotators
+        self.class_prior_ = np.average(fitted.posterior, axis=0, weights=weight)
+        self.confusion_ = np.full((len(heard), *fitted.crowd.shape), np.nan)
+        self.confusion_[heard] = fitted.confusion
+        self.expertise_ = probability_right(self.confusion_, self.class_prior_)
+        by_chance = np.einsum("lkc,k,c->l", self.confusion_, self.class_prior_, self.class_prior_)
+        self.annotator_flags_ = flag_annotators(labels, self.expertise_ - by_chance)
+        self.temperature_ = fitted.temperature
+        self.n_rounds_, self.converged_ = fitted.n_rounds, fitted.converged
+        self._crowd_confusion = fitted.crowd
+
+    def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
+        """The posterior of all examples; those that took no part have the voice of the final estimator."""
+        labels = _labels_of_classes(labels, self.classes_)
+        self._fingerprint, self._n_learnt = labels.fingerprint(), int(learnt.sum())
+        proba = np.zeros((len(labels), len(self.classes_)))
+        proba[learnt] = fitted.posterior
+        others = np.flatnonzero(~learnt)
+        if len(others):
+            proba[others] = self._posterior(self._final_voice(_safe_indexing(X, others)), labels[others])
+        self.consensus_proba_ = proba
+        self.consensus_ = self.classes_[proba.argmax(axis=1)]
+        self.consensus_confidence_ = proba.max(axis=1)
+        self.consensus_uses_model_ = self.n_rounds_ > 0
+
+    def _final_voice(self, X: Any) -> Floats:
+        scores = class_scores(self.estimator_, X, self.classes_, self._n_learnt)
+        return np.asarray(log_softmax(self.temperature_ * scores, axis=1))
+
+    def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
+        """The probability of every class; annotators whom the fit does not know are like the crowd."""
+        position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
+        known = self.confusion_[np.maximum(position, 0)]
+        unknown = (position < 0) | np.isnan(known[:, 0, 0])
+        confusion = np.where(unknown[:, np.newaxis, np.newaxis], self._crowd_confusion, known)
+        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that the estimator predicts.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_examples,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of every class, if the estimator has it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Floats:
+        """Scores, if the estimator has them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples, with the estimator as one more voice.
+
+        The examples of `fit` are recognised by their labels; each then has the voice of an estimator that has not seen
+        it. An annotator that `fit` did not see counts as the crowd does.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
+            Features.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            Labels by annotators of `fit`.
+        use_model : bool, default=True
+            Whether the estimator has a voice; if not, classes are as frequent beforehand as in the consensus of `fit`.
+            Examples without labels always have the estimator's voice.
+
+        Returns
+        -------
+        consensus : Consensus
+            With `label`, `confidence`, `score` (the probability of every class) and `uses_model`.
+        """
+        check_is_fitted(self)
+        X, crowd = align(indexable(X)[0], as_labels(labels))
+        crowd = with_classes(crowd, self.classes_)
+        if use_model and crowd.fingerprint() == self._fingerprint:
+            proba = self.consensus_proba_
+        elif use_model:
+            proba = self._posterior(self._final_voice(X), crowd)
+        else:
+            proba = self._posterior(np.log(self.class_prior_), crowd)
+            silent = np.flatnonzero(crowd.labels_per_example == 0)
+            if len(silent):
+                proba[silent] = np.exp(self._final_voice(_safe_indexing(X, silent)))
+        return Consensus(self.classes_[proba.argmax(axis=1)], proba.max(axis=1), proba, use_model)
+
+
+def _aligned(estimator: Any, X: Any, y: Any) -> tuple[Any, CrowdLabels]:
+    """Features that rows can be taken from and the labels of the same rows."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: it is taken as the labels of one annotator.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    return align(indexable(X)[0], as_labels(y))
+
+
+def _classes_with_labels(core: CrowdLabels) -> NDArray[Any]:
+    """Nothing can be learnt about a class that nobody named."""
+    assert core.classes is not None
+    return core.classes[core.tally.any(axis=0)]
+
+
+def _labels_of_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
+    """The labels that are of these classes."""
+    assert labels.classes is not None
+    kept = encode_declared(labels.classes, classes)[labels.values] >= 0
+    indptr = np.concatenate([[0], np.cumsum(kept)])[labels.indptr]
+    few = replace(labels, indptr=indptr, annotator_index=labels.annotator_index[kept], values=labels.values[kept])
+    return with_classes(few, classes)
