@@ -21,7 +21,7 @@ from crowdwise.simulate import simulate_annotators
 
 Floats = NDArray[np.float64]
 
-METHODS = ("majority vote", "expertise", "expertise, easy first", "the truth itself")
+METHODS = ("majority vote", "all labels", "all labels, easy first", "the truth itself")
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def summary(trials: list[Trial]) -> str:
         f"  best annotator found:  {first.model.annotators_[best]} (right on {100 * accuracy[best]:.0f} %)",
         f"  worst annotator found: {first.model.annotators_[worst]} (right on {100 * accuracy[worst]:.0f} %)",
         "",
-        "This crowd is as misleading as the paper makes it: most labels of most examples are wrong. No way of",
-        "counting them recovers the truth, but the easy examples are enough to learn from.",
+        "This crowd is as misleading as the paper makes it: about half of all labels are wrong, so that the majority is",
+        "no better than a coin. No way of counting recovers the truth, but the easy examples are enough to learn from.",
     ]
     return "\n".join(lines)
 
@@ -150,7 +150,7 @@ def _draw_annotators(axes: Any, trial: Trial) -> None:
                           ha=side, fontsize=10)  # fmt: skip
     axes.margins(x=0.1, y=0.15)
     axes.set(title="2. Without the truth, it finds out\nwho is worth listening to",
-             xlabel="how often an annotator is right, in %", ylabel="expertise found (1 = average)")  # fmt: skip
+             xlabel="how often an annotator is right, in %", ylabel="expertise found (1 = average; not from 0)")  # fmt: skip
 
 
 def _draw_methods(axes: Any, trials: list[Trial]) -> None:
@@ -163,6 +163,8 @@ def _draw_methods(axes: Any, trials: list[Trial]) -> None:
         axes.text(auc.mean(), place + 0.24, f"{auc.mean():.2f}", ha="center", fontsize=9)
     axes.set_yticks(range(len(METHODS)), [f"learnt from\n{name}" for name in reversed(METHODS)], fontsize=9)
     axes.set_ylim(-0.5, len(METHODS) - 0.35)
+    axes.axvline(0.5, color="0.8", linewidth=1, zorder=0)
+    axes.text(0.5, -0.45, " chance", color="0.5", fontsize=8)
     axes.set(title="3. And learns a better classifier",
              xlabel=f"test AUC (dots: {len(trials)} crowds, diamonds: mean)")  # fmt: skip
 

@@ -257,7 +257,9 @@ def _unseen_scores(
     """Scores of every example of known class by a model of others."""
     assert crowd.classes is not None
     if estimator is None:
-        estimator = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(C=0.1, max_iter=2000))
+        estimator = make_pipeline(
+            StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression(C=0.1, max_iter=2000)
+        )
     weight_parameter(estimator)
     known = np.flatnonzero(codes >= 0)
     folds = dealt_folds(codes[known], _FOLDS, rng)

@@ -20,7 +20,7 @@ def test_the_truth_is_the_best_teacher():
     trials = [demo.run_trial(seed) for seed in range(3)]
     for trial in trials:
         assert trial.auc["the truth itself"] == max(trial.auc.values())
-    weighted = sum(trial.auc["expertise, easy first"] for trial in trials)
+    weighted = sum(trial.auc["all labels, easy first"] for trial in trials)
     assert weighted > sum(trial.auc["majority vote"] for trial in trials)
 
 
