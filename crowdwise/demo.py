@@ -91,8 +91,8 @@ def summary(trials: list[Trial]) -> str:
         f"  best annotator found:  {first.model.annotators_[best]} (right on {100 * accuracy[best]:.0f} %)",
         f"  worst annotator found: {first.model.annotators_[worst]} (right on {100 * accuracy[worst]:.0f} %)",
         "",
-        "This crowd is as misleading as the paper makes it: about half of all labels are wrong, so that the majority is",
-        "no better than a coin. No way of counting recovers the truth, but the easy examples are enough to learn from.",
+        "This crowd is as misleading as the paper makes it: about half of all labels are wrong, so that the majority",
+        "is no better than a coin. No way of counting recovers the truth, but the easy examples are enough to learn from.",
     ]
     return "\n".join(lines)
 
@@ -150,7 +150,7 @@ def _draw_annotators(axes: Any, trial: Trial) -> None:
                           ha=side, fontsize=10)  # fmt: skip
     axes.margins(x=0.1, y=0.15)
     axes.set(title="2. Without the truth, it finds out\nwho is worth listening to",
-             xlabel="how often an annotator is right, in %", ylabel="expertise found (1 = average; not from 0)")  # fmt: skip
+             xlabel="how often an annotator is right, in %", ylabel="expertise found (1 = average)")  # fmt: skip
 
 
 def _draw_methods(axes: Any, trials: list[Trial]) -> None:
