@@ -92,7 +92,7 @@ def summary(trials: list[Trial]) -> str:
         f"  worst annotator found: {first.model.annotators_[worst]} (right on {100 * accuracy[worst]:.0f} %)",
         "",
         "This crowd is as misleading as the paper makes it: about half of all labels are wrong, so that the majority",
-        "is no better than a coin. No way of counting recovers the truth, but the easy examples are enough to learn from.",
+        "is no better than a coin. No counting recovers the truth, but easy examples are enough to learn from.",
     ]
     return "\n".join(lines)
 
