@@ -24,6 +24,8 @@ WriteValues = Callable[[Any, Floats], None]
 
 # Rows that one task of the pass reads; its partial sums are added in a fixed order, so threads change no bit.
 _TASK_ROWS = 2**16
+# Rows that are sorted by cell together: gathered from further apart, they would come from all over the memory.
+_SORT_ROWS = 2**19
 
 
 @dataclass(frozen=True)
@@ -248,12 +250,14 @@ def _tasks(rows: Rows, cell: NDArray[Any] | None, n_cells: int) -> Iterator[tupl
         for start in range(0, rows.n_examples, _TASK_ROWS):
             yield 0, list(rows.blocks(range(start, min(start + _TASK_ROWS, rows.n_examples))))
         return
-    order = np.argsort(cell, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=n_cells))]).tolist()
-    for k in range(n_cells):
-        for start in range(ends[k], ends[k + 1], _TASK_ROWS):
-            span = range(start, min(start + _TASK_ROWS, ends[k + 1]))
-            yield k, [order[block] for block in rows.blocks(span)]
+    for begin in range(0, rows.n_examples, _SORT_ROWS):
+        part = cell[begin : begin + _SORT_ROWS]
+        order = begin + np.argsort(part, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_cells))]).tolist()
+        for k in range(n_cells):
+            for start in range(ends[k], ends[k + 1], _TASK_ROWS):
+                span = range(start, min(start + _TASK_ROWS, ends[k + 1]))
+                yield k, [order[block] for block in rows.blocks(span)]
 
 
 def collect(
