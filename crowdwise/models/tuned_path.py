@@ -18,7 +18,7 @@ from crowdwise.models.preparation import Prepared
 from crowdwise.models.ridge_fit import check_sums
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import MEMORY_BUDGET, RowsProblem, SumsProblem, Task
-from crowdwise.rows import check_finite
+from crowdwise.rows import check_finite, run_parallel
 from crowdwise.statistics import Statistics, n_bytes_needed
 from crowdwise.tuning import TunedSums, choose_l2
 
@@ -139,14 +139,17 @@ def tune_path(
         ]
     sums = LevelSums(prepared, folds, base)
     held_out = sums.held_out
-    path = []
-    for steepness in steepnesses:
+
+    def tune(steepness: float) -> TunedFit:
         task = replace(base, steepness=steepness)
-        weighted = sums.weighted(task)
-        problem = TunedSums(weighted, held_out, task.targets, task.rows.intercept, l2s, every_round)
+        problem = TunedSums(sums.weighted(task), held_out, task.targets, task.rows.intercept, l2s, every_round)
         settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-        path.append(TunedFit(task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta))
-    return path
+        return TunedFit(task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta)
+
+    if not sums.by_level:  # each reads the rows, on all cores
+        return [tune(steepness) for steepness in steepnesses]
+    n_multiplications = 10 * len(steepnesses) * folds.n_folds * base.rows.n_columns**3
+    return list(run_parallel(tune, steepnesses, n_multiplications))
 
 
 def _tune_rows(
