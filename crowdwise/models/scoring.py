@@ -89,7 +89,7 @@ def with_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
     used = np.unique(labels.values)
     if (table[used] < 0).any():
         unknown = labels.classes[used[table[used] < 0]].tolist()
-        raise LabelError(f"the classes {unknown} are not among the declared classes of the fit, {classes.tolist()}.")
+        raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
     return replace(labels, values=table[labels.values], classes=classes)
 
 

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from crowdwise.disagreement import disagreement
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
-from crowdwise.models.scoring import with_classes
-from crowdwise.rows import one_blas_thread
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import estimate_margins
@@ -146,7 +145,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         taking_part = signs != 0
         order = self._curriculum(taking_part, given, curriculum)
         self._restart(labels, X.shape[1] + self.fit_intercept)
-        with one_blas_thread():  # the blocks are too small to share out
+        with threadpool_limits(1, user_api="blas"):  # the blocks are too small to share out
             self._learn(X, signs, order, self.n_epochs)
         self._remember(X, signs, taking_part, given)
         return self
@@ -279,7 +278,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         labels = as_labels(y)
         _, labels = align(X if labels.named_examples else checked, labels)  # the order of X is kept
         if classes is not None:
-            labels = with_classes(labels, np.unique(np.asarray(classes)))
+            labels = _with_classes(labels, np.unique(np.asarray(classes)))
         n_classes = 0 if labels.classes is None else len(labels.classes)
         if n_classes > 2:
             raise LabelError("Only binary classification is supported. The type of the target is multiclass.")
@@ -388,3 +387,11 @@ def _direction(u: ArrayLike, n_columns: int) -> Floats:
     if len(vector) != n_columns or not (np.isfinite(length) and length > 0):
         raise DataError(f"u must have {n_columns} finite numbers, not all zero; got {len(vector)}.")
     return vector / length
+
+
+def _with_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
+    """The same labels, with classes that may not all be present in this batch."""
+    table = labels.to_table()
+    if labels.classes is not None and np.array_equal(labels.classes, classes):
+        return labels
+    return CrowdLabels.from_table(table, examples=labels.examples, annotators=labels.annotators, classes=classes)
