@@ -2,6 +2,7 @@
 
 from crowdwise.aggregation import aggregate
 from crowdwise.agreement import cohen_kappas, krippendorff_alpha
+from crowdwise.curricula import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.diagnosis import diagnose
 from crowdwise.disagreement import disagreement
 from crowdwise.easiness import curriculum_order, easiness
@@ -25,6 +26,10 @@ __all__ = [
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
     "EasyFirstPerceptron",
+    "Fading",
+    "Fixed",
+    "SelfPaced",
+    "Smooth",
     "aggregate",
     "align",
     "as_labels",
