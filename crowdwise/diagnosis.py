@@ -22,6 +22,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.copies import Learner, weight_parameter
+from crowdwise.models.lessons import Lesson
 from crowdwise.models.soft_rounds import dealt_folds
 
 Floats = NDArray[np.float64]
@@ -264,9 +265,10 @@ def _unseen_scores(
     known = np.flatnonzero(codes >= 0)
     folds = dealt_folds(codes[known], _FOLDS, rng)
     splits = [(known[learn], known[held_out]) for learn, held_out in folds]
-    learner = Learner(estimator, crowd.classes, X, np.ones(len(crowd)))
     certain = np.eye(len(crowd.classes))[np.maximum(codes, 0)]
-    return learner.out_of_fold(certain, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
+    lesson = Lesson(certain, np.ones(len(crowd)), np.ones(len(crowd.classes)))
+    learner = Learner(estimator, crowd.classes, X)
+    return learner.out_of_fold(lesson, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
 
 
 def margins(scores: Floats, codes: NDArray[np.intp]) -> tuple[Floats, Floats]:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
@@ -18,18 +17,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from crowdwise.aggregation import expectation, probability_right
+from crowdwise.class_weights import check_class_weight
 from crowdwise.confusion import Incidence
 from crowdwise.consensus import Consensus
+from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.easiness import check_steepness, example_weights
 from crowdwise.encoding import encode_declared
 from crowdwise.expertise import flag_annotators
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
-from crowdwise.models.copies import Learner, class_scores, usable_weights, weight_parameter
+from crowdwise.models.copies import Learner, class_scores, has_probabilities, usable_weights, weight_parameter
+from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.models.preparation import disagreement_of_all, participants
 from crowdwise.models.scoring import with_classes
-from crowdwise.models.soft_rounds import SoftFit, alternate, check_splits, splits_of, taken_at_their_word
+from crowdwise.models.soft_rounds import SoftFit, Voice, alternate, check_splits, splits_of, taken_at_their_word
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +66,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         real crowds (3 to 15 labels an example) its consensus was the best, or within a point of the best, of 0, 2
         and 5. Where most annotators go wrong together on hard examples, as in the paper's simulation at clarity 1,
         2 to 5 is much better.
+    curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
+        How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
+        probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
+    class_weight : dict, "balanced" or None, default=None
+        What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
+        total. Predictions are of that classifier, as in scikit-learn. In the consensus, its probabilities have the
+        weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
         How examples are held out; all of them once. A number of folds deals out each class over the folds.
     strength : float, default=3.0
@@ -71,9 +80,10 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     max_rounds : int, default=15
         The most rounds; each fits the classifier once a fold.
     tol : float, default=0.01
-        Stop when a round moves the consensus by no more than this, in probability, of the average example.
+        Stop when a round moves the consensus by no more than this, in probability, of the average example, and has
+        the weights that the curriculum ends with (no weight further away than a tenth of the largest).
     random_state : int, Generator or None, default=0
-        Seed of the folds and of the estimator.
+        Seed of the folds, of the estimator and of a curriculum that draws.
 
     Attributes
     ----------
@@ -105,6 +115,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Whether the classifier has a voice in it: always, unless there is one annotator.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is in the consensus.
+    class_weight_ : ndarray of shape (n_classes,)
+        What each class counted for `estimator_`; ones without `class_weight`.
     temperature_ : float
         The factor on the classifier's scores.
     n_rounds_ : int
@@ -143,6 +155,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         estimator: Any = None,
         *,
         steepness: float = 0.0,
+        curriculum: Curriculum | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
         strength: float = 3.0,
         max_rounds: int = 15,
@@ -151,6 +165,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.steepness = steepness
+        self.curriculum = curriculum
+        self.class_weight = class_weight
         self.cv = cv
         self.strength = strength
         self.max_rounds = max_rounds
@@ -186,24 +202,29 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         base = self._base()
         weight_parameter(base)  # raises before work starts
         steepness = self._check_settings()
+        curriculum = check_curriculum(self.curriculum)
         X, labels = _aligned(self, X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         _, learnt, heard, core = participants(labels, weight, steepness)
         classes = _classes_with_labels(core)
+        class_weight = _weights_of_classes(self.class_weight, core, classes)
         core = with_classes(core, classes)
         differs = disagreement_of_all(labels, core, learnt, "observed")
         easiness = example_weights(differs, steepness)
         easiness[learnt] = usable_weights(example_weights(differs[learnt], steepness))
         rows = X if learnt.all() else _safe_indexing(X, np.flatnonzero(learnt))
-        learner = Learner(base, classes, rows, (easiness * weight)[learnt])
-        fitted, seed = self._turn_rounds(learner, X, labels, core, learnt)
+        learner = Learner(base, classes, rows)
+        rng = np.random.default_rng(self.random_state)
+        lessons = Lessons(curriculum, easiness[learnt], weight[learnt], class_weight, rng)
+        fitted, seed = self._turn_rounds(learner, lessons, X, labels, core, learnt)
+        lesson = lessons.again(fitted.posterior)
         self.classes_ = classes
-        self.estimator_ = learner.fit(fitted.posterior, np.arange(len(core)), seed)
+        self.estimator_ = learner.fit(lesson, np.arange(len(core)), seed)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         self.disagreement_, self.easiness_ = differs, easiness
-        self._keep_annotators(labels, heard, fitted, learner.weight)
+        self._keep_annotators(labels, heard, fitted, lesson)
         self._keep_consensus(X, labels, learnt, fitted)
         return self
 
@@ -217,9 +238,15 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return check_steepness(self.steepness)
 
     def _turn_rounds(
-        self, learner: Learner, X: Any, labels: CrowdLabels, core: CrowdLabels, learnt: NDArray[np.bool_]
+        self,
+        learner: Learner,
+        lessons: Lessons,
+        X: Any,
+        labels: CrowdLabels,
+        core: CrowdLabels,
+        learnt: NDArray[np.bool_],
     ) -> tuple[SoftFit, int]:
-        rng = np.random.default_rng(self.random_state)
+        rng = lessons.rng
         last_seed = int(rng.integers(2**31 - 1))
         if core.n_annotators == 1:
             return taken_at_their_word(core), last_seed
@@ -227,13 +254,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_splits(splits, len(core))
         seeds = rng.integers(2**31 - 1, size=len(splits)).tolist()
         fitted = alternate(
-            learner, core, splits, seeds, strength=self.strength, max_rounds=self.max_rounds, tol=self.tol
+            learner, lessons, core, splits, seeds, strength=self.strength, max_rounds=self.max_rounds, tol=self.tol
         )
         return fitted, last_seed
 
-    def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, weight: Floats) -> None:
+    def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, lesson: Lesson) -> None:
         self.annotators_ = labels.annotators
-        self.class_prior_ = np.average(fitted.posterior, axis=0, weights=weight)
+        self.class_prior_ = np.average(fitted.posterior, axis=0, weights=lesson.weight)
+        self.class_weight_, self._n_learnt = lesson.class_weight, int((lesson.weight > 0).sum())
         self.confusion_ = np.full((len(heard), *fitted.crowd.shape), np.nan)
         self.confusion_[heard] = fitted.confusion
         self.expertise_ = probability_right(self.confusion_, self.class_prior_)
@@ -246,7 +274,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
         """The posterior of all examples; those that took no part have the voice of the final estimator."""
         labels = _labels_of_classes(labels, self.classes_)
-        self._fingerprint, self._n_learnt = labels.fingerprint(), int(learnt.sum())
+        self._fingerprint = labels.fingerprint()
         proba = np.zeros((len(labels), len(self.classes_)))
         proba[learnt] = fitted.posterior
         others = np.flatnonzero(~learnt)
@@ -259,7 +287,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _final_voice(self, X: Any) -> Floats:
         scores = class_scores(self.estimator_, X, self.classes_, self._n_learnt)
-        return np.asarray(log_softmax(self.temperature_ * scores, axis=1))
+        return Voice(scores, self.class_weight_, has_probabilities(self.estimator_)).at(self.temperature_)
 
     def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
         """The probability of every class; annotators whom the fit does not know are like the crowd."""
@@ -371,6 +399,15 @@ def _classes_with_labels(core: CrowdLabels) -> NDArray[Any]:
     """Nothing can be learnt about a class that nobody named."""
     assert core.classes is not None
     return core.classes[core.tally.any(axis=0)]
+
+
+def _weights_of_classes(class_weight: Any, core: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
+    """What `class_weight` says of the classes with labels; it may name others that the labels declare."""
+    assert core.classes is not None
+    checked = check_class_weight(class_weight, core.classes)
+    if checked is None or isinstance(checked, str):
+        return checked
+    return checked[encode_declared(classes, core.classes).astype(np.intp)]
 
 
 def _labels_of_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import DataError
+from crowdwise.models.lessons import Lesson
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -114,7 +115,7 @@ def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Rows, Rows, Floa
 
 @dataclass(frozen=True)
 class Learner:
-    """An estimator that learns from a soft consensus.
+    """An estimator that learns what a round teaches.
 
     Parameters
     ----------
@@ -124,33 +125,41 @@ class Learner:
         What the columns of a consensus mean.
     X : array-like
         Features of the examples to learn from; anything that `estimator` takes.
-    weight : ndarray of shape (n_examples,)
-        Weights of these.
     """
 
     estimator: Any
     classes: NDArray[Any]
     X: Any
-    weight: Floats
 
-    def fit(self, posterior: Floats, rows: Rows, seed: int) -> Any:
-        """A fitted clone, from some of the examples; None if these are of one class only."""
-        example, code, weight = weighted_copies(posterior[rows], self.weight[rows])
+    def fit(self, lesson: Lesson, rows: Rows, seed: int) -> Any:
+        """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
+        rows = rows[lesson.weight[rows] > 0]
+        if len(rows) == 0:
+            return None
+        example, code, weight = weighted_copies(lesson.posterior[rows], lesson.weight[rows])
         present = np.bincount(code, minlength=len(self.classes)) > 0
         if present.sum() < 2:
             return None
         model = seeded(self.estimator, seed)
         features = _safe_indexing(self.X, rows[example])
+        weight = weight * lesson.class_weight[code]
         return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
 
-    def out_of_fold(self, posterior: Floats, splits: list[tuple[Rows, Rows]], seeds: list[int]) -> Floats:
+    def out_of_fold(self, lesson: Lesson, splits: list[tuple[Rows, Rows]], seeds: list[int]) -> Floats:
         """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""
-        scores = np.zeros(posterior.shape)
+        scores = np.zeros(lesson.posterior.shape)
         for (learn, held_out), seed in zip(splits, seeds, strict=True):
-            model = self.fit(posterior, learn, seed)
+            model = self.fit(lesson, learn, seed)
             if model is not None:
-                scores[held_out] = class_scores(model, _safe_indexing(self.X, held_out), self.classes, len(learn))
+                features = _safe_indexing(self.X, held_out)
+                n_learnt = int((lesson.weight[learn] > 0).sum())
+                scores[held_out] = class_scores(model, features, self.classes, n_learnt)
         return scores
+
+
+def has_probabilities(model: Any) -> bool:
+    """Whether `class_scores` are logarithms of probabilities."""
+    return hasattr(model, "predict_proba")
 
 
 def class_scores(model: Any, X: Any, classes: NDArray[Any], n_learnt: int) -> Floats:
@@ -175,7 +184,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any], n_learnt: int) -> Fl
     scores : ndarray of shape (n_examples, n_classes)
     """
     column = encode_declared(np.asarray(model.classes_), classes).astype(np.intp)
-    if hasattr(model, "predict_proba"):
+    if has_probabilities(model):
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
         _check_finite(given, model)
         probability = np.zeros((len(given), len(classes)))

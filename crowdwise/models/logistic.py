@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.aggregation import expectation, probability_right, vote_shares
+from crowdwise.class_weights import check_class_weight
 from crowdwise.confusion import AnnotatorModelName, Incidence, model_of_annotators
 from crowdwise.consensus import Consensus
+from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness, easiness, example_weights
 from crowdwise.encoding import encode_declared
@@ -22,7 +24,8 @@ from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
-from crowdwise.models.logistic_rounds import LogisticRounds
+from crowdwise.models.lessons import Lessons
+from crowdwise.models.logistic_rounds import LogisticRounds, without_class_weight
 from crowdwise.models.preparation import Prepared, check_rounds, note_effective_number, prepare
 from crowdwise.models.scoring import checked, with_classes
 from crowdwise.rows import check_finite
@@ -54,6 +57,13 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     cross_fit : int, default=5
         Folds: an example's class probabilities come from a classifier that has not seen it, so that the classifier
         does not agree with itself. 0 uses one classifier for all, as Raykar et al.; the objective then never falls.
+    curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
+        How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
+        probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
+    class_weight : dict, "balanced" or None, default=None
+        What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
+        total. `predict_proba` is of that classifier, as in scikit-learn. In the consensus, the classifier's
+        probabilities have the weights divided out: there a rare class stays rare.
     scale : {"observed", "possible"} or None, default="observed"
         How disagreement is scaled, see `disagreement`.
     fit_intercept : bool, default=True
@@ -61,9 +71,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     max_rounds : int, default=100
         The most rounds.
     tol : float, default=1e-3
-        Stop when no posterior probability changes by more than this.
+        Stop when no posterior probability changes by more than this in a round whose weights are those that the
+        curriculum ends with (no weight further away than a tenth of the largest).
     warm_start : bool, default=False
         Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
+    random_state : int, Generator or None, default=None
+        For a curriculum that draws.
 
     Attributes
     ----------
@@ -81,6 +94,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Probability that an annotator is right; NaN for those without labels.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is among the examples of `fit`.
+    class_weight_ : ndarray of shape (n_classes,)
+        What each class counted for the classifier; ones without `class_weight`.
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
@@ -94,7 +109,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_uses_model_ : bool
         True: the classifier has a voice in these.
     objective_ : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round.
+        Log-likelihood plus log priors after every round. With `class_weight`, or a curriculum other than `Fixed`,
+        every round has a problem of its own, and it may fall.
     n_rounds_ : int
         Rounds turned.
     converged_ : bool
@@ -120,6 +136,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     """
 
     confusion_: Floats
+    class_weight_: Floats
     _theta: Floats
 
     def __init__(
@@ -131,11 +148,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         strength: float = 3.0,
         class_prior: float = 1.0,
         cross_fit: int = 5,
+        curriculum: Curriculum | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         scale: Scale = "observed",
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-3,
         warm_start: bool = False,
+        random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -143,11 +163,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.strength = strength
         self.class_prior = class_prior
         self.cross_fit = cross_fit
+        self.curriculum = curriculum
+        self.class_weight = class_weight
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
         self.warm_start = warm_start
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
@@ -166,29 +189,40 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self : CrowdLogisticClassifier
         """
         steepness = check_steepness(self.steepness)
+        curriculum = check_curriculum(self.curriculum)
         self._check_settings()
         prepared = prepare(
             self, X, y, sample_weight,
             kind="class", scale=self.scale, fit_intercept=False, steepest=steepness,
         )  # fmt: skip
         check_finite(prepared.original.X)
-        differs = prepared.disagreement[prepared.learnt]
-        weight = example_weights(differs, steepness) * prepared.sample_weight
-        note_effective_number(weight, self.n_features_in_)
-        rounds = self._first_round(prepared, weight)
+        lessons = Lessons(
+            curriculum,
+            example_weights(prepared.disagreement[prepared.learnt], steepness),
+            prepared.sample_weight,
+            check_class_weight(self.class_weight, prepared.classes),
+            np.random.default_rng(self.random_state),
+        )
+        note_effective_number(lessons.final * prepared.sample_weight, self.n_features_in_)
+        rounds = self._first_round(prepared, lessons)
         objective, change = self._turn(rounds)
         self._keep(prepared, rounds, steepness)
         self.objective_ = np.array(objective)
         self.n_rounds_ = len(objective)
-        self.converged_ = change < self.tol
+        self.converged_ = change < self.tol and lessons.have_arrived
         if not self.converged_:
-            warnings.warn(
-                f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
-                f"tol={self.tol:g}. Raise max_rounds or tol; rounds that go back and forth settle with cross_fit=0.",
-                CrowdConvergenceWarning,
-                stacklevel=2,
-            )
+            self._warn(change, lessons)
         return self
+
+    def _warn(self, change: float, lessons: Lessons) -> None:
+        if change < self.tol:
+            message = lessons.not_arrived()
+        else:
+            message = (
+                f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
+                f"tol={self.tol:g}. Raise max_rounds or tol; rounds that go back and forth settle with cross_fit=0."
+            )
+        warnings.warn(message, CrowdConvergenceWarning, stacklevel=3)
 
     def _check_settings(self) -> None:
         if not (isinstance(self.l2, Real) and np.isfinite(float(self.l2)) and self.l2 >= 0):
@@ -199,7 +233,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             raise ValueError(f"cross_fit must be 0 or at least 2 folds; got {self.cross_fit!r}.")
         check_rounds(self.max_rounds, self.tol)
 
-    def _first_round(self, prepared: Prepared, weight: Floats) -> LogisticRounds:
+    def _first_round(self, prepared: Prepared, lessons: Lessons) -> LogisticRounds:
         fold = content_folds(prepared.original.X, self.cross_fit) if self.cross_fit else None
         if fold is not None and (prepared.core.n_annotators == 1 or fold.max() == 0):
             fold = None  # one annotator's labels are the consensus, and one example cannot be left out
@@ -212,7 +246,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         )
         rounds = LogisticRounds(
             X=scaling.apply(prepared.rows.X),
-            weight=weight,
+            lessons=lessons,
             incidence=Incidence.of(prepared.core),
             model=model_of_annotators(self.annotator_model, self.strength),
             l2=self.l2 / scaling.size**2,
@@ -222,7 +256,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             posterior=vote_shares(prepared.core),
         )
         if self.warm_start and self._is_same_crowd(prepared):
-            log_prior = log_probabilities(prepared.original.X, self._theta)
+            log_prior = self._voice(prepared.original.X)
             confusion = self.confusion_[prepared.heard]
             rounds.posterior = expectation(log_prior, rounds.incidence.log_likelihood(confusion))[0]
         self._scaling = scaling
@@ -242,7 +276,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         objective: list[float] = []
         change = np.inf
         alone = rounds.incidence.n_annotators == 1
-        while len(objective) < self.max_rounds and not change < self.tol:
+        while len(objective) < self.max_rounds and not (change < self.tol and rounds.lessons.have_arrived):
             votes = rounds.posterior
             value, change = rounds.turn()
             objective.append(value)
@@ -252,7 +286,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _keep(self, prepared: Prepared, rounds: LogisticRounds, steepness: float) -> None:
         """Store what was learnt."""
-        theta = self._scaling.undo(rounds.classifier(start=rounds.theta))
+        lesson = rounds.lessons.again(rounds.posterior)
+        theta = self._scaling.undo(rounds.classifier(lesson, start=rounds.theta))
         self._theta = theta if prepared.space is None else prepared.space.to_features(theta)
         self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
         self.classes_ = prepared.classes
@@ -260,7 +295,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         self.confusion_ = np.full((len(self.annotators_), n_classes, n_classes), np.nan)
         self.confusion_[prepared.heard] = rounds.confusion
-        frequency = rounds.weight @ rounds.posterior
+        self.class_weight_ = lesson.class_weight
+        frequency = lesson.weight @ rounds.posterior
         self.class_prior_ = frequency / frequency.sum()
         self.expertise_ = probability_right(self.confusion_, self.class_prior_)
         self.disagreement_ = prepared.disagreement
@@ -279,12 +315,16 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         labelled = prepared.labels.labels_per_example > 0
         if not labelled.all():
             check_finite(prepared.unlabelled)
-            proba[~labelled] = np.exp(log_probabilities(prepared.unlabelled, self._theta))
+            proba[~labelled] = np.exp(self._voice(prepared.unlabelled))
         ignored = labelled & ~prepared.learnt
         if ignored.any():
             proba[ignored] = self._posterior(np.log(self.class_prior_), prepared.labels[ignored])
         proba[prepared.learnt] = rounds.posterior
         return proba
+
+    def _voice(self, X: Any) -> Floats:
+        """Logarithms of the classifier's probabilities as the consensus uses them."""
+        return without_class_weight(log_probabilities(X, self._theta), self.class_weight_)
 
     def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
         """Probabilities of the classes by labels of annotators of the fit; unknown ones count as the crowd."""
@@ -345,7 +385,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
         crowd = with_classes(crowd, self.classes_)
-        log_prior = log_probabilities(checked(self, X), self._theta)
+        log_prior = self._voice(checked(self, X))
         if use_model and crowd.fingerprint() == self._fingerprint:
             proba = self.consensus_proba_
         elif use_model:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from crowdwise.aggregation import expectation
 from crowdwise.confusion import AnnotatorModel, Incidence
+from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.softmax import fit_softmax, log_probabilities
 
 Floats = NDArray[np.float64]
@@ -26,8 +28,8 @@ class LogisticRounds:
     ----------
     X : ndarray or sparse matrix
         Features.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
+    lessons : Lessons
+        How much every example and class counts, round after round.
     incidence : Incidence
         The labels.
     model : AnnotatorModel
@@ -45,7 +47,7 @@ class LogisticRounds:
     """
 
     X: Any
-    weight: Floats
+    lessons: Lessons
     incidence: Incidence
     model: AnnotatorModel
     l2: float | Floats
@@ -56,22 +58,29 @@ class LogisticRounds:
     theta: Floats | None = None
     fold_theta: dict[int, Floats] | None = None
     confusion: Floats | None = None
+    voice: Floats | None = None
 
     def turn(self) -> tuple[float, float]:
         """One round: annotators, classifier, posterior. Gives the objective and the largest change."""
-        self.confusion = self.model.estimate(self.incidence.counts(self.posterior * self.weight[:, np.newaxis]))
-        log_prior = self._in_sample() if self.fold is None else self._out_of_fold(self.fold)
+        lesson = self.lessons.next(self.posterior, self.voice)
+        self.confusion = self.model.estimate(self.incidence.counts(self.posterior * lesson.weight[:, np.newaxis]))
+        log_proba = self._in_sample(lesson) if self.fold is None else self._out_of_fold(lesson, self.fold)
+        self.voice = without_class_weight(log_proba, lesson.class_weight)
         previous = self.posterior
-        self.posterior, evidence = expectation(log_prior, self.incidence.log_likelihood(self.confusion))
-        objective = float(self.weight @ evidence) + self.model.log_prior(self.confusion)
-        return objective - self._penalty(), float(np.abs(self.posterior - previous).max())
+        self.posterior, evidence = expectation(self.voice, self.incidence.log_likelihood(self.confusion))
+        objective = float(lesson.weight @ evidence) + self.model.log_prior(self.confusion)
+        return objective - self._penalty(lesson.weight), float(np.abs(self.posterior - previous).max())
 
-    def classifier(self, rows: NDArray[np.bool_] | slice = slice(None), start: Floats | None = None) -> Floats:
-        """The classifier of some rows for the present posterior."""
+    def classifier(self, lesson: Lesson, rows: NDArray[np.bool_] | slice = slice(None), start: Any = None) -> Floats:
+        """The classifier that some rows teach; one that knows nothing if none of them has a weight."""
+        posterior, weight = lesson.targets()
+        if not weight[rows].any():
+            n_classes = posterior.shape[1]
+            return np.zeros((self.X.shape[1] + 1, 1 if n_classes == 2 else n_classes))
         return fit_softmax(
             self.X[rows],
-            self.posterior[rows],
-            self.weight[rows],
+            posterior[rows],
+            weight[rows],
             l2=self.l2,
             start=start,
             fit_intercept=self.fit_intercept,
@@ -79,24 +88,46 @@ class LogisticRounds:
             max_steps=_STEPS_A_ROUND,
         )
 
-    def _in_sample(self) -> Floats:
-        self.theta = self.classifier(start=self.theta)
+    def _in_sample(self, lesson: Lesson) -> Floats:
+        self.theta = self.classifier(lesson, start=self.theta)
         return log_probabilities(self.X, self.theta)
 
-    def _out_of_fold(self, fold: NDArray[np.int64]) -> Floats:
+    def _out_of_fold(self, lesson: Lesson, fold: NDArray[np.int64]) -> Floats:
         starts = self.fold_theta or {}
-        log_prior = np.empty_like(self.posterior)
+        log_proba = np.empty_like(self.posterior)
         found = {}
         for k in np.unique(fold).tolist():
-            found[k] = self.classifier(fold != k, starts.get(k))
-            log_prior[fold == k] = log_probabilities(self.X[fold == k], found[k])
+            found[k] = self.classifier(lesson, fold != k, starts.get(k))
+            log_proba[fold == k] = log_probabilities(self.X[fold == k], found[k])
         self.fold_theta = found
-        return log_prior
+        return log_proba
 
-    def _penalty(self) -> float:
+    def _penalty(self, weight: Floats) -> float:
         if self.theta is None or self.fold is not None:
             return 0.0
-        middle = np.append(np.asarray(self.X.T @ self.weight) / self.weight.sum(), 1.0)[np.newaxis]
+        middle = np.append(np.asarray(self.X.T @ weight) / weight.sum(), 1.0)[np.newaxis]
         at_middle = log_probabilities(middle[:, :-1], self.theta)
         rough = (np.atleast_1d(self.l2)[:, np.newaxis] * self.theta[:-1] ** 2).sum() / 2
         return float(rough - self.class_prior / self.posterior.shape[1] * at_middle.sum())
+
+
+def without_class_weight(log_proba: Floats, class_weight: Floats) -> Floats:
+    """Logarithms of the probabilities of a classifier as if every class had counted alike when it learnt.
+
+    A class of weight 10 looks ten times as frequent to the classifier. Beside the labels of annotators that would be a
+    prior that nobody believes in, so it is divided out there.
+
+    Parameters
+    ----------
+    log_proba : ndarray of shape (n_examples, n_classes)
+        Logarithms of the classifier's probabilities.
+    class_weight : ndarray of shape (n_classes,)
+        How much each class counted.
+
+    Returns
+    -------
+    log_proba : ndarray of shape (n_examples, n_classes)
+    """
+    if (class_weight == 1).all():
+        return log_proba
+    return np.asarray(log_softmax(log_proba - np.log(class_weight), axis=1))

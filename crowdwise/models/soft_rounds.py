@@ -17,7 +17,8 @@ from crowdwise.aggregation import expectation, vote_shares
 from crowdwise.confusion import Incidence, Shared
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError
 from crowdwise.labels import CrowdLabels
-from crowdwise.models.copies import Learner, Rows
+from crowdwise.models.copies import Learner, Rows, has_probabilities
+from crowdwise.models.lessons import Lessons
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +65,36 @@ def splits_of(
     return [(position[learn[learnt[learn]]], position[out[learnt[out]]]) for learn, out in splits]
 
 
-def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> float:
+@dataclass(frozen=True)
+class Voice:
+    """What a model says about examples beside their labels; what each class counted for it is divided out again.
+
+    A class of weight 10 looks ten times as frequent to the model. Beside the labels that would be a prior that nobody
+    believes in.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_examples, n_classes)
+        Of a model that has not seen the example.
+    class_weight : ndarray of shape (n_classes,)
+        What each class counted for it.
+    are_probabilities : bool
+        Whether scores are logarithms of probabilities. If not, their unit is unknown before they have a temperature.
+    """
+
+    scores: Floats
+    class_weight: Floats
+    are_probabilities: bool
+
+    def at(self, temperature: float) -> Floats:
+        """Logarithms of probabilities when scores are multiplied by a temperature."""
+        shift = np.log(self.class_weight)
+        if self.are_probabilities:
+            return np.asarray(log_softmax(temperature * (self.scores - shift), axis=1))
+        return np.asarray(log_softmax(temperature * self.scores - shift, axis=1))
+
+
+def best_temperature(voice: Voice, log_likelihood: Floats, weight: Floats) -> float:
     """The factor on the model's scores under which the labels are likeliest: how loud its voice should be.
 
     A prior around one keeps it finite where few examples never contradict the model: every doubling of a loud voice has
@@ -72,7 +102,7 @@ def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> 
 
     Parameters
     ----------
-    scores : ndarray of shape (n_examples, n_classes)
+    voice : Voice
         Of models that have not seen the example.
     log_likelihood : ndarray of shape (n_examples, n_classes)
         Logarithm of the probability of the example's labels for every true class.
@@ -85,7 +115,7 @@ def best_temperature(scores: Floats, log_likelihood: Floats, weight: Floats) -> 
     """
 
     def badness(logarithm: float) -> float:
-        together = log_softmax(np.exp(logarithm) * scores, axis=1) + log_likelihood
+        together = voice.at(np.exp(logarithm)) + log_likelihood
         prior = logarithm - np.exp(logarithm)
         return -float(weight @ logsumexp(together, axis=1) + prior)
 
@@ -123,6 +153,7 @@ class SoftFit:
 
 def alternate(
     learner: Learner,
+    lessons: Lessons,
     labels: CrowdLabels,
     splits: list[tuple[Rows, Rows]],
     seeds: list[int],
@@ -137,28 +168,25 @@ def alternate(
     the annotators' likelihoods and the out-of-fold classifiers.
     """
     incidence, annotators = Incidence.of(labels), Shared(strength)
-    weight = learner.weight
-    posterior = vote_shares(labels)
+    posterior, prior = vote_shares(labels), None
     change = np.inf
-    n_rounds = 0
-    while n_rounds < max_rounds and change > tol:
-        n_rounds += 1
-        confusion = annotators.estimate(incidence.counts(posterior * weight[:, np.newaxis]))
-        scores = learner.out_of_fold(posterior, splits, seeds)
+    while lessons.n_rounds < max_rounds and not (change <= tol and lessons.have_arrived):
+        lesson = lessons.next(posterior, prior)
+        confusion = annotators.estimate(incidence.counts(posterior * lesson.weight[:, np.newaxis]))
+        scores = learner.out_of_fold(lesson, splits, seeds)
+        voice = Voice(scores, lesson.class_weight, has_probabilities(learner.estimator))
         log_likelihood = incidence.log_likelihood(confusion)
-        temperature = best_temperature(scores, log_likelihood, weight)
-        voice = log_softmax(temperature * scores, axis=1)
-        previous, posterior = posterior, expectation(voice, log_likelihood)[0]
+        temperature = best_temperature(voice, log_likelihood, lesson.weight)
+        prior = voice.at(temperature)
+        previous, posterior = posterior, expectation(prior, log_likelihood)[0]
         change = float(np.abs(posterior - previous).sum(axis=1).mean() / 2)
-    if change > tol:
-        warnings.warn(
-            f"after {max_rounds} rounds the consensus still changes by {change:.2g} an example (tol={tol:g}). "
-            "Allow more rounds or a larger tol.",
-            CrowdConvergenceWarning,
-            stacklevel=3,
-        )
+    converged = change <= tol and lessons.have_arrived
+    if not converged:
+        still = f"after {max_rounds} rounds the consensus still changes by {change:.2g} an example (tol={tol:g}). "
+        message = lessons.not_arrived() if change <= tol else still + "Allow more rounds or a larger tol."
+        warnings.warn(message, CrowdConvergenceWarning, stacklevel=3)
     assert annotators.crowd is not None
-    return SoftFit(posterior, confusion, annotators.crowd, temperature, n_rounds, change <= tol)
+    return SoftFit(posterior, confusion, annotators.crowd, temperature, lessons.n_rounds, converged)
 
 
 def taken_at_their_word(labels: CrowdLabels) -> SoftFit:

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, crowd_scorer
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.models.copies import class_scores, seeded, weight_parameter, weighted_copies
-from crowdwise.models.soft_rounds import best_temperature, dealt_folds
+from crowdwise.models.soft_rounds import Voice, best_temperature, dealt_folds
 
 # A solver that gives the same to nearly all digits wherever it starts from.
 EXACT = LogisticRegression(solver="newton-cholesky", max_iter=1000, tol=1e-12)
@@ -180,14 +180,16 @@ def test_the_temperature_of_a_voice_that_only_predicts_is_its_rate_of_agreement(
     scores = np.tile([1.0, 0.0], (4, 1))
     certain = np.log(np.array([[1, 1e-300]] * 3 + [[1e-300, 1]]))
     many = np.full(4, 1e6)  # so that the prior is of no consequence
-    assert_allclose(best_temperature(scores, certain, many), np.log(3), rtol=1e-4)
+    assert_allclose(best_temperature(Voice(scores, np.ones(2), True), certain, many), np.log(3), rtol=1e-4)
 
 
 def test_the_temperature_stays_finite_where_nothing_contradicts_the_model():
     scores, certain = np.log([[0.9, 0.1]] * 5), np.log([[1, 1e-300]] * 5)
     by_hand = np.exp(np.linspace(-3, 3, 60001))
     gain = -5 * np.log1p(9.0**-by_hand) + np.log(by_hand) - by_hand
-    assert_allclose(best_temperature(scores, certain, np.ones(5)), by_hand[gain.argmax()], rtol=1e-3)
+    assert_allclose(
+        best_temperature(Voice(scores, np.ones(2), True), certain, np.ones(5)), by_hand[gain.argmax()], rtol=1e-3
+    )
 
 
 def test_folds_spread_every_class():

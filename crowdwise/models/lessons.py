@@ -1,0 +1,141 @@
+"""The current consensus -> what a round teaches: how much every example and every class counts in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.class_weights import class_weights
+from crowdwise.curricula import Curriculum
+
+Floats = NDArray[np.float64]
+
+# Later than any round that is ever turned: what a curriculum says then is what it ends with.
+_FAR = 10**300
+# Weights have arrived when none is further than this from what the curriculum ends with, relative to the largest.
+_NEAR = 0.1
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a classifier and the annotators' matrices are estimated from in one round.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts; zero for those that the curriculum leaves out.
+    class_weight : ndarray of shape (n_classes,)
+        How much each class counts for the classifier; ones if all count alike.
+    """
+
+    posterior: Floats
+    weight: Floats
+    class_weight: Floats
+
+    def targets(self) -> tuple[Floats, Floats]:
+        """Soft classes and weights of the examples in which each class counts by its weight; rows still sum to one."""
+        if (self.class_weight == 1).all():
+            return self.posterior, self.weight
+        counted = self.posterior * self.class_weight
+        total = counted.sum(axis=1)
+        return counted / total[:, np.newaxis], self.weight * total
+
+
+@dataclass
+class Lessons:
+    """The lessons of one fit, round after round.
+
+    Parameters
+    ----------
+    curriculum : Curriculum
+        How the weights change.
+    easiness : ndarray of shape (n_examples,)
+        Weights by disagreement.
+    sample_weight : ndarray of shape (n_examples,)
+        How often each example counts.
+    class_weight : None, "balanced" or ndarray of shape (n_classes,)
+        What `check_class_weight` gave.
+    rng : Generator
+        For curricula that draw.
+    """
+
+    curriculum: Curriculum
+    easiness: Floats
+    sample_weight: Floats
+    class_weight: Floats | str | None
+    rng: np.random.Generator
+    n_rounds: int = 0
+    current: Floats = field(init=False)
+    final: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.current = self.final = self.easiness
+        if not self.curriculum.reads_losses:  # those that do end with every example taking part
+            self.final = self.curriculum.weights(_FAR, self.easiness, None, np.random.default_rng(0))
+
+    @property
+    def have_arrived(self) -> bool:
+        """Whether the last round had the weights that the curriculum ends with, or nearly so."""
+        return bool(np.abs(self.current - self.final).max() <= _NEAR * self.final.max())
+
+    def not_arrived(self) -> str:
+        """What to say if the rounds ended before the curriculum did."""
+        return (
+            f"the consensus had settled after {self.n_rounds} rounds, but the weights of {self.curriculum!r} had not: "
+            "they will still change. Raise max_rounds, or let the curriculum go faster."
+        )
+
+    def next(self, posterior: Floats, voice: Floats | None) -> Lesson:
+        """The lesson of the next round.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (n_examples, n_classes)
+            The current consensus.
+        voice : ndarray of shape (n_examples, n_classes) or None
+            Logarithms of the classifier's probabilities in the last round; None before the first.
+
+        Returns
+        -------
+        lesson : Lesson
+        """
+        self.n_rounds += 1
+        losses = None if voice is None else -np.einsum("ik,ik->i", posterior, voice)
+        self.current = _checked(self._by_curriculum(posterior, losses), self.curriculum)
+        return self.again(posterior)
+
+    def again(self, posterior: Floats) -> Lesson:
+        """The lesson of the same round for a newer consensus: only what the classes count may have changed."""
+        weight = self.current * self.sample_weight
+        ones = np.ones(posterior.shape[1])
+        lesson = Lesson(posterior, weight, ones)
+        if self.class_weight is None:
+            return lesson
+        return replace(lesson, class_weight=class_weights(self.class_weight, posterior, weight))
+
+    def _by_curriculum(self, posterior: Floats, losses: Floats | None) -> Floats:
+        if losses is None or not self.curriculum.reads_losses:
+            return self.curriculum.weights(self.n_rounds, self.easiness, losses, self.rng)
+        # Under one threshold for all, a rare class would stay outside until the model has forgotten it.
+        weights = np.empty_like(self.easiness)
+        likeliest = posterior.argmax(axis=1)
+        for k in np.unique(likeliest):
+            of_class = likeliest == k
+            weights[of_class] = self.curriculum.weights(
+                self.n_rounds, self.easiness[of_class], losses[of_class], self.rng
+            )
+        return weights
+
+
+def _checked(weights: Floats, curriculum: Curriculum) -> Floats:
+    """The weights that anybody's curriculum gave, if one can learn with them."""
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise ValueError(
+            f"the weights of a curriculum must be finite, at least 0 and not all 0; {curriculum!r} gave weights from "
+            f"{weights.min()} to {weights.max()}."
+        )
+    return weights

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from crowdwise import Fading, Fixed, SelfPaced, Smooth
+from crowdwise.curricula import Curriculum
+from crowdwise.models.lessons import Lesson, Lessons
+
+POSTERIOR = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+EASINESS = np.array([1.0, 0.5, 0.2, 0.5])
+
+
+def lessons(curriculum, class_weight=None, sample_weight=(1.0, 2.0, 1.0, 3.0), seed=0):
+    return Lessons(curriculum, EASINESS, np.array(sample_weight), class_weight, np.random.default_rng(seed))
+
+
+def test_a_fixed_curriculum_is_easiness_times_how_often_an_example_counts():
+    fixed = lessons(Fixed())
+    for _ in range(3):
+        lesson = fixed.next(POSTERIOR, None)
+        assert_array_equal(lesson.weight, [1.0, 1.0, 0.2, 1.5])
+        assert_array_equal(lesson.class_weight, [1.0, 1.0])
+        assert fixed.have_arrived
+    assert fixed.n_rounds == 3
+
+
+def test_a_class_that_counts_double_is_as_if_its_share_of_each_example_were_there_twice():
+    posterior, weight = Lesson(POSTERIOR, np.ones(4), np.array([1.0, 2.0])).targets()
+    assert_allclose(posterior.sum(axis=1), 1)
+    assert_allclose(posterior * weight[:, None], POSTERIOR * [1.0, 2.0])
+
+
+def test_classes_that_count_alike_leave_every_bit():
+    lesson = Lesson(POSTERIOR / 3, np.ones(4), np.ones(2))
+    assert lesson.targets()[0] is lesson.posterior
+    assert lesson.targets()[1] is lesson.weight
+
+
+def test_balanced_classes_get_the_same_total_by_the_weights_of_the_round():
+    lesson = lessons(Fixed(), "balanced").next(POSTERIOR, None)
+    posterior, weight = lesson.targets()
+    assert_allclose(weight @ posterior, [1.85, 1.85])
+    other = lessons(Fixed(), np.array([3.0, 5.0])).next(POSTERIOR, None)
+    assert_array_equal(other.class_weight, [3.0, 5.0])
+
+
+def test_the_same_round_again_has_the_same_weights_and_new_class_weights():
+    fading = lessons(Fading(), "balanced", seed=3)
+    for _ in range(5):
+        lesson = fading.next(POSTERIOR, None)
+        again = fading.again(POSTERIOR[:, ::-1])
+        assert_array_equal(again.weight, lesson.weight)
+        assert_allclose(again.class_weight, lesson.class_weight[::-1])
+
+
+def test_fading_weights_have_arrived_when_the_coin_says_equal():
+    fading = lessons(Fading(), sample_weight=np.ones(4))
+    seen = {(fading.next(POSTERIOR, None).weight.tolist() == [1.0] * 4, fading.have_arrived) for _ in range(30)}
+    assert seen == {(True, True), (False, False)}
+
+
+def test_smooth_weights_have_arrived_within_a_tenth():
+    smooth = lessons(Smooth())
+    arrived = []
+    for _ in range(10):
+        smooth.next(POSTERIOR, None)
+        arrived.append(smooth.have_arrived)
+    # The hardest example is at 1 - 0.8 / t, and the final weights are ones.
+    assert arrived == [False] * 7 + [True] * 3
+
+
+def test_every_class_has_a_threshold_of_its_own():
+    paced = lessons(SelfPaced(start=0.3, growth=1.01), sample_weight=np.ones(4))
+    paced.next(POSTERIOR, None)
+    voice = np.log([[0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.999, 0.001]])
+    # The last is the worst explained of all, and the only one of its class.
+    assert_array_equal(paced.next(POSTERIOR, voice).weight, [0.0, 0.5, 0.0, 0.5])
+    assert not paced.have_arrived
+
+
+def test_the_loss_is_the_cross_entropy_of_consensus_and_voice():
+    seen = []
+
+    class Listening(Curriculum):
+        reads_losses = True
+
+        def weights(self, t, easiness, losses, rng):
+            seen.append(losses)
+            return easiness
+
+    listening, voice = lessons(Listening()), np.log([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8], [0.3, 0.7]])
+    listening.next(POSTERIOR, None)
+    listening.next(POSTERIOR, voice)
+    by_hand = [
+        -sum(p * np.log(q) for p, q in zip(*rows, strict=True)) for rows in zip(POSTERIOR, np.exp(voice), strict=True)
+    ]
+    assert seen[0] is None
+    assert_allclose(np.concatenate(seen[1:]), by_hand)  # the likeliest classes are in the order of the examples
+
+
+@pytest.mark.parametrize("strange", [np.zeros(4), np.full(4, np.nan), np.array([1.0, -1.0, 1.0, 1.0])])
+def test_weights_that_nothing_can_be_learnt_with_are_told(strange):
+    class Strange(Curriculum):
+        def weights(self, t, easiness, losses, rng):
+            return strange
+
+    with pytest.raises(ValueError, match="weights of a curriculum must be finite"):
+        lessons(Strange()).next(POSTERIOR, None)
