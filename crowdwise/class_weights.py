@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
     for name, weight in class_weight.items():
         if name not in known:
             raise ValueError(f"class_weight names the class {name!r}; the classes are {classes.tolist()}.")
-        if not (isinstance(weight, Real) and np.isfinite(weight) and weight > 0):
+        if not (isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight > 0):
             raise ValueError(f"class_weight of {name!r} must be a finite number above 0; got {weight!r}.")
         weights[known[name]] = weight
     return weights
