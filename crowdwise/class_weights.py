@@ -33,10 +33,26 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
     for name, weight in class_weight.items():
         if name not in known:
             raise ValueError(f"class_weight names the class {name!r}; the classes are {classes.tolist()}.")
-        if not (np.isfinite(weight) and weight > 0):
+        if not (isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight > 0):
             raise ValueError(f"class_weight of {name!r} must be a finite number above 0; got {weight!r}.")
         weights[known[name]] = weight
     return weights
+
+
+def leading_shares(votes: Floats) -> Floats:
+    """The consensus as shares of classes: one for the class with the most votes; classes that tie share it.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_examples, n_classes)
+        Sums of expertise, or of labels.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_examples, n_classes)
+    """
+    top = votes == votes.max(axis=1, keepdims=True)
+    return top / top.sum(axis=1, keepdims=True)
 
 
 def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Floats:

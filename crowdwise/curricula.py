@@ -8,25 +8,58 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import zeta
 
 Floats = NDArray[np.float64]
 
+# An expected number of rounds below this is taken as none.
+_UNLIKELY = 0.01
+
 
 class Curriculum:
-    """What a model asks in every round; the first round is 1."""
+    """The weights of every round; a model asks it, the first round being 1.
+
+    Give easiness a share with `share`, or override `weights` for anything else; say in `settled` from when on the
+    weights may be taken to stay as they are.
+    """
 
     reads_losses: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether the weights of a round are known from one number, the share of easiness."""
+        return type(self).weights is Curriculum.weights
 
     def check(self) -> None:
         """Raise if a setting makes no sense."""
 
     def share(self, t: int, rng: np.random.Generator) -> float:
-        """How much easiness counts in round t; the rest of an example's weight is the same for all."""
+        """How much easiness counts in a round; the rest of an example's weight is the same for all.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        rng : Generator
+            For curricula that draw.
+
+        Returns
+        -------
+        share : float
+            From 0 to 1.
+        """
         return 1.0
 
-    def weights(self, t: int, easiness: Floats, losses: Floats | None, rng: np.random.Generator) -> Floats:
-        """The weights of round t.
+    def weights(
+        self,
+        t: int,
+        easiness: Floats,
+        losses: Floats | None,
+        rng: np.random.Generator,
+        sample_weight: Floats | None = None,
+    ) -> Floats:
+        """The weights of a round.
 
         Parameters
         ----------
@@ -38,6 +71,8 @@ class Curriculum:
             How far the last round's model is from the consensus; None in the first round.
         rng : Generator
             For curricula that draw.
+        sample_weight : ndarray of shape (n_examples,), default=None
+            How often each example counts, for curricula that count examples; once by default.
 
         Returns
         -------
@@ -45,6 +80,22 @@ class Curriculum:
         """
         share = self.share(t, rng)
         return easiness if share == 1 else share * easiness + (1 - share)
+
+    def settled(self, t: int, tol: float) -> bool:
+        """Whether later rounds may be taken to have the weights of this one, so that the model may settle too.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        tol : float
+            What is negligible.
+
+        Returns
+        -------
+        settled : bool
+        """
+        return True
 
 
 @dataclass(frozen=True)
@@ -64,6 +115,9 @@ class Fixed(Curriculum):
 class Fading(Curriculum):
     """Easiness or equal weights by the toss of a coin, which falls on easiness with probability 1 / t**c in round t.
 
+    With c of 1 or less it falls on easiness again and again, however late, so the rounds never settle; with c above 1
+    there is almost surely a last time. They may settle once another time is less likely than one in a hundred.
+
     Parameters
     ----------
     c : float, default=1.0
@@ -74,18 +128,48 @@ class Fading(Curriculum):
     >>> import numpy as np
     >>> from crowdwise import Fading
     >>> rng = np.random.default_rng(0)
-    >>> [Fading(c=1.0).share(t, rng) for t in (1, 2, 3)]
-    [1.0, 1.0, 1.0]
+    >>> [Fading(c=2.0).share(t, rng) for t in (1, 2, 3)]
+    [1.0, 0.0, 1.0]
     """
 
     is_random: ClassVar[bool] = True
     c: float = 1.0
 
     def check(self) -> None:
+        """Raise if c is not above 0."""
         _check_positive("c", self.c)
 
     def share(self, t: int, rng: np.random.Generator) -> float:
+        """1 with probability t**-c, else 0.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        rng : Generator
+            Tosses the coin.
+
+        Returns
+        -------
+        share : float
+        """
         return float(rng.random() < t**-self.c)
+
+    def settled(self, t: int, tol: float) -> bool:
+        """Whether easiness is expected to count in less than a hundredth of a round after this one.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        tol : float
+            Not used: chances are not measured by it.
+
+        Returns
+        -------
+        settled : bool
+        """
+        return self.c > 1 and bool(zeta(self.c, t + 1) <= _UNLIKELY)
 
 
 @dataclass(frozen=True)
@@ -108,10 +192,43 @@ class Smooth(Curriculum):
     c: float = 1.0
 
     def check(self) -> None:
+        """Raise if c is not above 0."""
         _check_positive("c", self.c)
 
     def share(self, t: int, rng: np.random.Generator) -> float:
+        """The share of easiness, t**-c.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        rng : Generator
+            Not used.
+
+        Returns
+        -------
+        share : float
+        """
         return float(t**-self.c)
+
+    def settled(self, t: int, tol: float) -> bool:
+        """Whether the share that easiness still has is negligible.
+
+        A small change from one round to the next would not do: with c = 1 the weights move by 1 / t**2 a round and
+        still have a way of 1 / t to go.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        tol : float
+            What is negligible.
+
+        Returns
+        -------
+        settled : bool
+        """
+        return bool(t**-self.c <= tol)
 
 
 @dataclass(frozen=True)
@@ -120,7 +237,7 @@ class SelfPaced(Curriculum):
 
     After Kumar, Packer and Koller (2010). The threshold of round t admits a share of the examples that grows by a
     factor in every round until all are in, so no unit of the loss has to be guessed. In the first round, before there
-    is a loss, the easiest enter.
+    is a loss, the easiest enter. Examples as good as the last one admitted are admitted too.
 
     Parameters
     ----------
@@ -143,6 +260,7 @@ class SelfPaced(Curriculum):
     growth: float = 1.2
 
     def check(self) -> None:
+        """Raise if start is no share, or if growth would keep examples out for ever."""
         _check_positive("start", self.start)
         if self.start > 1:
             raise ValueError(f"start must be a share of the examples, at most 1; got {self.start!r}.")
@@ -150,12 +268,72 @@ class SelfPaced(Curriculum):
         if self.growth <= 1:
             raise ValueError(f"growth must be above 1, or some examples would never enter; got {self.growth!r}.")
 
-    def weights(self, t: int, easiness: Floats, losses: Floats | None, rng: np.random.Generator) -> Floats:
-        admitted = min(1.0, self.start * self.growth ** min(t - 1, 10_000)) if len(easiness) else 1.0
-        if admitted >= 1:
+    def admitted(self, t: int) -> float:
+        """The share of the examples that take part in a round.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+
+        Returns
+        -------
+        admitted : float
+            From 0 to 1.
+        """
+        logarithm = math.log(self.start) + (t - 1) * math.log(self.growth)  # a power would overflow
+        return math.exp(min(logarithm, 0.0))
+
+    def weights(
+        self,
+        t: int,
+        easiness: Floats,
+        losses: Floats | None,
+        rng: np.random.Generator,
+        sample_weight: Floats | None = None,
+    ) -> Floats:
+        """Easiness for the examples that are admitted, else 0.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        easiness : ndarray of shape (n_examples,)
+            Weights by disagreement.
+        losses : ndarray of shape (n_examples,) or None
+            How far the last round's model is from the consensus; None in the first round.
+        rng : Generator
+            Not used.
+        sample_weight : ndarray of shape (n_examples,), default=None
+            How often each example counts; once by default.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_examples,)
+        """
+        admitted = self.admitted(t)
+        if admitted >= 1 or not len(easiness):
             return easiness
         hardness = -easiness if losses is None else losses
-        return np.where(hardness <= np.quantile(hardness, admitted), easiness, 0.0)
+        threshold = np.quantile(hardness, admitted, method="inverted_cdf", weights=sample_weight)
+        weights = np.where(hardness <= threshold, easiness, 0.0)
+        return weights if weights.any() else easiness  # so steep that nobody who is admitted has any weight
+
+    def settled(self, t: int, tol: float) -> bool:
+        """Whether all examples take part.
+
+        Parameters
+        ----------
+        t : int
+            Number of the round, from 1.
+        tol : float
+            Not used.
+
+        Returns
+        -------
+        settled : bool
+        """
+        return self.admitted(t) >= 1
 
 
 def check_curriculum(curriculum: Any) -> Curriculum:

@@ -52,6 +52,8 @@ class Task:
         What the other weights come from.
     steepness : float
         How fast they fall with it.
+    round_weight : ndarray of shape (n_examples,), default=None
+        The weights of one round, if they are not those that come from disagreement.
     """
 
     rows: Rows
@@ -61,11 +63,17 @@ class Task:
     sample_weight: Floats
     disagreement: Floats
     steepness: float
+    round_weight: Floats | None = None
 
     @cached_property
     def easiness(self) -> Floats:
         """The weights that come from disagreement."""
         return example_weights(self.disagreement, self.steepness)
+
+    @property
+    def weight(self) -> Floats:
+        """The weights of this round, besides those that the caller gave."""
+        return self.easiness if self.round_weight is None else self.round_weight
 
     def route(self, n_cells: int = 1) -> str:
         """How it is solved: "sums" (one pass), "rows" (a pass a round) or "iterative" (no gram matrix)."""
@@ -164,13 +172,13 @@ class RowsProblem:
 
     task: Task
     l2: float
-    _latest: Floats | None = None
+    latest: Floats | None = None
 
     @cached_property
     def precision(self) -> Precision:
         labels, task = self.task.labels, self.task
         example = labels.example_index
-        mass = labels.sum_per_annotator((task.easiness * task.sample_weight)[example])
+        mass = labels.sum_per_annotator((task.weight * task.sample_weight)[example])
         answered = labels.sum_per_annotator(task.sample_weight[example])
         return Precision.of(mass, answered, task.sample_weight.sum(), task.targets.span)
 
@@ -184,9 +192,9 @@ class RowsProblem:
 
     def solve(self, expertise: Floats | None) -> Floats:
         target, voice = self.target(expertise)
-        weight = self.task.easiness * self.task.sample_weight * voice
-        self._latest = solve_rows(self.task.rows, weight, target, self.l2, self._latest)
-        return self._latest
+        weight = self.task.weight * self.task.sample_weight * voice
+        self.latest = solve_rows(self.task.rows, weight, target, self.l2, self.latest)
+        return self.latest
 
     def squared_errors(self, theta: Floats) -> Floats:
         labels, targets = self.task.labels, self.task.targets
@@ -196,7 +204,7 @@ class RowsProblem:
 
     @property
     def _label_weight(self) -> Floats:
-        return (self.task.easiness * self.task.sample_weight)[self.task.labels.example_index]
+        return (self.task.weight * self.task.sample_weight)[self.task.labels.example_index]
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
@@ -210,7 +218,7 @@ class RowsProblem:
             labels.sum_per_annotator(weight * values[:, t]) * labels.sum_per_annotator(weight * scores[:, t])
             for t in range(values.shape[1])
         )
-        return together - apart / self.precision.mass
+        return together - apart / np.maximum(self.precision.mass, np.finfo(np.float64).tiny)
 
     def roughness(self, theta: Floats) -> float:
         return _roughness(theta, self.task.targets, intercept=self.task.rows.intercept)

@@ -7,7 +7,7 @@ level of disagreement. Combining cells with weights gives the sums for any steep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,29 @@ class Statistics:
             mass=mix(sums, self.mass),
             answered=mix(counts, self.answered),
             present=mix(counts, self.present),
+        )
+
+    def blend(self, other: Statistics, share: float) -> Statistics:
+        """Sums of the same rows with weights between those of two sums.
+
+        Parameters
+        ----------
+        other : Statistics
+            Sums with other weights.
+        share : float
+            How much the weights of these sums count; the other ones count the rest.
+        """
+
+        def between(one: Floats, two: Floats) -> Floats:
+            return share * one + (1 - share) * two
+
+        return replace(
+            self,
+            gram=between(self.gram, other.gram),
+            cross=between(self.cross, other.cross),
+            first=between(self.first, other.first),
+            squares=between(self.squares, other.squares),
+            mass=between(self.mass, other.mass),
         )
 
     def average_voice(self, expertise: Floats) -> Floats:

@@ -1,13 +1,15 @@
 """l2 chosen over folds: by the held-out squared error against the present consensus, for every l2 at once.
 
-The held-out error is not weighted by easiness, as in the paper's experiments. It is a quadratic form in the sums of the
-held-out fold, so nothing is predicted while tuning.
+The held-out error is not weighted by easiness, as in the paper's experiments. It is weighted by class if the model is,
+or a rare class would have no say in the choice. It is a quadratic form in the sums of the held-out fold, so nothing is
+predicted while tuning.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +50,12 @@ def held_out_errors(gram: Floats, cross: Floats, theta: Floats, factor: float) -
     return factor * ((scored - 2 * cross[:, :, np.newaxis, :]) * theta).sum(axis=(0, 1, 3))
 
 
-@dataclass
-class TunedSums:
-    """A problem solved from sums per fold, its l2 chosen anew in every round (or in the first one only).
+@dataclass(kw_only=True)
+class Tuned:
+    """What is chosen over folds: anew in every round, or in the first one only.
 
     Parameters
     ----------
-    folds : Statistics
-        Sums weighted by easiness, a cell a fold.
-    held_out : Statistics
-        Sums that are not, a cell a fold.
     targets : Targets
         How labels become numbers.
     intercept : bool
@@ -68,8 +66,6 @@ class TunedSums:
         Whether l2 is chosen in every round.
     """
 
-    folds: Statistics
-    held_out: Statistics
     targets: Targets
     intercept: bool
     l2s: Floats
@@ -77,6 +73,38 @@ class TunedSums:
     l2: float = field(default=np.nan, init=False)
     fold_theta: Floats = field(default_factory=lambda: np.empty(0), init=False)
     errors: Floats = field(default_factory=lambda: np.empty(0), init=False)
+
+    def after(self, last: Self | None) -> Self:
+        """The same, knowing what was chosen in the round before."""
+        if last is not None:
+            self.l2, self.errors = last.l2, last.errors
+        return self
+
+    def _choose(self, spectrum: Spectrum, cross: Floats, held_out: tuple[Floats, Floats], *, fixed: bool) -> Floats:
+        """theta of all folds with the best l2, from the systems of the training sets; the last set is all folds."""
+        theta = spectrum.solve(cross, np.array([self.l2]) if fixed else self.l2s)
+        errors = held_out_errors(*held_out, theta[:-1], self.targets.factor)
+        best = int(errors.argmin())
+        if not fixed:
+            self.l2, self.errors = float(self.l2s[best]), errors
+        self.fold_theta = theta[:-1, :, best]
+        return theta[-1, :, best]
+
+
+@dataclass(kw_only=True)
+class TunedSums(Tuned):
+    """A problem solved from sums per fold.
+
+    Parameters
+    ----------
+    folds : Statistics
+        Sums weighted by easiness, a cell a fold.
+    held_out : Statistics
+        Sums that are not, a cell a fold.
+    """
+
+    folds: Statistics
+    held_out: Statistics
 
     @cached_property
     def _training(self) -> Statistics:
@@ -107,14 +135,7 @@ class TunedSums:
             (gram, cross), held_out = self._training.system(expertise), self.held_out.system(expertise)
         complete = self._training.gram.shape[1] == 1
         spectrum = self._only_spectrum if complete else Spectrum.of(gram, intercept=self.intercept)
-        fixed = expertise is not None and not self.every_round
-        theta = spectrum.solve(cross, np.array([self.l2]) if fixed else self.l2s)
-        errors = held_out_errors(*held_out, theta[:-1], self.targets.factor)
-        best = int(errors.argmin())
-        if not fixed:
-            self.l2, self.errors = float(self.l2s[best]), errors
-        self.fold_theta = theta[:-1, :, best]
-        return theta[-1, :, best]
+        return self._choose(spectrum, cross, held_out, fixed=expertise is not None and not self.every_round)
 
     def squared_errors(self, theta: Floats) -> Floats:
         return self.whole.squared_errors(theta)
@@ -124,6 +145,66 @@ class TunedSums:
 
     def penalty_scale(self, expertise: Floats) -> float:
         return float(self.l2 * self.whole.statistics.average_voice(expertise)[0])
+
+
+@dataclass(kw_only=True)
+class TunedRows(Tuned):
+    """A problem whose every round reads the rows, for weights of which no sums can be kept.
+
+    Parameters
+    ----------
+    task : Task
+        With the weights of its round.
+    fold : ndarray of shape (n_examples,)
+        The fold of each row.
+    n_folds : int
+        Number of folds.
+    """
+
+    task: Task
+    fold: NDArray[np.int64]
+    n_folds: int
+
+    @cached_property
+    def whole(self) -> RowsProblem:
+        """The problem of all folds together, its l2 not chosen yet."""
+        return RowsProblem(self.task, 0.0)
+
+    def with_chosen_l2(self) -> RowsProblem:
+        """The problem of all folds together, with the l2 that was chosen last."""
+        return RowsProblem(self.task, self.l2)
+
+    @property
+    def precision(self) -> Precision:
+        return self.whole.precision
+
+    def solve(self, expertise: Floats | None) -> Floats:
+        target, voice = self.whole.target(expertise)
+        plain = self.task.sample_weight * voice
+        answered, present = (np.bincount(self.fold, weight) for weight in (plain, self.task.sample_weight))
+        training = leave_one_out(self.n_folds)
+
+        def sums(weight: Floats, use: Floats) -> tuple[Floats, Floats]:
+            """An example counts by the expertise that answered to it, relative to the average of its set."""
+            gram, cross = row_sums(
+                self.task.rows, weight, values_from(target), target.shape[1], self.fold, self.n_folds
+            )
+            average = (use @ answered / (use @ present))[:, np.newaxis, np.newaxis]
+            return np.tensordot(use, gram, axes=1) / average, np.tensordot(use, cross, axes=1) / average
+
+        gram, cross = sums(plain * self.task.weight, training)
+        held_out = sums(plain, np.eye(self.n_folds))
+        spectrum = Spectrum.of(gram, intercept=self.intercept)
+        return self._choose(spectrum, cross, held_out, fixed=expertise is not None and not self.every_round)
+
+    def squared_errors(self, theta: Floats) -> Floats:
+        return self.whole.squared_errors(theta)
+
+    def roughness(self, theta: Floats) -> float:
+        return self.whole.roughness(theta)
+
+    def penalty_scale(self, expertise: Floats) -> float:
+        return self.with_chosen_l2().penalty_scale(expertise)
 
 
 @dataclass(frozen=True)
@@ -142,7 +223,7 @@ def choose_l2(task: Task, expertise: Floats | None, fold: NDArray[np.int64], n_f
     if task.rows.n_columns > EXACT_COLUMNS:
         return _choose_iteratively(task, target, plain, fold, n_folds, l2s)
     n_targets = target.shape[1]
-    gram, cross = row_sums(task.rows, plain * task.easiness, values_from(target), n_targets, fold, n_folds)
+    gram, cross = row_sums(task.rows, plain * task.weight, values_from(target), n_targets, fold, n_folds)
     training = leave_one_out(n_folds)[:-1]
     spectrum = Spectrum.of(np.tensordot(training, gram, axes=1), intercept=task.rows.intercept)
     theta = spectrum.solve(np.tensordot(training, cross, axes=1), l2s)
@@ -159,7 +240,7 @@ def _choose_iteratively(
     errors = np.zeros(len(l2s))
     theta = np.empty((n_folds, len(l2s), task.rows.n_columns, target.shape[1]))
     for k in range(n_folds):
-        weight = np.where(fold == k, 0.0, plain * task.easiness)
+        weight = np.where(fold == k, 0.0, plain * task.weight)
         at = np.flatnonzero(fold == k)
         start = None
         for s in np.argsort(-l2s):

@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.consensus import Ballot, Consensus, consensus_of
+from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness, easiness
 from crowdwise.models.classes import CrowdClassifierMixin
+from crowdwise.models.courses import Pace
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge_fit import RidgeFit, fit_ridge
 from crowdwise.models.scoring import (
@@ -51,7 +53,17 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     max_rounds : int, default=100
         The most rounds.
     tol : float, default=1e-6
-        Stop when no expertise changes by more than this, relative to what it was.
+        Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
+        changing weights (`Fading` with c <= 1 never is).
+    curriculum : Curriculum, default=None
+        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)`; None is
+        `Fixed()`. With the first three, rounds that could be solved from sums still are.
+    class_weight : dict or "balanced", default=None
+        How much each class counts, by the class that leads in the consensus of the round, in the model, in expertise
+        and where l2 is chosen: numbers (1 for classes that a dict does not name), or the same total for every class.
+        Each round then reads the rows.
+    random_state : int, Generator or None, default=None
+        Seed of the tosses of `Fading`.
 
     Attributes
     ----------
@@ -74,7 +86,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
-        Their weights.
+        Their weights, as far as they come from disagreement.
+    class_weight_ : ndarray of shape (n_classes,)
+        What each class was worth in the last round.
     consensus_ : ndarray of shape (n_examples,)
         Their classes by the labels alone: the paper's consensus, in which the model has no voice of its own (examples
         without labels have the model's). For the model's voice see `consensus`.
@@ -88,11 +102,12 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     model_precision_ : float
         The precision of the model's voice in `consensus`, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
-        Mean logarithm of the annotators' squared errors plus penalty, after every round.
+        Mean logarithm of the annotators' squared errors plus penalty, after every round, with the weights of that
+        round.
     n_rounds_ : int
         Rounds turned.
     converged_ : bool
-        Whether they settled within `tol`.
+        Whether they settled within `tol`, with weights that stay.
     route_ : {"sums", "rows", "iterative"}
         How it was solved: from the sums of one pass, by a pass a round, or without a gram matrix.
     n_features_in_ : int
@@ -125,6 +140,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
+        curriculum: Curriculum | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        random_state: Any = None,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -133,6 +151,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
+        self.curriculum = curriculum
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
@@ -150,15 +171,16 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         -------
         self : CrowdRidgeClassifier
         """
-        steepness = check_steepness(self.steepness)
+        steepness, curriculum = check_steepness(self.steepness), check_curriculum(self.curriculum)
         check_settings(l2=self.l2, init=self.init, max_rounds=self.max_rounds, tol=self.tol)
         prepared = prepare(
             self, X, y, sample_weight,
             kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness,
         )  # fmt: skip
+        pace = Pace.of(curriculum, self.class_weight, prepared.classes, self.random_state)
         task = prepared.task(steepness, self.init)
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
-        fitted = fit_ridge(prepared, task, self.l2, max_rounds=self.max_rounds, tol=self.tol)
+        fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
         self.classes_ = prepared.classes
         keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
         keep_classes(self, prepared, fitted)
@@ -227,6 +249,7 @@ def keep_fit(
     estimator._fingerprint = labels.fingerprint()
     estimator._shift = prepared.distant_shift()
     estimator._steepness = task.steepness
+    estimator._round_weights = fitted.round_weights
     estimator._l2 = l2
     estimator._sample_weight = None if sample_weight is None else np.array(sample_weight, dtype=np.float64)
 
@@ -258,6 +281,7 @@ def fitted_consensus(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> Co
 def keep_classes(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> None:
     """Store the consensus of the examples of the fit."""
     consensus = fitted_consensus(estimator, prepared, fitted)
+    estimator.class_weight_ = np.ones(len(prepared.classes)) if fitted.class_weight is None else fitted.class_weight
     estimator.consensus_ = consensus.label
     estimator.consensus_score_ = consensus.score
     estimator.consensus_confidence_ = consensus.confidence

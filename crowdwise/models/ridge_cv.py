@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdwise.criteria import easiest_examples
+from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness
 from crowdwise.encoding import as_array, encode_declared, missing_mask
 from crowdwise.exceptions import LabelError
 from crowdwise.inputs import in_rows_of
+from crowdwise.models.courses import Pace
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import CrowdRidgeClassifier, keep_classes, keep_fit
 from crowdwise.models.ridge_fit import finish
@@ -30,7 +32,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     """`CrowdRidgeClassifier` with l2, and if several are given the steepness, chosen by cross-validation.
 
     As in the paper's experiments, l2 is chosen again in every round by the held-out squared error against the
-    present consensus, and that error is not weighted. The steepness cannot be chosen by it: another steepness makes
+    present consensus, and that error is not weighted by easiness (it is by class, if `class_weight` is given). The
+    steepness cannot be chosen by it: another steepness makes
     another consensus, so the errors are measured against different things. It is chosen by how well held-out
     examples are ranked: those whose truth is known, if `fit` is given any, else those that annotators agree on most.
 
@@ -57,9 +60,17 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     max_rounds : int, default=100
         The most rounds.
     tol : float, default=1e-6
-        Stop when no expertise changes by more than this, relative to what it was.
+        Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
+        changing weights (`Fading` with c <= 1 never is).
+    curriculum : Curriculum, default=None
+        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)`; None is
+        `Fixed()`. With the first three, rounds that could be solved from sums still are.
+    class_weight : dict or "balanced", default=None
+        How much each class counts, by the class that leads in the consensus of the round, in the model, in expertise
+        and where l2 is chosen: numbers (1 for classes that a dict does not name), or the same total for every class.
+        Each round then reads the rows.
     random_state : int, default=0
-        Seed of the folds.
+        Seed of the folds, and of the tosses of `Fading`.
 
     Attributes
     ----------
@@ -100,6 +111,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
+        curriculum: Curriculum | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         random_state: int = 0,
     ) -> None:
         self.steepnesses = steepnesses
@@ -112,6 +125,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
+        self.curriculum = curriculum
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, truth: ArrayLike | None = None) -> Self:
@@ -134,25 +149,27 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self : CrowdRidgeClassifierCV
         """
         steepnesses, l2s = self._check_grid()
+        curriculum = check_curriculum(self.curriculum)
         prepared = prepare(
             self, X, y, sample_weight,
             kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(steepnesses),
         )  # fmt: skip
         self.classes_ = prepared.classes
+        pace = Pace.of(curriculum, self.class_weight, self.classes_, self.random_state)
         examples, codes = self._examples_to_rank(prepared, in_rows_of(X, truth))
         folds = Folds.of(self.cv, prepared, self.random_state)
         with one_blas_thread(prepared.rows.n_columns):
             path = tune_path(
-                prepared, folds, steepnesses, l2s,
+                prepared, folds, steepnesses, pace, l2s,
                 init=self.init, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
             )  # fmt: skip
             ranked = held_out_rankings(path, folds, examples, codes, len(self.classes_))
         best = path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
         best.settled.warn(self.tol)
-        note_effective_number(best.task.easiness * best.task.sample_weight, self.n_features_in_)
+        note_effective_number(best.task.easiness * prepared.sample_weight, self.n_features_in_)
         self.cv_results_ = _results(prepared, path, ranked)
         self.best_steepness_, self.best_l2_ = best.task.steepness, best.l2
-        fitted = finish(prepared, best.task, best.whole(), best.settled, best.route, best.l2)
+        fitted = finish(prepared, best.task, best.problem, best.settled, best.route, best.l2, best.class_weight)
         keep_fit(self, prepared, best.task, fitted, l2=best.l2, sample_weight=sample_weight)
         keep_classes(self, prepared, fitted)
         return self

@@ -12,12 +12,13 @@ from crowdwise.consensus import Ballot
 from crowdwise.exceptions import DataError
 from crowdwise.expertise import flag_annotators
 from crowdwise.folds import content_folds
+from crowdwise.models.courses import Blended, Pace, Reweighted, Steady, blend_sums
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import EXACT_COLUMNS, RowsProblem, SumsProblem, Task, solve_rows
 from crowdwise.rows import Rows, check_finite, one_blas_thread
 from crowdwise.solver import Factor
-from crowdwise.statistics import row_sums, values_from
+from crowdwise.statistics import Statistics, row_sums, values_from
 
 Floats = NDArray[np.float64]
 
@@ -38,22 +39,41 @@ class RidgeFit:
     model_precision: float
     ballot: Ballot
     flags: dict[Any, tuple[str, ...]]
+    round_weights: tuple[Floats, Floats] | None
+    class_weight: Floats | None
 
 
-def fit_ridge(prepared: Prepared, task: Task, l2: float, *, max_rounds: int, tol: float) -> RidgeFit:
+def fit_ridge(prepared: Prepared, task: Task, pace: Pace, l2: float, *, max_rounds: int, tol: float) -> RidgeFit:
     """Turn the rounds and collect the results."""
     route = task.route()
-    problem: SumsProblem | RowsProblem
-    if route == "sums":
-        problem = SumsProblem(task.statistics(), task.targets, task.rows.intercept, l2)
-        check_sums(problem.statistics.gram, prepared)
-    else:
-        check_finite(prepared.rows.X)
-        problem = RowsProblem(task, l2)
+    if route == "sums" and pace.needs_rows:
+        route = "rows"
+    course = (sums_course if route == "sums" else rows_course)(prepared, task, pace, l2)
     with one_blas_thread(task.rows.n_columns):
-        settled = alternate(problem, max_rounds=max_rounds, tol=tol)
+        settled = alternate(course, max_rounds=max_rounds, tol=tol)
         settled.warn(tol)
-        return finish(prepared, task, problem, settled, route, l2)
+        return finish(prepared, course.task, course.current, settled, route, l2, course.class_weight)
+
+
+def sums_course(prepared: Prepared, task: Task, pace: Pace, l2: float) -> Steady[SumsProblem] | Blended[SumsProblem]:
+    """From the sums of one pass, or of two where equal weights are blended in."""
+
+    def problem_of(sums: Statistics) -> SumsProblem:
+        return SumsProblem(sums, task.targets, task.rows.intercept, l2)
+
+    sums = task.statistics()
+    check_sums(sums.gram, prepared)
+    if pace.is_steady(task):
+        return Steady(task, problem_of(sums))
+    return Blended(task, pace, blend_sums(sums, task.statistics(weighted=False), problem_of))
+
+
+def rows_course(prepared: Prepared, task: Task, pace: Pace, l2: float) -> Steady[RowsProblem] | Reweighted[RowsProblem]:
+    """By a pass a round."""
+    check_finite(prepared.rows.X)
+    if pace.is_steady(task):
+        return Steady(task, RowsProblem(task, l2))
+    return Reweighted(task, pace, lambda weighted, last: RowsProblem(weighted, l2, last.latest if last else None))
 
 
 def check_sums(gram: Floats, prepared: Prepared) -> None:
@@ -64,9 +84,15 @@ def check_sums(gram: Floats, prepared: Prepared) -> None:
 
 
 def finish(
-    prepared: Prepared, task: Task, problem: SumsProblem | RowsProblem, settled: Settled, route: str, l2: float
+    prepared: Prepared,
+    task: Task,
+    problem: SumsProblem | RowsProblem,
+    settled: Settled,
+    route: str,
+    l2: float,
+    class_weight: Floats | None,
 ) -> RidgeFit:
-    """Results in the terms of the caller: all annotators, the original features."""
+    """Results in the terms of the caller: all annotators, the original features; `task` is that of the last round."""
     coef, intercept = prepared.to_features(settled.theta)
     errors = problem.squared_errors(settled.theta)
     agreement = np.full(prepared.labels.n_annotators, np.nan)
@@ -84,6 +110,8 @@ def finish(
         model_precision=_model_precision(prepared, task, problem, settled, errors, ballot, l2),
         ballot=ballot,
         flags=flag_annotators(prepared.labels, agreement),
+        round_weights=None if settled.same_weights else (task.weight, task.sample_weight),
+        class_weight=class_weight,
     )
 
 
@@ -99,7 +127,7 @@ def _model_precision(
     """One over the mean squared difference of consensus and score, the score as if it had not seen the example."""
     target, voice = ballot.mean_targets(task.targets), ballot.total
     average = np.average(voice, weights=task.sample_weight)
-    weight = task.easiness * task.sample_weight * voice / average
+    weight = task.weight * task.sample_weight * voice / average
     floor = 1e-8 * task.targets.span
     if isinstance(problem, SumsProblem):
         within = weight @ (_mean_squares(task, settled.expertise, voice) - task.targets.squared(target))

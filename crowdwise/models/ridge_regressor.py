@@ -11,10 +11,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from crowdwise.consensus import Consensus
+from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
 from crowdwise.easiness import check_steepness
 from crowdwise.exceptions import LabelError
 from crowdwise.inputs import align, as_labels
+from crowdwise.models.courses import Pace
 from crowdwise.models.preparation import check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import fitted_consensus, keep_fit
 from crowdwise.models.ridge_fit import fit_ridge
@@ -39,7 +41,13 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
     max_rounds : int, default=100
         The most rounds.
     tol : float, default=1e-6
-        Stop when no expertise changes by more than this, relative to what it was.
+        Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
+        changing weights (`Fading` with c <= 1 never is).
+    curriculum : Curriculum, default=None
+        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)`; None is
+        `Fixed()`. With the first three, rounds that could be solved from sums still are.
+    random_state : int, Generator or None, default=None
+        Seed of the tosses of `Fading`.
 
     Attributes
     ----------
@@ -64,11 +72,12 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
     model_precision_ : float
         The precision of the model's voice in `consensus`.
     objective_ : ndarray of shape (n_rounds,)
-        Mean logarithm of the annotators' squared errors plus penalty, after every round.
+        Mean logarithm of the annotators' squared errors plus penalty, after every round, with the weights of that
+        round.
     n_rounds_ : int
         Rounds turned.
     converged_ : bool
-        Whether they settled within `tol`.
+        Whether they settled within `tol`, with weights that stay.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
     n_features_in_ : int
@@ -97,6 +106,8 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
+        curriculum: Curriculum | None = None,
+        random_state: Any = None,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -104,6 +115,8 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
+        self.curriculum = curriculum
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,7 +139,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         -------
         self : CrowdRidgeRegressor
         """
-        steepness = check_steepness(self.steepness)
+        steepness, curriculum = check_steepness(self.steepness), check_curriculum(self.curriculum)
         check_settings(l2=self.l2, init="mean", max_rounds=self.max_rounds, tol=self.tol)
         prepared = prepare(
             self, X, y, sample_weight,
@@ -134,7 +147,8 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         )  # fmt: skip
         task = prepared.task(steepness, "mean")
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
-        fitted = fit_ridge(prepared, task, self.l2, max_rounds=self.max_rounds, tol=self.tol)
+        pace = Pace(curriculum, None, self.random_state)
+        fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
         keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
         consensus = fitted_consensus(self, prepared, fitted)
         self.consensus_, self.consensus_std_ = consensus.label, consensus.confidence

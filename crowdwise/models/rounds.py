@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.exceptions import CrowdConvergenceWarning
-from crowdwise.problems import Problem
+from crowdwise.models.courses import Course
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +30,11 @@ class Settled:
     objective : ndarray of shape (n_rounds,)
         One value a round; lower is better.
     converged : bool
-        Whether expertise changed by less than the tolerance in the last round.
+        Whether expertise changed by less than the tolerance in the last round, with weights that stay.
     change : float
         The largest relative change of expertise in the last round.
+    same_weights : bool, default=True
+        Whether all rounds had the same weights, so that their objectives can be compared.
     """
 
     theta: Floats
@@ -40,6 +42,7 @@ class Settled:
     objective: Floats
     converged: bool
     change: float
+    same_weights: bool = True
 
     @property
     def n_rounds(self) -> int:
@@ -47,14 +50,21 @@ class Settled:
 
     def warn(self, tol: float) -> None:
         """Say so if the rounds did not settle, or if the objective rose."""
-        if not self.converged:
+        if not self.converged and self.change < tol:
+            warnings.warn(
+                f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
+                "choose a curriculum that is done sooner (a larger c or growth).",
+                CrowdConvergenceWarning,
+                stacklevel=4,
+            )
+        elif not self.converged:
             warnings.warn(
                 f"expertise still changed by {self.change:.2g} (relative) after {self.n_rounds} rounds, more than "
                 f"tol={tol:g}. Raise max_rounds or tol, or try a larger l2.",
                 CrowdConvergenceWarning,
                 stacklevel=4,
             )
-        rises = np.diff(self.objective)
+        rises = np.diff(self.objective) if self.same_weights else np.empty(0)
         if rises.size and rises.max() > _ROUNDING:
             warnings.warn(
                 f"the objective rose by {rises.max():.2g} in round {int(rises.argmax()) + 2}: the penalty is set anew "
@@ -64,38 +74,55 @@ class Settled:
             )
 
 
-def alternate(problem: Problem, *, max_rounds: int, tol: float, expertise: Floats | None = None) -> Settled:
-    """Turn the rounds of a problem.
+def alternate(
+    course: Course, *, max_rounds: int, tol: float, expertise: Floats | None = None, done: int = 0
+) -> Settled:
+    """Turn the rounds of a course.
+
+    The rounds have settled when expertise has and when the weights are there to stay: then another round would
+    change nothing.
 
     Parameters
     ----------
-    problem : Problem
-        Gives coefficients for expertise and squared errors for coefficients.
+    course : Course
+        Gives the problem of every round, and that coefficients for expertise and squared errors for coefficients.
     max_rounds : int
         The most rounds to turn.
     tol : float
         Stop when no annotator's expertise changes by more than this, relative to what it was.
     expertise : ndarray of shape (n_annotators,), default=None
         Where to begin; by default with the first consensus.
+    done : int, default=0
+        Rounds that were turned before these.
 
     Returns
     -------
     settled : Settled
     """
     history: list[tuple[Floats, float]] = []
-    change = np.inf
-    for _ in range(max_rounds):
+    objectives: list[float] = []
+    change, settled = np.inf, False
+    theta: Floats | None = None
+    for t in range(done + 1, done + max_rounds + 1):
+        problem = course.problem(t, expertise, theta)
         theta = problem.solve(expertise)
         errors = problem.squared_errors(theta)
         previous, expertise = expertise, problem.precision.expertise(errors)
         history.append((errors, problem.roughness(theta)))
+        if not course.is_steady:  # each round is judged by its own weights
+            penalty = problem.penalty_scale(expertise) * history[-1][1]
+            objectives.append(float(problem.precision.objective(errors[np.newaxis], np.array([penalty]))[0]))
         if len(expertise) == 1:  # nobody to be compared with
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())
-        if change < tol:
+        settled = change < tol and course.settled(t, tol)
+        if settled:
             break
     assert expertise is not None
+    assert theta is not None
+    if not course.is_steady:
+        return Settled(theta, expertise, np.array(objectives), settled, change, same_weights=False)
     penalties = problem.penalty_scale(expertise) * np.array([roughness for _, roughness in history])
     objective = problem.precision.objective(np.array([errors for errors, _ in history]), penalties)
-    return Settled(theta, expertise, objective, change < tol, change)
+    return Settled(theta, expertise, objective, settled, change)

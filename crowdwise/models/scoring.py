@@ -124,14 +124,17 @@ def _unseen_scores(estimator: Any, X: Any, labels: CrowdLabels, scores: Floats) 
     learnt = labels.labels_per_example > 0
     weight = np.ones(len(labels)) if estimator._sample_weight is None else estimator._sample_weight
     learnt &= weight > 0
+    if estimator._round_weights is None:
+        easiness, own = example_weights(estimator.disagreement_[learnt], estimator._steepness), weight[learnt]
+    else:
+        easiness, own = estimator._round_weights
     core = labels[learnt]
     targets = Targets.of(core, intercept=estimator.fit_intercept)
     ballot = Ballot.of(core, known_expertise(estimator, core))
     target, voice = ballot.mean_targets(targets), ballot.total
     original = Rows.of(X[learnt], intercept=estimator.fit_intercept)
     space = row_space(original)
-    easiness = example_weights(estimator.disagreement_[learnt], estimator._steepness)
-    weight = easiness * weight[learnt] * voice / np.average(voice, weights=weight[learnt])
+    weight = easiness * own * voice / np.average(voice, weights=own)
     rows = original if space is None else space.rows
     fold = content_folds(original.X, N_FOLDS)
     unseen = cross_fitted_scores(rows, weight, target, estimator._l2, fold) + targets.centre

@@ -14,13 +14,14 @@ from crowdwise.criteria import ranking
 from crowdwise.easiness import example_weights
 from crowdwise.exceptions import DataError
 from crowdwise.folds import content_folds
+from crowdwise.models.courses import Blended, Pace, Reweighted, Steady
 from crowdwise.models.preparation import Prepared
 from crowdwise.models.ridge_fit import check_sums
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import MEMORY_BUDGET, RowsProblem, SumsProblem, Task
 from crowdwise.rows import check_finite, run_parallel
 from crowdwise.statistics import Statistics, n_bytes_needed
-from crowdwise.tuning import TunedSums, choose_l2
+from crowdwise.tuning import Choice, TunedRows, TunedSums, choose_l2
 
 Floats = NDArray[np.float64]
 
@@ -28,21 +29,28 @@ Floats = NDArray[np.float64]
 _MOST_CELLS = 2000
 
 
+TunedCourse = Steady[TunedSums] | Blended[TunedSums] | Reweighted[TunedRows]
+
+
 @dataclass(frozen=True)
 class TunedFit:
     """The settled rounds of one steepness, with the l2 that was chosen."""
 
     task: Task
-    problem: TunedSums | RowsProblem
+    problem: SumsProblem | RowsProblem
     settled: Settled
     route: str
     l2: float
     errors: Floats
     fold_theta: Floats
+    class_weight: Floats | None = None
 
-    def whole(self) -> SumsProblem | RowsProblem:
-        """The problem of all folds together, with the l2 that was chosen."""
-        return self.problem.with_chosen_l2() if isinstance(self.problem, TunedSums) else self.problem
+    @classmethod
+    def of(cls, course: TunedCourse, settled: Settled, route: str) -> TunedFit:
+        """After the last round of a course."""
+        last = course.current
+        whole = last.with_chosen_l2()
+        return cls(course.task, whole, settled, route, last.l2, last.errors, last.fold_theta, course.class_weight)
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,7 @@ def tune_path(
     prepared: Prepared,
     folds: Folds,
     steepnesses: Sequence[float],
+    pace: Pace,
     l2s: Floats,
     *,
     init: str,
@@ -131,20 +140,35 @@ def tune_path(
     """The tuned fit of every steepness, from one pass where sums can be kept."""
     base = prepared.task(0.0, init)
     route = base.route(2 * folds.n_folds)
+    common: dict[str, Any] = {
+        "targets": base.targets,
+        "intercept": base.rows.intercept,
+        "l2s": l2s,
+        "every_round": every_round,
+    }
+    if route == "sums" and pace.needs_rows:
+        check_finite(prepared.rows.X)
+        return [_tune_reweighted(replace(base, steepness=s), folds, pace, common, max_rounds, tol) for s in steepnesses]
     if route != "sums":
         check_finite(prepared.rows.X)
         return [
-            _tune_rows(replace(base, steepness=steepness), folds, l2s, route, every_round, max_rounds, tol)
-            for steepness in steepnesses
+            _tune_rows(replace(base, steepness=s), folds, pace, l2s, route, every_round, max_rounds, tol)
+            for s in steepnesses
         ]
     sums = LevelSums(prepared, folds, base)
     held_out = sums.held_out
 
     def tune(steepness: float) -> TunedFit:
         task = replace(base, steepness=steepness)
-        problem = TunedSums(sums.weighted(task), held_out, task.targets, task.rows.intercept, l2s, every_round)
-        settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-        return TunedFit(task, problem, settled, route, problem.l2, problem.errors, problem.fold_theta)
+        easy = sums.weighted(task)
+
+        def make(share: float, last: TunedSums | None) -> TunedSums:
+            blended = easy if share == 1 else easy.blend(held_out, share)
+            return TunedSums(folds=blended, held_out=held_out, **common).after(last)
+
+        steady = pace.is_steady(task)
+        course = Steady(task, make(1.0, None)) if steady else Blended(task, pace, make)
+        return TunedFit.of(course, alternate(course, max_rounds=max_rounds, tol=tol), route)
 
     if not sums.by_level:  # each reads the rows, on all cores
         return [tune(steepness) for steepness in steepnesses]
@@ -152,9 +176,22 @@ def tune_path(
     return list(run_parallel(tune, steepnesses, n_multiplications))
 
 
+def _tune_reweighted(
+    task: Task, folds: Folds, pace: Pace, common: dict[str, Any], max_rounds: int, tol: float
+) -> TunedFit:
+    """l2 chosen in every round, for weights that need a pass a round."""
+
+    def make(weighted: Task, last: TunedRows | None) -> TunedRows:
+        return TunedRows(task=weighted, fold=folds.fold, n_folds=folds.n_folds, **common).after(last)
+
+    course = Reweighted(task, pace, make)
+    return TunedFit.of(course, alternate(course, max_rounds=max_rounds, tol=tol), "rows")
+
+
 def _tune_rows(
     task: Task,
     folds: Folds,
+    pace: Pace,
     l2s: Floats,
     route: str,
     again: bool,
@@ -162,16 +199,30 @@ def _tune_rows(
     tol: float,
 ) -> TunedFit:
     """l2 chosen at the first consensus and, if it is to be chosen again, at the settled one."""
-    choice = choose_l2(task, None, folds.fold, folds.n_folds, l2s)
-    problem = RowsProblem(task, choice.l2)
-    settled = alternate(problem, max_rounds=max_rounds, tol=tol)
-    choice_again = choose_l2(
-        task, settled.expertise, folds.fold, folds.n_folds, l2s if again else l2s[l2s == choice.l2]
+
+    def choice_for(weighted: Task, expertise: Floats | None, among: Floats) -> Choice:
+        return choose_l2(weighted, expertise, folds.fold, folds.n_folds, among)
+
+    def make(weighted: Task, last: RowsProblem | None) -> RowsProblem:
+        if last is None:
+            return RowsProblem(weighted, choice_for(weighted, None, l2s).l2)
+        return RowsProblem(weighted, last.l2, last.latest)
+
+    def course_of(l2: float | None) -> Steady[RowsProblem] | Reweighted[RowsProblem]:
+        if pace.is_steady(task):
+            return Steady(task, make(task, None) if l2 is None else RowsProblem(task, l2))
+        return Reweighted(task, pace, make if l2 is None else lambda weighted, _: RowsProblem(weighted, l2))
+
+    course = course_of(None)
+    settled = alternate(course, max_rounds=max_rounds, tol=tol)
+    chosen = course.current.l2
+    choice = choice_for(course.task, settled.expertise, l2s if again else l2s[l2s == chosen])
+    if choice.l2 != chosen:
+        course = course_of(choice.l2)
+        settled = alternate(course, max_rounds=max_rounds, tol=tol, expertise=settled.expertise, done=settled.n_rounds)
+    return TunedFit(
+        course.task, course.current, settled, route, choice.l2, choice.errors, choice.fold_theta, course.class_weight
     )
-    if choice_again.l2 != choice.l2:
-        problem = RowsProblem(task, choice_again.l2)
-        settled = alternate(problem, max_rounds=max_rounds, tol=tol, expertise=settled.expertise)
-    return TunedFit(task, problem, settled, route, choice_again.l2, choice_again.errors, choice_again.fold_theta)
 
 
 def held_out_rankings(

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import crowdwise.rows
 from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.models.courses import Steady
 from crowdwise.models.rounds import Settled, alternate
 from crowdwise.problems import SumsProblem, Task
 from crowdwise.rows import Rows
@@ -145,7 +146,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
         task = Task(rows, labels, targets, first, np.ones(len(X)), disagreement(labels), 2.0)
         problem = SumsProblem(task.statistics(), targets, True, 1.0)
-        settled.append(alternate(problem, max_rounds=100, tol=1e-10))
+        settled.append(alternate(Steady(task, problem), max_rounds=100, tol=1e-10))
     signs, columns = settled
     assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)
     assert_allclose(columns.theta[:, :1], -signs.theta, rtol=1e-8, atol=1e-10)
