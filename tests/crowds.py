@@ -23,3 +23,41 @@ def crowd(seed=0, *, n_examples=40, n_features=3, n_annotators=6, n_classes=2, m
 
 def labels_of(matrix, n_classes=2, **kwargs):
     return CrowdLabels.from_matrix(matrix, classes=range(n_classes), **kwargs)
+
+
+def rare_crowd(seed=0, *, n_examples=400, n_annotators=6, share=0.08):
+    """Features, labels and truth of two classes that overlap, the second of them rare."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n_examples) < share).astype(int)
+    X = rng.normal(size=(n_examples, 3)) + 1.3 * truth[:, None]
+    right = rng.random((n_examples, n_annotators)) < rng.uniform(0.75, 0.95, n_annotators)
+    return X, np.where(right, truth[:, None], 1 - truth[:, None]), truth
+
+
+# Weights of a round as a slow twin finds them, from (t, easiness, losses, likeliest class).
+
+
+def smooth_twin(t, easy, losses, likeliest):
+    """Smooth(c=1), one example after the other."""
+    return np.array([value / t + (1 - 1 / t) for value in easy])
+
+
+def paced_twin(t, easy, losses, likeliest):
+    """SelfPaced(start=0.4, growth=1.5): the best explained of every class; in the first round the easiest of all."""
+    share = min(1.0, 0.4 * 1.5 ** (t - 1))
+    hardness = -easy if losses is None else losses
+    group = np.zeros(len(easy)) if losses is None else likeliest
+    weights = np.zeros(len(easy))
+    for name in set(group.tolist()):
+        ranked = sorted(hardness[group == name].tolist())
+        last = next(value for place, value in enumerate(ranked, 1) if place / len(ranked) >= share - 1e-12)
+        for i in range(len(easy)):
+            if group[i] == name and hardness[i] <= last:
+                weights[i] = easy[i]
+    return weights
+
+
+def balanced_twin(posterior, weight):
+    """Class weights that give every class the same total."""
+    mass = [sum(weight[i] * posterior[i][k] for i in range(len(weight))) for k in range(len(posterior[0]))]
+    return np.array([sum(mass) / len(mass) / one for one in mass])

@@ -80,8 +80,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     max_rounds : int, default=15
         The most rounds; each fits the classifier once a fold.
     tol : float, default=0.01
-        Stop when a round moves the consensus by no more than this, in probability, of the average example, and has
-        the weights that the curriculum ends with (no weight further away than a tenth of the largest).
+        Stop when a round moves the consensus by no more than this, in probability, of the average example, and
+        the curriculum is done with changing weights (`Fading` with c <= 1 never is).
     random_state : int, Generator or None, default=0
         Seed of the folds, of the estimator and of a curriculum that draws.
 
@@ -104,7 +104,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
-        Their weights.
+        Their weights, as far as they come from disagreement.
     consensus_ : ndarray of shape (n_examples,)
         Their likeliest classes, by labels and classifier together.
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
@@ -122,7 +122,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_rounds_ : int
         Rounds turned; none if there is one annotator.
     converged_ : bool
-        Whether they settled within `tol`.
+        Whether they settled within `tol`, with weights that stay.
     n_features_in_ : int
         Number of features, if the estimator tells.
     feature_names_in_ : ndarray of shape (n_features_in_,)

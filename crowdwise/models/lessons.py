@@ -12,11 +12,6 @@ from crowdwise.curricula import Curriculum
 
 Floats = NDArray[np.float64]
 
-# Later than any round that is ever turned: what a curriculum says then is what it ends with.
-_FAR = 10**300
-# Weights have arrived when none is further than this from what the curriculum ends with, relative to the largest.
-_NEAR = 0.1
-
 
 @dataclass(frozen=True)
 class Lesson:
@@ -70,23 +65,20 @@ class Lessons:
     rng: np.random.Generator
     n_rounds: int = 0
     current: Floats = field(init=False)
-    final: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.current = self.final = self.easiness
-        if not self.curriculum.reads_losses:  # those that do end with every example taking part
-            self.final = self.curriculum.weights(_FAR, self.easiness, None, np.random.default_rng(0))
+        self.current = self.easiness
 
-    @property
-    def have_arrived(self) -> bool:
-        """Whether the last round had the weights that the curriculum ends with, or nearly so."""
-        return bool(np.abs(self.current - self.final).max() <= _NEAR * self.final.max())
+    def settled(self, tol: float) -> bool:
+        """Whether later rounds may be taken to have the weights of the last; else two rounds alike say nothing."""
+        steady = self.curriculum.is_mixture and bool((self.easiness == 1).all())
+        return steady or self.curriculum.settled(self.n_rounds, tol)
 
-    def not_arrived(self) -> str:
+    def still_changing(self) -> str:
         """What to say if the rounds ended before the curriculum did."""
         return (
-            f"the consensus had settled after {self.n_rounds} rounds, but the weights of {self.curriculum!r} had not: "
-            "they will still change. Raise max_rounds, or let the curriculum go faster."
+            f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
+            "choose a curriculum that is done sooner (a larger c or growth)."
         )
 
     def next(self, posterior: Floats, voice: Floats | None) -> Lesson:
@@ -119,14 +111,14 @@ class Lessons:
 
     def _by_curriculum(self, posterior: Floats, losses: Floats | None) -> Floats:
         if losses is None or not self.curriculum.reads_losses:
-            return self.curriculum.weights(self.n_rounds, self.easiness, losses, self.rng)
+            return self.curriculum.weights(self.n_rounds, self.easiness, losses, self.rng, self.sample_weight)
         # Under one threshold for all, a rare class would stay outside until the model has forgotten it.
         weights = np.empty_like(self.easiness)
         likeliest = posterior.argmax(axis=1)
         for k in np.unique(likeliest):
             of_class = likeliest == k
             weights[of_class] = self.curriculum.weights(
-                self.n_rounds, self.easiness[of_class], losses[of_class], self.rng
+                self.n_rounds, self.easiness[of_class], losses[of_class], self.rng, self.sample_weight[of_class]
             )
         return weights
 

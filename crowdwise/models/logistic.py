@@ -71,8 +71,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     max_rounds : int, default=100
         The most rounds.
     tol : float, default=1e-3
-        Stop when no posterior probability changes by more than this in a round whose weights are those that the
-        curriculum ends with (no weight further away than a tenth of the largest).
+        Stop when no posterior probability changes by more than this and the curriculum is done with changing weights
+        (`Fading` with c <= 1 never is).
     warm_start : bool, default=False
         Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
     random_state : int, Generator or None, default=None
@@ -99,7 +99,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
-        Their weights.
+        Their weights, as far as they come from disagreement.
     consensus_ : ndarray of shape (n_examples,)
         Their most probable classes, by labels and classifier together (out of fold if `cross_fit`).
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
@@ -114,7 +114,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     n_rounds_ : int
         Rounds turned.
     converged_ : bool
-        Whether they settled within `tol`.
+        Whether they settled within `tol`, with weights that stay.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -203,20 +203,20 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             check_class_weight(self.class_weight, prepared.classes),
             np.random.default_rng(self.random_state),
         )
-        note_effective_number(lessons.final * prepared.sample_weight, self.n_features_in_)
+        note_effective_number(lessons.easiness * prepared.sample_weight, self.n_features_in_)
         rounds = self._first_round(prepared, lessons)
         objective, change = self._turn(rounds)
         self._keep(prepared, rounds, steepness)
         self.objective_ = np.array(objective)
         self.n_rounds_ = len(objective)
-        self.converged_ = change < self.tol and lessons.have_arrived
+        self.converged_ = change < self.tol and lessons.settled(self.tol)
         if not self.converged_:
             self._warn(change, lessons)
         return self
 
     def _warn(self, change: float, lessons: Lessons) -> None:
         if change < self.tol:
-            message = lessons.not_arrived()
+            message = lessons.still_changing()
         else:
             message = (
                 f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
@@ -276,7 +276,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         objective: list[float] = []
         change = np.inf
         alone = rounds.incidence.n_annotators == 1
-        while len(objective) < self.max_rounds and not (change < self.tol and rounds.lessons.have_arrived):
+        while len(objective) < self.max_rounds and not (change < self.tol and rounds.lessons.settled(self.tol)):
             votes = rounds.posterior
             value, change = rounds.turn()
             objective.append(value)

@@ -170,7 +170,7 @@ def alternate(
     incidence, annotators = Incidence.of(labels), Shared(strength)
     posterior, prior = vote_shares(labels), None
     change = np.inf
-    while lessons.n_rounds < max_rounds and not (change <= tol and lessons.have_arrived):
+    while lessons.n_rounds < max_rounds and not (change <= tol and lessons.settled(tol)):
         lesson = lessons.next(posterior, prior)
         confusion = annotators.estimate(incidence.counts(posterior * lesson.weight[:, np.newaxis]))
         scores = learner.out_of_fold(lesson, splits, seeds)
@@ -180,10 +180,10 @@ def alternate(
         prior = voice.at(temperature)
         previous, posterior = posterior, expectation(prior, log_likelihood)[0]
         change = float(np.abs(posterior - previous).sum(axis=1).mean() / 2)
-    converged = change <= tol and lessons.have_arrived
+    converged = change <= tol and lessons.settled(tol)
     if not converged:
         still = f"after {max_rounds} rounds the consensus still changes by {change:.2g} an example (tol={tol:g}). "
-        message = lessons.not_arrived() if change <= tol else still + "Allow more rounds or a larger tol."
+        message = lessons.still_changing() if change <= tol else still + "Allow more rounds or a larger tol."
         warnings.warn(message, CrowdConvergenceWarning, stacklevel=3)
     assert annotators.crowd is not None
     return SoftFit(posterior, confusion, annotators.crowd, temperature, lessons.n_rounds, converged)

@@ -20,7 +20,7 @@ def test_a_fixed_curriculum_is_easiness_times_how_often_an_example_counts():
         lesson = fixed.next(POSTERIOR, None)
         assert_array_equal(lesson.weight, [1.0, 1.0, 0.2, 1.5])
         assert_array_equal(lesson.class_weight, [1.0, 1.0])
-        assert fixed.have_arrived
+        assert fixed.settled(0.0)
     assert fixed.n_rounds == 3
 
 
@@ -53,20 +53,14 @@ def test_the_same_round_again_has_the_same_weights_and_new_class_weights():
         assert_allclose(again.class_weight, lesson.class_weight[::-1])
 
 
-def test_fading_weights_have_arrived_when_the_coin_says_equal():
-    fading = lessons(Fading(), sample_weight=np.ones(4))
-    seen = {(fading.next(POSTERIOR, None).weight.tolist() == [1.0] * 4, fading.have_arrived) for _ in range(30)}
-    assert seen == {(True, True), (False, False)}
-
-
-def test_smooth_weights_have_arrived_within_a_tenth():
-    smooth = lessons(Smooth())
-    arrived = []
-    for _ in range(10):
-        smooth.next(POSTERIOR, None)
-        arrived.append(smooth.have_arrived)
-    # The hardest example is at 1 - 0.8 / t, and the final weights are ones.
-    assert arrived == [False] * 7 + [True] * 3
+@pytest.mark.parametrize("curriculum", [Fading(0.5), Smooth(0.5)])
+def test_weights_that_cannot_change_have_settled(curriculum):
+    changing = lessons(curriculum)
+    changing.next(POSTERIOR, None)
+    assert not changing.settled(1e-3)
+    alike = Lessons(curriculum, np.ones(4), np.ones(4), None, np.random.default_rng(0))
+    assert_array_equal(alike.next(POSTERIOR, None).weight, np.ones(4))
+    assert alike.settled(1e-3)
 
 
 def test_every_class_has_a_threshold_of_its_own():
@@ -75,7 +69,15 @@ def test_every_class_has_a_threshold_of_its_own():
     voice = np.log([[0.5, 0.5], [0.9, 0.1], [0.5, 0.5], [0.999, 0.001]])
     # The last is the worst explained of all, and the only one of its class.
     assert_array_equal(paced.next(POSTERIOR, voice).weight, [0.0, 0.5, 0.0, 0.5])
-    assert not paced.have_arrived
+    assert not paced.settled(1e-3)
+
+
+def test_an_example_that_counts_twice_is_counted_twice_by_a_threshold():
+    paced = lessons(SelfPaced(start=0.5, growth=1.01), sample_weight=[3.0, 1.0, 1.0, 1.0])
+    paced.next(POSTERIOR, None)
+    voice = np.log([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+    # The first three are of a class; the first alone is more than half of it, the last all of its class.
+    assert_array_equal(paced.next(POSTERIOR, voice).weight, [3.0, 0.0, 0.0, 0.5])
 
 
 def test_the_loss_is_the_cross_entropy_of_consensus_and_voice():
@@ -84,7 +86,7 @@ def test_the_loss_is_the_cross_entropy_of_consensus_and_voice():
     class Listening(Curriculum):
         reads_losses = True
 
-        def weights(self, t, easiness, losses, rng):
+        def weights(self, t, easiness, losses, rng, sample_weight=None):
             seen.append(losses)
             return easiness
 
@@ -101,7 +103,7 @@ def test_the_loss_is_the_cross_entropy_of_consensus_and_voice():
 @pytest.mark.parametrize("strange", [np.zeros(4), np.full(4, np.nan), np.array([1.0, -1.0, 1.0, 1.0])])
 def test_weights_that_nothing_can_be_learnt_with_are_told(strange):
     class Strange(Curriculum):
-        def weights(self, t, easiness, losses, rng):
+        def weights(self, t, easiness, losses, rng, sample_weight=None):
             return strange
 
     with pytest.raises(ValueError, match="weights of a curriculum must be finite"):

@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from crowds import crowd, labels_of
+from crowds import balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -10,7 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, disagreement, easiness
+from crowdwise import (
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    Fading,
+    Fixed,
+    SelfPaced,
+    Smooth,
+    aggregate,
+    disagreement,
+    easiness,
+)
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.softmax import fit_softmax, log_probabilities
 
@@ -46,45 +56,74 @@ def test_a_prior_on_the_classes_is_examples_in_the_middle(rng):
     assert_allclose(log_probabilities(X, theta), log_probabilities(X, added), atol=1e-4)
 
 
-def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength):
+def always(t, easy, losses, likeliest):
+    return easy
+
+
+def alike(posterior, weight):
+    return np.ones(posterior.shape[1])
+
+
+def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=always, class_weights=alike):
     """The rounds with loops over labels and scikit-learn's logistic regression on weighted copies."""
     labels = labels_of(matrix, n_classes)
-    easy = easiness(disagreement(labels), steepness)
+    easy, losses = easiness(disagreement(labels), steepness), None
     posterior = np.array([[list(row).count(k) for k in range(n_classes)] for row in matrix], dtype=float)
     posterior /= posterior.sum(axis=1, keepdims=True)
-    for _ in range(n_rounds):
+    for t in range(1, n_rounds + 1):
+        weight = round_weights(t, easy, losses, posterior.argmax(axis=1))
+        of_class = class_weights(posterior, weight)
         confusion = np.full((matrix.shape[1], n_classes, n_classes), strength / n_classes)
         for i, row in enumerate(matrix):
             for j, label in enumerate(row):
                 if label is not None:
-                    confusion[j, :, label] += easy[i] * posterior[i]
+                    confusion[j, :, label] += weight[i] * posterior[i]
         confusion /= confusion.sum(axis=2, keepdims=True)
         model = LogisticRegression(C=1 / l2, tol=1e-11, max_iter=10000).fit(
             np.tile(X, (n_classes, 1)),
             np.repeat(np.arange(n_classes), len(X)),
-            sample_weight=(posterior * easy[:, None]).T.ravel(),
+            sample_weight=(posterior * weight[:, None] * of_class).T.ravel(),
         )
-        joint = model.predict_log_proba(X)
+        prior = model.predict_proba(X) / of_class
+        prior /= prior.sum(axis=1, keepdims=True)
+        joint = np.log(prior)
         for i, row in enumerate(matrix):
             for j, label in enumerate(row):
                 if label is not None:
                     joint[i] += np.log(confusion[j, :, label])
         posterior = np.exp(joint - joint.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
+        losses = -(posterior * np.log(prior)).sum(axis=1)
     return posterior, confusion
 
 
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("steepness", [0.0, 2.0])
-def test_equals_the_slow_twin(n_classes, steepness, monkeypatch):
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({"steepness": 0.0}, {}),
+        ({"steepness": 2.0}, {}),
+        ({"steepness": 2.0, "curriculum": Smooth(1.0)}, {"round_weights": smooth_twin}),
+        ({"steepness": 2.0, "curriculum": SelfPaced(0.4, 1.5)}, {"round_weights": paced_twin}),
+        (
+            {"class_weight": {1: 4.0}},
+            {"class_weights": lambda posterior, _: np.array([1.0, 4.0, 1.0])[: len(posterior.T)]},
+        ),
+        (
+            {"steepness": 2.0, "curriculum": SelfPaced(0.4, 1.5), "class_weight": "balanced"},
+            {"round_weights": paced_twin, "class_weights": balanced_twin},
+        ),
+    ],
+)
+def test_equals_the_slow_twin(n_classes, settings, steps, monkeypatch):
     monkeypatch.setattr("crowdwise.models.logistic_rounds._STEPS_A_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, missing=0.3)
     model = fit(
-        X, matrix, n_classes, steepness=steepness, l2=2.0, cross_fit=0, class_prior=0.0,
-        annotator_model="confusion", strength=2.0, max_rounds=4, tol=0.0,
+        X, matrix, n_classes, l2=2.0, cross_fit=0, class_prior=0.0,
+        annotator_model="confusion", strength=2.0, max_rounds=4, tol=0.0, **settings,
     )  # fmt: skip
-    posterior, confusion = twin(X, matrix, n_classes, steepness, 2.0, 4, 2.0)
+    posterior, confusion = twin(X, matrix, n_classes, settings.get("steepness", 0.0), 2.0, 4, 2.0, **steps)
     assert_allclose(model.consensus_proba_, posterior, atol=1e-4)
     assert_allclose(model.confusion_, confusion, atol=1e-4)
 
@@ -212,3 +251,115 @@ def test_large_offsets_and_scales_change_nothing(cross_fit):
     assert_allclose(far.coef_, near.coef_, atol=1e-3)
     stretched = fit(np.column_stack([X, 1e9 + 1e6 * X[:, 0]]), matrix, cross_fit=cross_fit)
     assert (stretched.consensus_ == fit(X, matrix, cross_fit=cross_fit).consensus_).mean() > 0.95
+
+
+# ---------------------------------------------------------------------- curricula and class weights
+
+
+def bits(model, X):
+    return [model.coef_, model.confusion_, model.consensus_proba_, model.objective_, model.predict_proba(X)]
+
+
+@quiet
+@pytest.mark.parametrize("cross_fit", [0, 5])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"curriculum": Fixed()},
+        {"curriculum": SelfPaced(start=1.0)},
+        {"class_weight": {0: 1.0, 1: 1}},
+        {"class_weight": {}},
+    ],
+)
+def test_settings_that_mean_nothing_change_no_bit(cross_fit, settings):
+    X, matrix = crowd(missing=0.3)
+    plain = fit(X, matrix, steepness=2.0, cross_fit=cross_fit, max_rounds=6)
+    for one, other in zip(
+        bits(plain, X),
+        bits(fit(X, matrix, steepness=2.0, cross_fit=cross_fit, max_rounds=6, **settings), X),
+        strict=True,
+    ):
+        assert_array_equal(one, other)
+    assert_array_equal(plain.class_weight_, [1.0, 1.0])
+
+
+@quiet
+def test_the_same_seed_tosses_the_same_coins():
+    X, matrix = crowd(missing=0.3)
+    settings = {"steepness": 4.0, "curriculum": Fading(0.5), "max_rounds": 6}
+    one, same, other = (fit(X, matrix, random_state=seed, **settings) for seed in (1, 1, 3))
+    assert_array_equal(one.consensus_proba_, same.consensus_proba_)
+    assert not np.array_equal(one.consensus_proba_, other.consensus_proba_)
+
+
+def test_rounds_settle_when_the_weights_do():
+    X, matrix = crowd(n_examples=100)
+    settings = {"steepness": 2.0, "cross_fit": 0, "tol": 0.02}
+    with pytest.warns(CrowdConvergenceWarning, match="curriculum still changes the weights after 100 rounds"):
+        assert not fit(X, matrix, curriculum=Fading(1.0), random_state=0, **settings).converged_
+    smooth, plain = fit(X, matrix, curriculum=Smooth(2.0), **settings), fit(X, matrix, **settings)
+    assert plain.n_rounds_ < smooth.n_rounds_ == 8  # 1 / 8**2 is the first below the tolerance
+    assert smooth.converged_
+    paced = fit(X, matrix, curriculum=SelfPaced(0.1, 1.3), **settings)
+    assert paced.n_rounds_ >= 10  # 0.1 * 1.3**9 is the first above one
+
+
+@quiet
+def test_when_all_are_in_the_rounds_come_to_the_same():
+    X, matrix = crowd(n_examples=200, n_annotators=8)
+    settings = {"steepness": 1.0, "cross_fit": 0, "tol": 1e-6, "max_rounds": 1000}
+    plain, paced = fit(X, matrix, **settings), fit(X, matrix, curriculum=SelfPaced(), **settings)
+    assert_allclose(paced.consensus_proba_, plain.consensus_proba_, atol=1e-3)
+
+
+@pytest.mark.parametrize("cross_fit", [0, 5])
+def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(cross_fit):
+    X, matrix, truth = rare_crowd()
+    plain = fit(X, matrix, cross_fit=cross_fit)
+    balanced = fit(X, matrix, cross_fit=cross_fit, class_weight="balanced")
+    recall = [np.mean(model.predict(X)[truth == 1]) for model in (plain, balanced)]
+    assert recall[0] < 0.6 < 0.8 < recall[1]
+    assert np.mean(balanced.consensus_ == truth) >= np.mean(plain.consensus_ == truth) - 0.01
+    assert_allclose(balanced.class_prior_, plain.class_prior_, atol=0.01)
+    assert_allclose(balanced.class_prior_ * balanced.class_weight_, [0.5, 0.5])
+    # What the classifier has learnt beyond the frequency of classes is nearly the same.
+    odds = balanced.decision_function(X) - np.log(balanced.class_weight_[1] / balanced.class_weight_[0])
+    assert np.corrcoef(odds, plain.decision_function(X))[0, 1] > 0.99
+    assert abs(np.mean(odds - plain.decision_function(X))) < 0.5
+
+
+@quiet
+def test_the_consensus_on_new_examples_has_class_weights_divided_out():
+    X, matrix, _ = rare_crowd(n_examples=150)
+    model = fit(X, matrix, class_weight={1: 5.0})
+    new = CrowdLabels.from_matrix([[1, None, 0, None, None, None], [None] * 6], classes=[0, 1])
+    prior = model.predict_proba(X[:2]) / [1.0, 5.0]
+    joint = prior[0] * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
+    assert_allclose(model.consensus(X[:2], new).score, [joint / joint.sum(), prior[1] / prior[1].sum()])
+
+
+@quiet
+def test_a_part_of_which_nobody_is_admitted_knows_nothing():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    matrix = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0]])
+    model = fit(X, matrix, steepness=5.0, curriculum=SelfPaced(0.01, 1.01), max_rounds=5)
+    assert np.isfinite(model.consensus_proba_).all()
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"curriculum": "fading"}, "curriculum must be"),
+        ({"curriculum": Fading}, "curriculum must be"),
+        ({"curriculum": Fading(0.0)}, "c must be"),
+        ({"curriculum": SelfPaced(growth=1.0)}, "growth must be"),
+        ({"class_weight": {2: 1.0}}, r"names the class 2; the classes are \[0, 1\]"),
+        ({"class_weight": {1: -1.0}}, "class_weight of 1 must be"),
+        ({"class_weight": "even"}, "class_weight must be"),
+    ],
+)
+def test_curricula_and_class_weights_that_cannot_be_used(settings, match):
+    X, matrix = crowd()
+    with pytest.raises(ValueError, match=match):
+        fit(X, matrix, **settings)
