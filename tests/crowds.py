@@ -43,14 +43,14 @@ def smooth_twin(t, easy, losses, likeliest):
 
 
 def paced_twin(t, easy, losses, likeliest):
-    """SelfPaced(start=0.4, growth=1.5): the best explained of every class; in the first round the easiest of all."""
-    share = min(1.0, 0.4 * 1.5 ** (t - 1))
+    """SelfPaced(start=0.37, growth=1.43): the best explained of every class; in the first round the easiest of all."""
+    share = min(1.0, 0.37 * 1.43 ** (t - 1))
     hardness = -easy if losses is None else losses
     group = np.zeros(len(easy)) if losses is None else likeliest
     weights = np.zeros(len(easy))
     for name in set(group.tolist()):
         ranked = sorted(hardness[group == name].tolist())
-        last = next(value for place, value in enumerate(ranked, 1) if place / len(ranked) >= share - 1e-12)
+        last = next(value for place, value in enumerate(ranked, 1) if place / len(ranked) >= share)
         for i in range(len(easy)):
             if group[i] == name and hardness[i] <= last:
                 weights[i] = easy[i]

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import crowd, labels_of
+from crowds import balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, crowd_scorer
+from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, Fading, Fixed, SelfPaced, Smooth, crowd_scorer
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.models.copies import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.models.soft_rounds import Voice, best_temperature, dealt_folds
@@ -72,23 +72,26 @@ def twin_confusion(counts, strength, last_shared):
     return found, pooled
 
 
-def twin_scores(X, matrix, posterior, weight, splits):
+def twin_scores(X, matrix, posterior, weight, splits, class_weight):
     """Logarithms of out-of-fold probabilities of logistic regressions on copies made one by one."""
     n_classes = len(posterior[0])
     scores = np.zeros((len(X), n_classes))
     for learn, held_out in splits:
         rows, classes, weights = [], [], []
-        for i in learn:
+        admitted = [i for i in learn if weight[i] > 0]
+        for i in admitted:
             kept = [k for k in range(n_classes) if posterior[i][k] >= 1e-3]
             for k in kept:
                 rows.append(X[i])
                 classes.append(k)
-                weights.append(weight[i] * posterior[i][k] / sum(posterior[i][c] for c in kept))
+                weights.append(class_weight[k] * weight[i] * posterior[i][k] / sum(posterior[i][c] for c in kept))
         model = clone(EXACT).fit(rows, classes, sample_weight=weights)
         for i in held_out:
             probability = dict(zip(model.classes_.tolist(), model.predict_proba(X[[i]])[0].tolist(), strict=True))
             for k in range(n_classes):
-                scores[i, k] = np.log((len(learn) * probability.get(k, 0.0) + 1) / (len(learn) + n_classes))
+                n_learnt = len(admitted)
+                scores[i, k] = np.log((n_learnt * probability.get(k, 0.0) + 1) / (n_learnt + n_classes))
+                scores[i, k] -= np.log(class_weight[k])
     return scores
 
 
@@ -126,25 +129,45 @@ def twin_temperature(scores, likelihood, weight):
 @few_rounds
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-@pytest.mark.parametrize("steepness", [0.0, 2.0])
-def test_equals_the_slow_twin(n_classes, missing, steepness):
+@pytest.mark.parametrize(
+    ("settings", "round_weights", "class_weights"),
+    [
+        ({"steepness": 0.0}, None, None),
+        ({"steepness": 2.0}, None, None),
+        ({"steepness": 2.0, "curriculum": Smooth(1.0)}, smooth_twin, None),
+        ({"steepness": 2.0, "curriculum": SelfPaced(0.37, 1.43)}, paced_twin, None),
+        (
+            {"steepness": 2.0, "curriculum": SelfPaced(0.37, 1.43), "class_weight": "balanced"},
+            paced_twin,
+            balanced_twin,
+        ),
+    ],
+)
+def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class_weights):
     X, matrix = crowd(n_classes=n_classes, missing=missing, n_examples=60)
     sample_weight = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    if round_weights is paced_twin:
+        sample_weight = np.full(len(X), 1.5)  # the twin counts examples once
     splits = list(KFold(4).split(X))
-    settings = {"estimator": EXACT, "cv": splits, "steepness": steepness}
-    model = fit(X, matrix, n_classes, sample_weight=sample_weight, **settings)
+    model = fit(X, matrix, n_classes, sample_weight=sample_weight, estimator=EXACT, cv=splits, **settings)
 
-    weight = sample_weight * 2 / (1 + np.exp(steepness * model.disagreement_))
+    easy = 2 / (1 + np.exp(settings["steepness"] * model.disagreement_))
+    weight, of_class, losses = sample_weight * easy, np.ones(n_classes), None
     answers = [[label for label in row if label is not None] for row in matrix.tolist()]
     posterior = np.array([[row.count(k) / len(row) for k in range(n_classes)] for row in answers])
     shared = None
-    for _ in range(3):
+    for t in range(1, 4):
+        if round_weights is not None:
+            weight = sample_weight * round_weights(t, easy, losses, posterior.argmax(axis=1))
+        if class_weights is not None:
+            of_class = class_weights(posterior, weight)
         counts = twin_counts(matrix.tolist(), posterior, weight)
         confusion, shared = twin_confusion(counts, 3.0, shared)
-        scores = twin_scores(X, matrix, posterior, weight, splits)
+        scores = twin_scores(X, matrix, posterior, weight, splits, of_class)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature = twin_temperature(scores, likelihood, weight)
         posterior, _ = twin_posterior(scores, likelihood, temperature)
+        losses = -(posterior * np.log(twin_posterior(scores, 0 * likelihood, temperature)[0])).sum(axis=1)
     assert_allclose(model.temperature_, temperature, rtol=1e-4)
     assert_allclose(model.confusion_, confusion, rtol=1e-4, atol=1e-5)
     assert_allclose(model.consensus_proba_, posterior, rtol=1e-3, atol=1e-5)
@@ -338,6 +361,11 @@ def test_weights_are_routed_to_the_last_step():
         ({"max_rounds": 0}, "max_rounds must be"),
         ({"tol": np.nan}, "tol must be"),
         ({"cv": 1}, "cv must be at least 2"),
+        ({"curriculum": "fading"}, "curriculum must be"),
+        ({"curriculum": Smooth(-1.0)}, "c must be"),
+        ({"class_weight": {2: 1.0}}, "names the class 2"),
+        ({"class_weight": {1: -1.0}}, "class_weight of 1 must be"),
+        ({"class_weight": "even"}, "class_weight must be"),
     ],
 )
 def test_settings_that_cannot_be_used(settings, match):
@@ -632,3 +660,124 @@ def test_labels_are_matched_to_rows_by_identifier():
     labels = CrowdLabels.from_table({name: column[shuffled] for name, column in table.items()})
     by_name, by_place = fit(frame, matrix), CrowdClassifier(max_rounds=3, tol=0.0).fit(frame, labels)
     assert_array_equal(by_name.consensus_proba_, by_place.consensus_proba_)
+
+
+# ---------------------------------------------------------------------- curricula and class weights
+
+
+@few_rounds
+@pytest.mark.parametrize("estimator", [None, SVC(), RandomForestClassifier(5)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"curriculum": Fixed()},
+        {"curriculum": SelfPaced(start=1.0)},
+        {"class_weight": {0: 1, 1: 1.0}},
+        {"class_weight": {}},
+    ],
+)
+def test_settings_that_mean_nothing_change_no_bit(estimator, settings):
+    X, matrix = crowd(missing=0.3)
+    plain, other = (fit(X, matrix, estimator=estimator, steepness=2.0, **more) for more in ({}, settings))
+    assert_array_equal(plain.consensus_proba_, other.consensus_proba_)
+    assert_array_equal(plain.confusion_, other.confusion_)
+    assert_array_equal(plain.predict(X), other.predict(X))
+    assert (plain.temperature_, plain.n_rounds_) == (other.temperature_, other.n_rounds_)
+
+
+@few_rounds
+def test_the_same_seed_tosses_the_same_coins():
+    X, matrix = crowd(missing=0.3)
+    settings = {"steepness": 4.0, "curriculum": Fading(0.5), "cv": KFold(3), "max_rounds": 5}
+    one, same, other = (fit(X, matrix, random_state=seed, **settings) for seed in (1, 1, 3))
+    assert_array_equal(one.consensus_proba_, same.consensus_proba_)
+    assert not np.array_equal(one.consensus_proba_, other.consensus_proba_)
+
+
+class Strict(DecisionTreeClassifier):
+    """A tree that will not see an example without weight."""
+
+    def fit(self, X, y, sample_weight=None):
+        if not (len(X) and np.min(sample_weight) > 0):
+            raise AssertionError("an example without weight")
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+@few_rounds
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("start", [0.001, 0.3])
+def test_examples_that_are_not_admitted_never_reach_an_estimator(n_classes, start):
+    X, matrix = crowd(n_classes=n_classes, n_examples=30)
+    paced = SelfPaced(start, 1.1)
+    model = fit(X, matrix, n_classes, estimator=Strict(max_depth=2), curriculum=paced, steepness=3.0, max_rounds=5)
+    assert model.estimator_.tree_.n_node_samples[0] < 30 * n_classes
+    assert np.isfinite(model.consensus_proba_).all()
+    assert set(model.estimator_.classes_) == set(range(n_classes))
+
+
+@few_rounds
+def test_a_part_of_which_nobody_is_admitted_is_silent():
+    X, matrix = np.arange(6.0)[:, None], np.array([[0, 0, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0]])
+    splits = [(np.arange(1, 6), np.arange(1)), (np.arange(1), np.arange(1, 6))]
+    model = fit(X, matrix, curriculum=SelfPaced(0.01, 1.01), steepness=5.0, cv=splits, max_rounds=1)
+    # The one unanimous example is admitted, and nobody else: the model of the others has nothing to learn from.
+    odds = np.prod([confusion[:, 0] for confusion in model.confusion_], axis=0)
+    assert_allclose(model.consensus_proba_[0], odds / odds.sum())
+
+
+def test_rounds_settle_when_the_weights_do():
+    X, matrix = crowd(n_examples=100)
+    settings = {"steepness": 2.0, "tol": 0.1}
+    with pytest.warns(CrowdConvergenceWarning, match="curriculum still changes the weights after 9 rounds"):
+        model = fit(X, matrix, curriculum=Smooth(1.0), max_rounds=9, **settings)
+    assert not model.converged_
+    model = fit(X, matrix, curriculum=Smooth(1.0), max_rounds=20, **settings)
+    assert (model.converged_, model.n_rounds_) == (True, 10)
+
+
+@pytest.mark.parametrize("estimator", [None, RidgeClassifier(), SVC(), DecisionTreeClassifier(min_samples_leaf=20)])
+def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(estimator):
+    X, matrix, truth = rare_crowd()
+    settings = {"estimator": estimator, "tol": 0.01, "max_rounds": 30}
+    plain, balanced = (fit(X, matrix, class_weight=weight, **settings) for weight in (None, "balanced"))
+    recall = [np.mean(model.predict(X)[truth == 1]) for model in (plain, balanced)]
+    assert recall[1] > recall[0] + 0.15
+    assert np.mean(balanced.consensus_ == truth) >= np.mean(plain.consensus_ == truth) - 0.01
+    assert_allclose(balanced.class_prior_, plain.class_prior_, atol=0.015)
+    assert_allclose(balanced.class_prior_ * balanced.class_weight_, [0.5, 0.5])
+
+
+@few_rounds
+def test_the_consensus_on_new_examples_has_class_weights_divided_out():
+    X, matrix, _ = rare_crowd(n_examples=100)
+    model = fit(X, matrix, class_weight={1: 5.0})
+    few = model.consensus(X[:5], labels_of(matrix[:5]))
+    scores = np.log((100 * model.predict_proba(X[:5]) + 1) / 102) - np.log([1.0, 5.0])
+    likelihood = twin_likelihood(matrix[:5].tolist(), model.confusion_)
+    assert_allclose(few.score, twin_posterior(scores, likelihood, model.temperature_)[0], rtol=1e-10)
+
+
+def test_margins_get_their_temperature_before_class_weights_are_divided_out():
+    scores, weight = np.array([[-0.5, 0.5]]), np.array([1.0, 4.0])
+    spoken = np.exp(Voice(scores, weight, False).at(2.0))[0]
+    assert_allclose(spoken[1] / spoken[0], np.exp(2.0) / 4)
+    spoken = np.exp(Voice(np.log([[0.2, 0.8]]), weight, True).at(2.0))[0]
+    assert_allclose(spoken, [0.5, 0.5])  # odds of 4 to 1 are what the weights alone would give
+
+
+def test_one_annotator_with_class_weights_is_scikit_learn():
+    X, matrix = crowd(n_annotators=1)
+    y = matrix[:, 0].astype(int)
+    for class_weight in ("balanced", {0: 3.0}):
+        model = CrowdClassifier(LogisticRegression(), class_weight=class_weight).fit(X, y)
+        assert_allclose(
+            model.estimator_.coef_, LogisticRegression(class_weight=class_weight).fit(X, y).coef_, rtol=1e-3
+        )
+
+
+@few_rounds
+def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
+    X, matrix = crowd()
+    declared = CrowdLabels.from_matrix(np.where(matrix == 1, "yes", "no"), classes=["maybe", "no", "yes"])
+    model = CrowdClassifier(max_rounds=2, class_weight={"maybe": 7.0, "yes": 2.0}).fit(X, declared)
+    assert model.class_weight_.tolist() == [1.0, 2.0]

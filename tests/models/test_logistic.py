@@ -105,13 +105,13 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
         ({"steepness": 0.0}, {}),
         ({"steepness": 2.0}, {}),
         ({"steepness": 2.0, "curriculum": Smooth(1.0)}, {"round_weights": smooth_twin}),
-        ({"steepness": 2.0, "curriculum": SelfPaced(0.4, 1.5)}, {"round_weights": paced_twin}),
+        ({"steepness": 2.0, "curriculum": SelfPaced(0.37, 1.43)}, {"round_weights": paced_twin}),
         (
             {"class_weight": {1: 4.0}},
             {"class_weights": lambda posterior, _: np.array([1.0, 4.0, 1.0])[: len(posterior.T)]},
         ),
         (
-            {"steepness": 2.0, "curriculum": SelfPaced(0.4, 1.5), "class_weight": "balanced"},
+            {"steepness": 2.0, "curriculum": SelfPaced(0.37, 1.43), "class_weight": "balanced"},
             {"round_weights": paced_twin, "class_weights": balanced_twin},
         ),
     ],
