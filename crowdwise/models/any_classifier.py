@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from crowdwise.aggregation import expectation, probability_right
-from crowdwise.class_weights import check_class_weight
 from crowdwise.confusion import Incidence
 from crowdwise.consensus import Consensus
 from crowdwise.curricula import Curriculum, check_curriculum
@@ -29,6 +27,7 @@ from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.copies import Learner, class_scores, has_probabilities, usable_weights, weight_parameter
 from crowdwise.models.lessons import Lesson, Lessons
+from crowdwise.models.named_classes import labels_of_named, named_classes, weights_of_named
 from crowdwise.models.preparation import disagreement_of_all, participants
 from crowdwise.models.scoring import with_classes
 from crowdwise.models.soft_rounds import SoftFit, Voice, alternate, check_splits, splits_of, taken_at_their_word
@@ -84,6 +83,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         the curriculum is done with changing weights (`Fading` with c <= 1 never is).
     random_state : int, Generator or None, default=0
         Seed of the folds, of the estimator and of a curriculum that draws.
+    n_jobs : int or None, default=None
+        How many folds are learnt at the same time, by joblib; -1 is as many as there are cores. It changes no bit. An
+        estimator that is parallel itself, such as a forest with `n_jobs`, gains little.
 
     Attributes
     ----------
@@ -162,6 +164,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         max_rounds: int = 15,
         tol: float = 0.01,
         random_state: int | np.random.Generator | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.steepness = steepness
@@ -172,6 +175,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.max_rounds = max_rounds
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _base(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -206,14 +210,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, labels = _aligned(self, X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         _, learnt, heard, core = participants(labels, weight, steepness)
-        classes = _classes_with_labels(core)
-        class_weight = _weights_of_classes(self.class_weight, core, classes)
+        classes = named_classes(core)
+        class_weight = weights_of_named(self.class_weight, core, classes)
         core = with_classes(core, classes)
         differs = disagreement_of_all(labels, core, learnt, "observed")
         easiness = example_weights(differs, steepness)
         easiness[learnt] = usable_weights(example_weights(differs[learnt], steepness))
         rows = X if learnt.all() else _safe_indexing(X, np.flatnonzero(learnt))
-        learner = Learner(base, classes, rows)
+        learner = Learner(base, classes, rows, self.n_jobs)
         rng = np.random.default_rng(self.random_state)
         lessons = Lessons(curriculum, easiness[learnt], weight[learnt], class_weight, rng)
         fitted, seed = self._turn_rounds(learner, lessons, X, labels, core, learnt)
@@ -273,7 +277,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
         """The posterior of all examples; those that took no part have the voice of the final estimator."""
-        labels = _labels_of_classes(labels, self.classes_)
+        labels = labels_of_named(labels, self.classes_)
         self._fingerprint = labels.fingerprint()
         proba = np.zeros((len(labels), len(self.classes_)))
         proba[learnt] = fitted.posterior
@@ -393,27 +397,3 @@ def _aligned(estimator: Any, X: Any, y: Any) -> tuple[Any, CrowdLabels]:
             stacklevel=3,
         )
     return align(indexable(X)[0], as_labels(y))
-
-
-def _classes_with_labels(core: CrowdLabels) -> NDArray[Any]:
-    """Nothing can be learnt about a class that nobody named."""
-    assert core.classes is not None
-    return core.classes[core.tally.any(axis=0)]
-
-
-def _weights_of_classes(class_weight: Any, core: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
-    """What `class_weight` says of the classes with labels; it may name others that the labels declare."""
-    assert core.classes is not None
-    checked = check_class_weight(class_weight, core.classes)
-    if checked is None or isinstance(checked, str):
-        return checked
-    return checked[encode_declared(classes, core.classes).astype(np.intp)]
-
-
-def _labels_of_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
-    """The labels that are of these classes."""
-    assert labels.classes is not None
-    kept = encode_declared(labels.classes, classes)[labels.values] >= 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[labels.indptr]
-    few = replace(labels, indptr=indptr, annotator_index=labels.annotator_index[kept], values=labels.values[kept])
-    return with_classes(few, classes)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import DataError
 from crowdwise.models.lessons import Lesson
+from crowdwise.rows import one_blas_thread
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -125,11 +127,14 @@ class Learner:
         What the columns of a consensus mean.
     X : array-like
         Features of the examples to learn from; anything that `estimator` takes.
+    n_jobs : int or None, default=None
+        How many folds are learnt at the same time; None is one, unless joblib was told otherwise.
     """
 
     estimator: Any
     classes: NDArray[Any]
     X: Any
+    n_jobs: int | None = None
 
     def fit(self, lesson: Lesson, rows: Rows, seed: int) -> Any:
         """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
@@ -147,14 +152,20 @@ class Learner:
 
     def out_of_fold(self, lesson: Lesson, splits: list[tuple[Rows, Rows]], seeds: list[int]) -> Floats:
         """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""
+        tasks = [(learn, held_out, seed) for (learn, held_out), seed in zip(splits, seeds, strict=True)]
+        found = Parallel(n_jobs=self.n_jobs)(delayed(self._scores)(lesson, *task) for task in tasks)
         scores = np.zeros(lesson.posterior.shape)
-        for (learn, held_out), seed in zip(splits, seeds, strict=True):
-            model = self.fit(lesson, learn, seed)
-            if model is not None:
-                features = _safe_indexing(self.X, held_out)
-                n_learnt = int((lesson.weight[learn] > 0).sum())
-                scores[held_out] = class_scores(model, features, self.classes, n_learnt)
+        for (_, held_out, _), of_fold in zip(tasks, found, strict=True):
+            scores[held_out] = of_fold
         return scores
+
+    def _scores(self, lesson: Lesson, learn: Rows, held_out: Rows, seed: int) -> Floats:
+        with one_blas_thread():  # so that no bit depends on how many folds share the machine
+            model = self.fit(lesson, learn, seed)
+            if model is None:
+                return np.zeros((len(held_out), len(self.classes)))
+            n_learnt = int((lesson.weight[learn] > 0).sum())
+            return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_learnt)
 
 
 def has_probabilities(model: Any) -> bool:

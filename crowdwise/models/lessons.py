@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,11 +103,12 @@ class Lessons:
     def again(self, posterior: Floats) -> Lesson:
         """The lesson of the same round for a newer consensus: only what the classes count may have changed."""
         weight = self.current * self.sample_weight
-        ones = np.ones(posterior.shape[1])
-        lesson = Lesson(posterior, weight, ones)
-        if self.class_weight is None:
-            return lesson
-        return replace(lesson, class_weight=class_weights(self.class_weight, posterior, weight))
+        counts = np.ones(posterior.shape[1])
+        if self.class_weight is not None:
+            counts = class_weights(self.class_weight, posterior, weight)
+        if isinstance(self.class_weight, str):  # balanced, but no class is blown up from less than one example
+            counts = np.minimum(counts, (weight > 0).sum() / len(counts))
+        return Lesson(posterior, weight, counts)
 
     def _by_curriculum(self, posterior: Floats, losses: Floats | None) -> Floats:
         if losses is None or not self.curriculum.reads_losses:

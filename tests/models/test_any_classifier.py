@@ -781,3 +781,14 @@ def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
     declared = CrowdLabels.from_matrix(np.where(matrix == 1, "yes", "no"), classes=["maybe", "no", "yes"])
     model = CrowdClassifier(max_rounds=2, class_weight={"maybe": 7.0, "yes": 2.0}).fit(X, declared)
     assert model.class_weight_.tolist() == [1.0, 2.0]
+
+
+@few_rounds
+@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(3), make_pipeline(StandardScaler(), SVC())])
+def test_folds_side_by_side_give_the_same_bits(estimator):
+    X, matrix = crowd(missing=0.3, n_classes=3, n_examples=60)
+    settings = {"estimator": estimator, "steepness": 2.0, "curriculum": Smooth(), "class_weight": "balanced"}
+    one, two = (fit(X, matrix, 3, n_jobs=n_jobs, **settings) for n_jobs in (None, 2))
+    assert_array_equal(one.consensus_proba_, two.consensus_proba_)
+    assert_array_equal(one.predict(X), two.predict(X))
+    assert one.temperature_ == two.temperature_

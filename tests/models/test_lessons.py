@@ -44,6 +44,12 @@ def test_balanced_classes_get_the_same_total_by_the_weights_of_the_round():
     assert_array_equal(other.class_weight, [3.0, 5.0])
 
 
+def test_a_class_of_less_than_one_example_is_not_blown_up():
+    posterior = np.array([[1 - 1e-9, 1e-9]] * 10)
+    balanced = Lessons(Fixed(), np.full(10, 0.3), np.ones(10), "balanced", np.random.default_rng(0))
+    assert_allclose(balanced.next(posterior, None).class_weight, [0.5, 5.0])  # as one of ten would count
+
+
 def test_the_same_round_again_has_the_same_weights_and_new_class_weights():
     fading = lessons(Fading(), "balanced", seed=3)
     for _ in range(5):

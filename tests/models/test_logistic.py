@@ -329,6 +329,15 @@ def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(cros
 
 
 @quiet
+def test_a_class_that_nobody_names_is_not_brought_to_life_by_balance():
+    X, matrix, _ = rare_crowd()
+    for cross_fit in (0, 5):
+        model = fit(X, matrix, 3, cross_fit=cross_fit, class_weight="balanced")
+        assert set(model.predict(X)) == {0, 1}
+        assert model.class_prior_[2] < 0.01
+
+
+@quiet
 def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     X, matrix, _ = rare_crowd(n_examples=150)
     model = fit(X, matrix, class_weight={1: 5.0})
