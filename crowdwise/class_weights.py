@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+# An example whose leading class has changed this often is taken as tied.
+_MOST_CHANGES = 3
 
 
 def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
@@ -53,6 +57,39 @@ def leading_shares(votes: Floats) -> Floats:
     """
     top = votes == votes.max(axis=1, keepdims=True)
     return top / top.sum(axis=1, keepdims=True)
+
+
+@dataclass
+class Leaders:
+    """The leading class of every example from round to round.
+
+    Weights by class move expertise, and expertise may move the lead: an example on the fence could go back and
+    forth between two classes for ever, and the rounds with it. At the third change it is taken as tied for good.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.class_weights import Leaders
+    >>> leaders, one, other = Leaders(), np.array([[2.0, 1.0]]), np.array([[1.0, 2.0]])
+    >>> [leaders.shares(votes).tolist() for votes in (one, other, one, other, one)]
+    [[[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]], [[0.5, 0.5]], [[0.5, 0.5]]]
+    """
+
+    _last: Floats | None = field(default=None, init=False)
+    _changes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), init=False)
+
+    def shares(self, votes: Floats) -> Floats:
+        """The shares of the classes after one more round, of the shape of `votes`."""
+        now = leading_shares(votes)
+        if self._last is None:
+            self._last, self._changes = now, np.zeros(len(now), dtype=np.int64)
+            return now
+        undecided = self._changes < _MOST_CHANGES
+        self._changes += undecided & (now != self._last).any(axis=1)
+        tied = undecided & (self._changes == _MOST_CHANGES)
+        now = np.where(tied[:, np.newaxis], (now + self._last) / 2, now)
+        self._last = np.where(undecided[:, np.newaxis], now, self._last)
+        return self._last
 
 
 def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Floats:

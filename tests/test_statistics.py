@@ -88,3 +88,18 @@ def test_the_model_step_of_complete_labels_is_that_of_the_consensus():
 
 def test_no_shift_without_an_intercept():
     assert not Rows.of(np.full((5, 2), 3.0), intercept=False).shift.any()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_blended_sums_are_the_sums_of_blended_weights(missing):
+    X, matrix = crowd(missing=missing, n_classes=3)
+    labels = labels_of(matrix, 3)
+    targets = Targets.of(labels)
+    rng = np.random.default_rng(0)
+    easiness, own = rng.random((2, len(X)))
+    work = {"first": majority_targets(labels, targets), "sample_weight": own}
+    rows = Rows.of(X, intercept=True)
+    easy, plain = collect(rows, labels, targets, easiness=easiness, **work), collect(rows, labels, targets, **work)
+    expected = collect(rows, labels, targets, easiness=0.3 * easiness + 0.7, **work)
+    for name, value in vars(easy.blend(plain, 0.3)).items():
+        assert_allclose(value, getattr(expected, name), rtol=1e-10, atol=1e-12, err_msg=name)

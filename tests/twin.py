@@ -57,6 +57,25 @@ def majority_code(row, classes):
     return sum(code(k, classes) for k in tied) / len(tied)
 
 
+def mean_code(row, expertise, classes):
+    given = [(z, code(label, classes)) for z, label in zip(expertise, row, strict=True) if label is not None]
+    return sum(z * c for z, c in given) / sum(z for z, _ in given)
+
+
+def leading(row, expertise, classes):
+    """One for the class with the most expertise behind it; classes that tie share it."""
+    votes = [sum(z for z, label in zip(expertise, row, strict=True) if label == k) for k in classes]
+    tied = [vote == max(votes) for vote in votes]
+    return [own / sum(tied) for own in tied]
+
+
+def balanced(weights, shares, n_classes):
+    """What makes the totals of all classes the same and keeps the total of all."""
+    mass = [sum(w * share[k] for w, share in zip(weights, shares, strict=True)) for k in range(n_classes)]
+    held = sum(m > 0 for m in mass)
+    return [sum(mass) / (held * m) if m > 0 else 1.0 for m in mass]
+
+
 def ridge(X, y, weight, l2, fit_intercept):
     """Weighted ridge regression by the normal equations, an unpenalised column of ones for the intercept."""
     Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
@@ -84,18 +103,44 @@ def fit(
     sample_weight=None,
     n_rounds=10,
     choose_l2=None,
+    reweight=None,
+    class_weight=None,
 ):
     """Coefficients, intercept and expertise after a number of rounds; every example has a label.
 
-    `choose_l2(weights, voices, consensus)` may give another l2 in each round.
+    `choose_l2(weights, voices, consensus, sample_weight)` may give another l2 in each round, and
+    `reweight(t, easiness, losses, sample_weight)` other weights. `class_weight` is a list, or "balanced".
     """
     X = np.asarray(X, dtype=float)
     n_examples, n_annotators = len(matrix), len(matrix[0])
-    own = [1.0] * n_examples if sample_weight is None else list(sample_weight)
-    easy = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale)]
+    given = [1.0] * n_examples if sample_weight is None else list(sample_weight)
+    easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale)]
     answered = [[j for j in range(n_annotators) if row[j] is not None] for row in matrix]
-    expertise, first = [1.0] * n_annotators, True
-    for _ in range(n_rounds):
+    expertise, first, scores, worth = [1.0] * n_annotators, True, None, None
+    led, changes = None, [0] * n_examples
+    for t in range(1, n_rounds + 1):
+        easy, own = easiness, given
+        if reweight is not None:
+            losses = None
+            if not first:  # of the last model, against the present consensus
+                losses = np.array(
+                    [distance(mean_code(matrix[i], expertise, classes), scores[i]) for i in range(n_examples)]
+                )
+            easy = reweight(t, np.array(easiness), losses, np.array(given)).tolist()
+        if class_weight is not None:
+            shares = [leading(row, expertise, classes) for row in matrix]
+            for i in range(n_examples):  # at the third change of the lead an example is tied for good
+                if changes[i] == 3:
+                    shares[i] = led[i]
+                elif not first and shares[i] != led[i]:
+                    changes[i] += 1
+                    if changes[i] == 3:
+                        shares[i] = [(a + b) / 2 for a, b in zip(shares[i], led[i], strict=True)]
+            led = shares
+            worth = class_weight
+            if class_weight == "balanced":
+                worth = balanced([g * e for g, e in zip(given, easy, strict=True)], shares, len(classes))
+            own = [g * float(np.dot(share, worth)) for g, share in zip(given, shares, strict=True)]
         target, voice = [], []
         for i, row in enumerate(matrix):
             total = sum(expertise[j] for j in answered[i])
@@ -106,7 +151,7 @@ def fit(
         relative = [v / average for v in voice]
         weights = [own[i] * easy[i] * relative[i] for i in range(n_examples)]
         if choose_l2 is not None:
-            l2 = choose_l2(easy, expertise, np.array(target))
+            l2 = choose_l2(easy, expertise, np.array(target), np.array(own))
         coef, intercept = ridge(X, np.array(target), weights, l2, fit_intercept)
         errors, mass = [0.0] * n_annotators, [0.0] * n_annotators
         for i, row in enumerate(matrix):
@@ -114,10 +159,19 @@ def fit(
             for j in answered[i]:
                 errors[j] += own[i] * easy[i] * distance(code(row[j], classes), score)
                 mass[j] += own[i] * easy[i]
+        scores = [X[i] @ coef + intercept for i in range(n_examples)]
         crowd = sum(errors) / sum(mass)
         expertise, first = [], False
         for j in range(n_annotators):
             labelled = sum(own[i] for i in range(n_examples) if j in answered[i]) / sum(own)
             prior = PRIOR_LABELS * (1 - labelled)
             expertise.append(1 / max((errors[j] + prior * crowd) / (mass[j] + prior), SMALLEST_ERROR))
-    return {"coef": coef, "intercept": intercept, "expertise": np.array(expertise), "l2": l2}
+    return {
+        "coef": coef,
+        "intercept": intercept,
+        "expertise": np.array(expertise),
+        "l2": l2,
+        "class_weight": worth,
+        "weights": np.array(easy),
+        "sample_weight": np.array(own),
+    }

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.class_weights import check_class_weight, class_weights, leading_shares
+from crowdwise.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.consensus import Ballot
 from crowdwise.curricula import Curriculum, Fixed
 from crowdwise.problems import Problem, SumsProblem, Task
@@ -143,8 +143,8 @@ class Reweighted(Generic[P]):
     """Weights that look at losses or at the consensus of the round: each round reads the rows.
 
     The class of an example is the one that leads in the consensus, not a mixture by votes: where one class is rare, the
-    few wrong votes on each of the many examples of the other would make up most of its votes. Its weight
-    multiplies the example's sample weight, so it means what it means elsewhere in scikit-learn.
+    few wrong votes on each of the many examples of the other would make up most of its votes. Its weight multiplies
+    the example's sample weight, so it means what it means elsewhere in scikit-learn.
 
     Parameters
     ----------
@@ -166,6 +166,7 @@ class Reweighted(Generic[P]):
     def __post_init__(self) -> None:
         self.task = self.base
         self._rng = self.pace.rng()
+        self._leaders = Leaders()
 
     @property
     def current(self) -> P:
@@ -191,7 +192,7 @@ class Reweighted(Generic[P]):
         weight = curriculum.weights(t, task.easiness, losses, self._rng, task.sample_weight)
         if self.pace.class_weight is None:
             return replace(task, round_weight=weight)
-        shares = leading_shares(ballot.votes)
+        shares = self._leaders.shares(ballot.votes)
         self.class_weight = class_weights(self.pace.class_weight, shares, weight * task.sample_weight)
         return replace(task, round_weight=weight, sample_weight=task.sample_weight * (shares @ self.class_weight))
 

@@ -22,20 +22,21 @@ L2S = (0.01, 1.0, 30.0, 1000.0)
 def naive_choice(X, matrix, fold, l2s, *, fit_intercept=True):
     """Choose l2 by fitting scikit-learn's Ridge for every l2 and fold and summing unweighted held-out errors."""
 
-    def voices(expertise, rows):
-        totals = [sum(expertise[j] for j, v in enumerate(matrix[i]) if v is not None) for i in rows]
-        return np.array(totals) / np.mean(totals)
+    def voices(expertise, rows, own):
+        """Sample weights times the expertise that answered, relative to the average of these rows."""
+        totals = np.array([sum(expertise[j] for j, v in enumerate(matrix[i]) if v is not None) for i in rows])
+        return own[rows] * totals / np.average(totals, weights=own[rows])
 
-    def choose(easy, expertise, target):
+    def choose(easy, expertise, target, own):
         errors = []
         for l2 in l2s:
             total = 0.0
             for k in np.unique(fold):
                 train, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-                weight = np.array(easy)[train] * voices(expertise, train)
+                weight = np.array(easy)[train] * voices(expertise, train, own)
                 model = Ridge(alpha=l2, fit_intercept=fit_intercept).fit(X[train], target[train], sample_weight=weight)
                 differs = (model.predict(X[held_out]).reshape(len(held_out), -1) - target[held_out]) ** 2
-                total += (voices(expertise, held_out)[:, None] * differs).sum()
+                total += (voices(expertise, held_out, own)[:, None] * differs).sum()
             errors.append(total)
         return l2s[int(np.argmin(errors))]
 
