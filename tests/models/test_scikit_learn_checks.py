@@ -9,6 +9,8 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
+    Fading,
+    SelfPaced,
 )
 
 
@@ -22,8 +24,10 @@ from crowdwise import (
         # The check of class_weight sets this too, on a tree that it finds bare: small pure leaves ignore weights.
         CrowdClassifier(DecisionTreeClassifier(min_weight_fraction_leaf=0.01)),
         CrowdClassifier(GaussianNB()),
+        CrowdClassifier(curriculum=SelfPaced(), class_weight="balanced", steepness=1.0),
         CrowdLogisticClassifier(),
         CrowdLogisticClassifier(cross_fit=0),
+        CrowdLogisticClassifier(curriculum=Fading(), class_weight="balanced", steepness=1.0),
         CrowdRidgeClassifier(),
         CrowdRidgeClassifierCV(),
         CrowdRidgeRegressor(),
