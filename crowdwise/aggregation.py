@@ -1,24 +1,30 @@
-"""Labels alone -> consensus: annotators' confusion matrices and the classes, estimated together without features."""
+"""Labels alone -> consensus: how annotators answer and the classes, estimated together without features."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from crowdwise.confusion import AnnotatorModel, AnnotatorModelName, Incidence, model_of_annotators
+from crowdwise.confusion import AnnotatorModelName, Incidence, model_of_annotators
 from crowdwise.disagreement import Scale, disagreement
 from crowdwise.easiness import check_steepness, example_weights
 from crowdwise.exceptions import CrowdConvergenceWarning, LabelError
 from crowdwise.inputs import as_labels
+from crowdwise.kinds import Annotators, Kinds, check_kinds
 from crowdwise.labels import CrowdLabels
 
 Floats = NDArray[np.float64]
+
+# How many kinds of examples there are is found out on no more examples than this.
+_ENOUGH = 20_000
+# When labels alone are only the beginning.
+_MOST_ROUNDS, _TOLERANCE = 1000, 1e-4
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +49,10 @@ class Aggregation:
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     expertise : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels.
+    hardness : ndarray of shape (n_examples,)
+        Probability that the example is of the hardest kind; zeros if there is one kind only.
+    kinds : int
+        How many kinds of examples every class has.
     objective : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
@@ -57,13 +67,15 @@ class Aggregation:
     annotators: NDArray[Any]
     confusion: Floats
     expertise: Floats
+    hardness: Floats
+    kinds: int
     objective: Floats
     converged: bool
 
     def __repr__(self) -> str:
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
-            f"{len(self.classes)} classes\n"
+            f"{len(self.classes)} classes{', easy and hard' if self.kinds > 1 else ''}\n"
             f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; expertise "
             f"{np.nanmin(self.expertise):.2f} to {np.nanmax(self.expertise):.2f}"
         )
@@ -79,13 +91,14 @@ def aggregate(
     *,
     annotator_model: AnnotatorModelName = "shared",
     strength: float = 3.0,
+    kinds: Kinds = "auto",
     class_prior: float = 1.0,
     steepness: float = 0.0,
     scale: Scale = "observed",
-    max_rounds: int = 300,
-    tol: float = 1e-5,
+    max_rounds: int = 1000,
+    tol: float = 1e-4,
 ) -> Aggregation:
-    """The consensus of labels without features: the method of Dawid and Skene, smoothed.
+    """The consensus of labels without features: the method of Dawid and Skene, smoothed, and with hard examples.
 
     Parameters
     ----------
@@ -96,15 +109,18 @@ def aggregate(
         they are right.
     strength : float, default=3.0
         How many labels the prior of an annotator is worth.
+    kinds : int or "auto", default="auto"
+        How many kinds of examples every class has, from easy to hard: annotators may be confused in another way by hard
+        ones. 1 is the method of Dawid and Skene; "auto" takes 1 or 2, whichever makes the labels more probable.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0
         How fast an example's weight falls with disagreement. 0 weights all alike.
     scale : {"observed", "possible"} or None, default="observed"
         How disagreement is scaled, see `disagreement`.
-    max_rounds : int, default=300
+    max_rounds : int, default=1000
         The most rounds.
-    tol : float, default=1e-5
+    tol : float, default=1e-4
         Stop when no probability changes by more than this.
 
     Returns
@@ -125,16 +141,20 @@ def aggregate(
     weight = example_weights(disagreement(crowd, scale=scale), check_steepness(steepness))
     heard = crowd.labels_per_annotator > 0
     core, weight, where = distinct_patterns(crowd.select_annotators(heard), weight)
-    settled = _turn(core, weight, model_of_annotators(annotator_model, strength), class_prior, max_rounds, tol)
+    settled = settle(
+        core, weight, annotator_model, strength,
+        kinds=kinds, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+    )  # fmt: skip
     if not settled.converged:
         warnings.warn(
             f"probabilities still changed by more than tol={tol:g} after {max_rounds} rounds. Raise max_rounds or tol.",
             CrowdConvergenceWarning,
             stacklevel=2,
         )
-    proba = settled.posterior if where is None else settled.posterior[where]
-    confusion = np.full((crowd.n_annotators, *settled.confusion.shape[1:]), np.nan)
-    confusion[heard] = settled.confusion
+    every = slice(None) if where is None else where
+    proba = settled.posterior[every]
+    confusion = np.full((crowd.n_annotators, len(crowd.classes), len(crowd.classes)), np.nan)
+    confusion[heard] = settled.annotators.behaviour.by_class()
     return Aggregation(
         label=crowd.classes[proba.argmax(axis=1)],
         confidence=proba.max(axis=1),
@@ -144,6 +164,8 @@ def aggregate(
         annotators=crowd.annotators,
         confusion=confusion,
         expertise=probability_right(confusion, settled.class_prior),
+        hardness=settled.hardness()[every],
+        kinds=settled.annotators.n_kinds,
         objective=np.array(settled.objective),
         converged=settled.converged,
     )
@@ -196,34 +218,151 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
 
 
 @dataclass
-class _Settled:
+class Settled:
+    """What labels alone say.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        How they answer.
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    class_prior : ndarray of shape (n_classes,)
+        How frequent each class is.
+    objective : list of float
+        One value a round.
+    converged : bool
+        Whether the posterior settled.
+    """
+
+    annotators: Annotators
     posterior: Floats
-    confusion: Floats
     class_prior: Floats
     objective: list[float]
     converged: bool
 
+    def hardness(self) -> Floats:
+        """Probability that an example is of the hardest of several kinds."""
+        if self.annotators.n_kinds == 1:
+            return np.zeros(len(self.posterior))
+        return np.einsum("ik,ik->i", self.posterior, self.annotators.kind[:, -1])
+
+
+def settle(
+    labels: CrowdLabels,
+    weight: Floats,
+    annotator_model: AnnotatorModelName,
+    strength: float,
+    *,
+    kinds: Kinds,
+    class_prior: float,
+    max_rounds: int,
+    tol: float,
+) -> Settled:
+    """Estimate annotators and classes in rounds, with the number of kinds that makes the labels most probable.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has a label.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    annotator_model, strength, kinds, class_prior, max_rounds, tol
+        As in `aggregate`.
+
+    Returns
+    -------
+    settled : Settled
+    """
+
+    def turn(some: CrowdLabels, counts: Floats, n_kinds: int) -> Settled:
+        model = model_of_annotators(annotator_model, strength)
+        annotators = Annotators.of(Incidence.of(some), model, vote_shares(some), n_kinds)
+        return _turn(annotators, vote_shares(some), counts, class_prior, max_rounds, tol)
+
+    choice = check_kinds(kinds)
+    if len(choice) == 1:
+        return turn(labels, weight, choice[0])
+    few, weight_of_few = labels, weight
+    if len(labels) > _ENOUGH:
+        some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+        few, weight_of_few = labels[some], weight[some]
+    tried = {n_kinds: turn(few, weight_of_few, n_kinds) for n_kinds in choice}
+    best = max(choice, key=lambda n_kinds: tried[n_kinds].annotators.evidence(tried[n_kinds].posterior, weight_of_few))
+    return tried[best] if few is labels else turn(labels, weight, best)
+
+
+Joint = bool | Literal["auto"]
+Init = Literal["labels", "votes"]
+
+
+def first_annotators(
+    labels: CrowdLabels,
+    weight: Floats,
+    annotator_model: AnnotatorModelName,
+    strength: float,
+    *,
+    kinds: Kinds,
+    joint: Joint,
+    init: Init,
+) -> tuple[Annotators, Floats, bool]:
+    """What the rounds of a classifier begin with.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has a label.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    annotator_model, strength, kinds
+        As in `aggregate`.
+    joint : bool or "auto"
+        Whether annotators are to be estimated anew from the consensus of labels and classifier; "auto" if labels
+        have shown one kind of examples only.
+    init : {"labels", "votes"}
+        The first posterior: that of labels alone, or the vote.
+
+    Returns
+    -------
+    annotators : Annotators
+    posterior : ndarray of shape (n_examples, n_classes)
+    joint : bool
+    """
+    if not (isinstance(joint, bool | np.bool_) or (isinstance(joint, str) and joint == "auto")):
+        raise ValueError(f'joint must be True, False or "auto"; got {joint!r}.')
+    if init not in ("labels", "votes"):
+        raise ValueError(f'init must be "labels" or "votes"; got {init!r}.')
+    votes = vote_shares(labels)
+    if labels.n_annotators == 1:  # there is nobody to be compared with
+        alone = Annotators.of(Incidence.of(labels), model_of_annotators(annotator_model, strength), votes, 1)
+        alone.estimate(votes, weight)
+        return alone, votes, False
+    settled = settle(
+        labels, weight, annotator_model, strength, kinds=kinds, class_prior=1.0, max_rounds=_MOST_ROUNDS, tol=_TOLERANCE
+    )
+    n_kinds = settled.annotators.n_kinds
+    joint = n_kinds == 1 if isinstance(joint, str) else bool(joint)
+    if joint and init == "votes":
+        model = model_of_annotators(annotator_model, strength)
+        return Annotators.of(Incidence.of(labels), model, votes, n_kinds), votes, joint
+    return settled.annotators, settled.posterior if init == "labels" else votes, joint
+
 
 def _turn(
-    labels: CrowdLabels, weight: Floats, model: AnnotatorModel, class_prior: float, max_rounds: int, tol: float
-) -> _Settled:
+    annotators: Annotators, posterior: Floats, weight: Floats, class_prior: float, max_rounds: int, tol: float
+) -> Settled:
     """Estimate annotators and classes, then the posterior, until it settles."""
-    incidence = Incidence.of(labels)
-    posterior = vote_shares(labels)
     objective: list[float] = []
     converged = False
     while len(objective) < max_rounds and not converged:
-        weighted = posterior * weight[:, np.newaxis]
-        confusion = model.estimate(incidence.counts(weighted))
-        prior = weighted.sum(axis=0) + class_prior
+        annotators.estimate(posterior, weight)
+        prior = weight @ posterior + class_prior
         prior /= prior.sum()
         previous = posterior
-        posterior, evidence = expectation(np.log(prior), incidence.log_likelihood(confusion))
-        objective.append(
-            float(weight @ evidence) + model.log_prior(confusion) + class_prior * float(np.log(prior).sum())
-        )
+        posterior, evidence = expectation(np.log(prior), annotators.log_likelihood())
+        objective.append(float(weight @ evidence) + annotators.log_prior() + class_prior * float(np.log(prior).sum()))
         converged = bool(np.abs(posterior - previous).max() < tol)
-    return _Settled(posterior, confusion, prior, objective, converged)
+    return Settled(annotators, posterior, prior, objective, converged)
 
 
 def vote_shares(labels: CrowdLabels) -> Floats:

@@ -1,7 +1,8 @@
 """Labels and a posterior over classes -> what each annotator says when the truth is this or that, and back.
 
-A confusion matrix has a row per true class and a column per label: ``confusion[l, k, c]`` is the probability that
-annotator l says c when the truth is k. All products of probabilities are sums of logarithms.
+A confusion matrix has a row per state that an example may be in and a column per label: ``confusion[l, k, c]`` is the
+probability that annotator l says c in state k. The states are the true classes or, if classes come in several kinds,
+all classes of the first kind, then all of the second. All products of probabilities are sums of logarithms.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 
 from crowdwise.labels import CrowdLabels
 
@@ -51,34 +52,34 @@ class Incidence:
         return cls(matrix, labels.n_annotators, n_classes)
 
     def log_likelihood(self, confusion: Floats) -> Floats:
-        """Logarithm of the probability of each example's labels for every true class, relative to the first class.
+        """Logarithm of the probability of each example's labels in every state.
 
         Parameters
         ----------
-        confusion : ndarray of shape (n_annotators, n_classes, n_classes)
+        confusion : ndarray of shape (n_annotators, n_states, n_classes)
             Of each annotator.
 
         Returns
         -------
-        log_likelihood : ndarray of shape (n_examples, n_classes)
+        log_likelihood : ndarray of shape (n_examples, n_states)
         """
-        table = np.log(np.maximum(confusion, _SMALLEST)).swapaxes(1, 2).reshape(-1, self.n_classes)
+        table = np.log(np.maximum(confusion, _SMALLEST)).swapaxes(1, 2).reshape(-1, confusion.shape[1])
         return np.asarray(self.matrix @ table)
 
     def counts(self, posterior: Floats) -> Floats:
-        """How often each annotator said c where the truth is k, the truth counted by its posterior.
+        """How often each annotator said c in state k, states counted by their posterior.
 
         Parameters
         ----------
-        posterior : ndarray of shape (n_examples, n_classes)
+        posterior : ndarray of shape (n_examples, n_states)
             Times the weight of the example, if there are weights.
 
         Returns
         -------
-        counts : ndarray of shape (n_annotators, n_classes, n_classes)
+        counts : ndarray of shape (n_annotators, n_states, n_classes)
         """
         sums = np.asarray(self.matrix.T @ posterior)
-        return sums.reshape(self.n_annotators, self.n_classes, self.n_classes).swapaxes(1, 2)
+        return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
 
 
 class AnnotatorModel(Protocol):
@@ -87,6 +88,8 @@ class AnnotatorModel(Protocol):
     def estimate(self, counts: Floats) -> Floats: ...
 
     def log_prior(self, confusion: Floats) -> float: ...
+
+    def log_evidence(self, counts: Floats) -> float: ...
 
 
 @dataclass
@@ -103,17 +106,20 @@ class Confusion:
 
     def estimate(self, counts: Floats) -> Floats:
         """Matrices from counts."""
-        n_classes = counts.shape[1]
-        return _rows(counts + self.strength / n_classes)
+        return _rows(counts + self.strength / counts.shape[-1])
 
     def log_prior(self, confusion: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
-        return float(self.strength / confusion.shape[1] * np.log(confusion).sum())
+        return float(self.strength / confusion.shape[-1] * np.log(confusion).sum())
+
+    def log_evidence(self, counts: Floats) -> float:
+        """Logarithm of the probability of the labels, over all matrices that the prior allows."""
+        return _drawn(counts, np.full(counts.shape[-1], self.strength / counts.shape[-1]))
 
 
 @dataclass
 class OneCoin:
-    """One number for every annotator: how often they are right. Wrong labels are all alike.
+    """One number for every annotator and kind of example: how often they are right. Wrong labels are all alike.
 
     Parameters
     ----------
@@ -125,18 +131,32 @@ class OneCoin:
 
     def estimate(self, counts: Floats) -> Floats:
         """Matrices from counts."""
-        n_classes = counts.shape[1]
-        right = np.einsum("lkk->l", counts) + self.strength / 2
-        accuracy = right / (counts.sum(axis=(1, 2)) + self.strength)
-        wrong = (1 - accuracy) / (n_classes - 1)
-        matrices = np.broadcast_to(wrong[:, np.newaxis, np.newaxis], counts.shape).copy()
-        matrices[:, np.arange(n_classes), np.arange(n_classes)] = accuracy[:, np.newaxis]
-        return matrices
+        right, wrong = self._right_and_wrong(counts)
+        accuracy = (right + self.strength / 2) / (right + wrong + self.strength)
+        n_classes = counts.shape[-1]
+        diagonal = np.eye(n_classes, dtype=bool)
+        each = accuracy[:, :, np.newaxis, np.newaxis]
+        matrices = np.where(diagonal, each, (1 - each) / max(n_classes - 1, 1))
+        return matrices.reshape(counts.shape)
 
     def log_prior(self, confusion: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
-        accuracy = confusion[:, 0, 0]
+        accuracy = confusion[:, :: confusion.shape[-1], 0]
         return float(self.strength / 2 * (np.log(accuracy) + np.log1p(-accuracy)).sum())
+
+    def log_evidence(self, counts: Floats) -> float:
+        """Logarithm of the probability of the labels, over all accuracies that the prior allows."""
+        right, wrong = self._right_and_wrong(counts)
+        which = -np.log(max(counts.shape[-1] - 1, 1)) * wrong.sum()
+        return _drawn(np.stack([right, wrong], axis=-1), np.full(2, self.strength / 2)) + float(which)
+
+    @staticmethod
+    def _right_and_wrong(counts: Floats) -> tuple[Floats, Floats]:
+        """Labels of each annotator on each kind of example."""
+        n_annotators, n_states, n_classes = counts.shape
+        by_kind = counts.reshape(n_annotators, n_states // n_classes, n_classes, n_classes)
+        right = np.einsum("ljkk->lj", by_kind)
+        return right, by_kind.sum(axis=(2, 3)) - right
 
 
 @dataclass
@@ -156,7 +176,7 @@ class Shared:
 
     def estimate(self, counts: Floats) -> Floats:
         """Matrices from counts; the crowd's is made anew unless the old one explains them better."""
-        pooled = _rows(counts.sum(axis=0) + 1.0 / counts.shape[1])  # a label never given is not impossible
+        pooled = _rows(counts.sum(axis=0) + 1.0 / counts.shape[-1])  # a label never given is not impossible
         candidates = [pooled] if self.crowd is None else [pooled, self.crowd]
         worth = [self._explained(counts, crowd) for crowd in candidates]
         self.crowd = candidates[int(np.argmax(worth))]
@@ -175,6 +195,17 @@ class Shared:
 
     def _log_prior(self, confusion: Floats, crowd: Floats) -> float:
         return float(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+
+    def log_evidence(self, counts: Floats) -> float:
+        """Logarithm of the probability of the labels, over all matrices around the crowd's."""
+        assert self.crowd is not None
+        return _drawn(counts, self.strength * self.crowd)
+
+
+def _drawn(counts: Floats, prior: Floats) -> float:
+    """Logarithm of the probability of labels whose frequencies are Dirichlet distributed beforehand (last axis)."""
+    total = gammaln(prior.sum(axis=-1)) - gammaln((prior + counts).sum(axis=-1))
+    return float(total.sum() + (gammaln(prior + counts) - gammaln(prior)).sum())
 
 
 def _rows(counts: Floats) -> Floats:

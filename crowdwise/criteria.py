@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # Examples are taken from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
+# And from the highest downwards until they are this share.
+_CONTESTED_SHARE = 0.25
 # More examples than this make the ranking no sharper than its own noise.
 _ENOUGH = 20_000
 
@@ -51,6 +53,49 @@ def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
     return float(np.mean(areas)) if areas else float("nan")
 
 
+def standard_errors_above_chance(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
+    """How many standard errors the ranking is above chance.
+
+    Parameters
+    ----------
+    scores, codes, n_classes
+        As in `ranking`.
+
+    Returns
+    -------
+    n_errors : float
+        NaN if fewer than two classes occur.
+    """
+    own = np.bincount(codes, minlength=n_classes).astype(np.float64)[1 if scores.shape[1] == 1 else 0 :]
+    others = len(codes) - own
+    both = (own > 0) & (others > 0)
+    # Of an area under scores that have nothing to do with the classes; the classes' areas taken as independent.
+    variance = (len(codes) + 1) / (12 * own[both] * others[both])
+    error = np.sqrt(variance.sum()) / max(both.sum(), 1)
+    return (ranking(scores, codes, n_classes) - 0.5) / error if both.any() else float("nan")
+
+
+def contested_examples(disagreement: Floats, tally: NDArray[Any]) -> NDArray[np.intp]:
+    """The examples that annotators agree on least: whole levels of disagreement, a quarter of all or more.
+
+    Parameters
+    ----------
+    disagreement : ndarray of shape (n_examples,)
+        Of each example; those without any are not contested.
+    tally : ndarray of shape (n_examples, n_classes)
+        How many labels of each class it has; examples without a clear majority are left out.
+
+    Returns
+    -------
+    examples : ndarray of indices, ascending
+    """
+    clear = _clear_majority(tally)
+    if len(clear) == 0:
+        return clear
+    limit = np.quantile(disagreement[clear], 1 - _CONTESTED_SHARE, method="lower")
+    return clear[(disagreement[clear] >= limit) & (disagreement[clear] > 0)]
+
+
 def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
@@ -67,10 +112,7 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -
     -------
     examples : ndarray of indices, ascending
     """
-    columns = list(tally.T)  # a few passes over columns are faster than many short ones over rows
-    top = reduce(np.maximum, columns)
-    n_at_top = sum((column == top).astype(np.int16) for column in columns)
-    clear = np.flatnonzero(n_at_top == 1)
+    clear = _clear_majority(tally)
     if len(clear) == 0:
         return clear
     limit = np.quantile(disagreement[clear], EASIEST_SHARE, method="higher")
@@ -78,3 +120,11 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -
     if len(easiest) > _ENOUGH:
         easiest = np.sort(np.random.default_rng(seed).choice(easiest, _ENOUGH, replace=False))
     return easiest
+
+
+def _clear_majority(tally: NDArray[Any]) -> NDArray[np.intp]:
+    """Examples with one class that has more labels than any other."""
+    columns = list(tally.T)  # a few passes over columns are faster than many short ones over rows
+    top = reduce(np.maximum, columns)
+    n_at_top = sum((column == top).astype(np.int16) for column in columns)
+    return np.flatnonzero(n_at_top == 1)

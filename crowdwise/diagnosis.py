@@ -22,8 +22,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.inputs import align, as_labels
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.copies import Learner, weight_parameter
+from crowdwise.models.held_out import dealt_folds
 from crowdwise.models.lessons import Lesson
-from crowdwise.models.soft_rounds import dealt_folds
 
 Floats = NDArray[np.float64]
 

@@ -21,6 +21,15 @@ def check_steepness(steepness: float) -> float:
     return value
 
 
+def check_auto_steepness(steepness: float | str) -> float | None:
+    """The steepness as a float, or None if it is "auto"."""
+    if isinstance(steepness, str):
+        if steepness != "auto":
+            raise ValueError(f'steepness must be a finite number >= 0 or "auto"; got {steepness!r}.')
+        return None
+    return check_steepness(steepness)
+
+
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     """The weight of each example, 2 / (1 + exp(steepness * disagreement)).
 

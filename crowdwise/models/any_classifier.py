@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,24 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from crowdwise.aggregation import expectation, probability_right
+from crowdwise.aggregation import Init, Joint, expectation, probability_right
 from crowdwise.confusion import Incidence
 from crowdwise.consensus import Consensus
 from crowdwise.curricula import Curriculum, check_curriculum
-from crowdwise.easiness import check_steepness, example_weights
+from crowdwise.easiness import check_auto_steepness, example_weights
 from crowdwise.encoding import encode_declared
 from crowdwise.expertise import flag_annotators
 from crowdwise.inputs import align, as_labels
+from crowdwise.kinds import Kinds
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.copies import Learner, class_scores, has_probabilities, usable_weights, weight_parameter
+from crowdwise.models.held_out import HeldOut
 from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.models.named_classes import labels_of_named, named_classes, weights_of_named
 from crowdwise.models.preparation import disagreement_of_all, participants
 from crowdwise.models.scoring import with_classes
-from crowdwise.models.soft_rounds import SoftFit, Voice, alternate, check_splits, splits_of, taken_at_their_word
+from crowdwise.models.soft_rounds import SoftFit, Voice, alternate, taken_at_their_word
 
 Floats = NDArray[np.float64]
 
@@ -60,11 +62,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator : classifier, default=None
         Anything with `fit(X, y, sample_weight)` and `predict`, or a pipeline that ends with it. None is a
         `LogisticRegression`. Is cloned; a `random_state` of None is replaced by a seed made of `random_state`.
-    steepness : float, default=0.0
-        How fast an example's weight falls with disagreement, as in `CrowdRidgeClassifier`. 0 weights all alike: on five
-        real crowds (3 to 15 labels an example) its consensus was the best, or within a point of the best, of 0, 2
-        and 5. Where most annotators go wrong together on hard examples, as in the paper's simulation at clarity 1,
-        2 to 5 is much better.
+    steepness : float or "auto", default="auto"
+        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
+        be told from the features by the classifier, as on most real crowds, else 5.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
         probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
@@ -76,6 +76,15 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How examples are held out; all of them once. A number of folds deals out each class over the folds.
     strength : float, default=3.0
         How many labels of the crowd's quality are added to every row of an annotator's confusion matrix.
+    kinds : int or "auto", default="auto"
+        How many kinds of examples every class has, from easy to hard, see `aggregate`.
+    joint : bool or "auto", default="auto"
+        Whether annotators are judged by the consensus of labels and classifier, as by Raykar et al., or by labels
+        alone. "auto" judges by labels alone if there are hard examples (`kinds` is above 1): features often tell what
+        tempts annotators, and a classifier that has learnt their common errors would confirm them. The classifier has
+        a voice in the consensus either way.
+    init : {"labels", "votes"}, default="labels"
+        The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
     max_rounds : int, default=15
         The most rounds; each fits the classifier once a fold.
     tol : float, default=0.01
@@ -103,6 +112,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    steepness_ : float
+        The steepness given, or the one found.
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
@@ -156,11 +167,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        steepness: float = 0.0,
+        steepness: float | Literal["auto"] = "auto",
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
         strength: float = 3.0,
+        kinds: Kinds = "auto",
+        joint: Joint = "auto",
+        init: Init = "labels",
         max_rounds: int = 15,
         tol: float = 0.01,
         random_state: int | np.random.Generator | None = 0,
@@ -172,6 +186,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.class_weight = class_weight
         self.cv = cv
         self.strength = strength
+        self.kinds = kinds
+        self.joint = joint
+        self.init = init
         self.max_rounds = max_rounds
         self.tol = tol
         self.random_state = random_state
@@ -205,25 +222,28 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         base = self._base()
         weight_parameter(base)  # raises before work starts
-        steepness = self._check_settings()
+        given = self._check_settings()
         curriculum = check_curriculum(self.curriculum)
         X, labels = _aligned(self, X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        _, learnt, heard, core = participants(labels, weight, steepness)
+        _, learnt, heard, core = participants(labels, weight, given or 0.0)
         classes = named_classes(core)
         class_weight = weights_of_named(self.class_weight, core, classes)
         core = with_classes(core, classes)
         differs = disagreement_of_all(labels, core, learnt, "observed")
-        easiness = example_weights(differs, steepness)
-        easiness[learnt] = usable_weights(example_weights(differs[learnt], steepness))
         rows = X if learnt.all() else _safe_indexing(X, np.flatnonzero(learnt))
         learner = Learner(base, classes, rows, self.n_jobs)
         rng = np.random.default_rng(self.random_state)
+        last_seed = int(rng.integers(2**31 - 1))
+        held_out = HeldOut.of(self.cv, X, labels, learnt, core, rng)
+        self.steepness_ = held_out.steepness(learner, core, differs[learnt], weight[learnt]) if given is None else given
+        easiness = example_weights(differs, self.steepness_)
+        easiness[learnt] = usable_weights(example_weights(differs[learnt], self.steepness_))
         lessons = Lessons(curriculum, easiness[learnt], weight[learnt], class_weight, rng)
-        fitted, seed = self._turn_rounds(learner, lessons, X, labels, core, learnt)
+        fitted = self._turn_rounds(learner, lessons, core, held_out)
         lesson = lessons.again(fitted.posterior)
         self.classes_ = classes
-        self.estimator_ = learner.fit(lesson, np.arange(len(core)), seed)
+        self.estimator_ = learner.fit(lesson, np.arange(len(core)), last_seed)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -232,48 +252,35 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._keep_consensus(X, labels, learnt, fitted)
         return self
 
-    def _check_settings(self) -> float:
+    def _check_settings(self) -> float | None:
         if not (np.isfinite(self.strength) and self.strength > 0):
             raise ValueError(f"strength must be a finite number of labels > 0; got {self.strength!r}.")
         if self.max_rounds < 1:
             raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
         if not self.tol >= 0:
             raise ValueError(f"tol must be at least 0; got {self.tol!r}.")
-        return check_steepness(self.steepness)
+        return check_auto_steepness(self.steepness)
 
-    def _turn_rounds(
-        self,
-        learner: Learner,
-        lessons: Lessons,
-        X: Any,
-        labels: CrowdLabels,
-        core: CrowdLabels,
-        learnt: NDArray[np.bool_],
-    ) -> tuple[SoftFit, int]:
-        rng = lessons.rng
-        last_seed = int(rng.integers(2**31 - 1))
+    def _turn_rounds(self, learner: Learner, lessons: Lessons, core: CrowdLabels, held_out: HeldOut) -> SoftFit:
         if core.n_annotators == 1:
-            return taken_at_their_word(core), last_seed
-        splits = splits_of(self.cv, X, labels.tally.argmax(axis=1), learnt, rng)
-        check_splits(splits, len(core))
-        seeds = rng.integers(2**31 - 1, size=len(splits)).tolist()
-        fitted = alternate(
-            learner, lessons, core, splits, seeds, strength=self.strength, max_rounds=self.max_rounds, tol=self.tol
-        )
-        return fitted, last_seed
+            return taken_at_their_word(core)
+        return alternate(
+            learner, lessons, core, held_out,
+            strength=self.strength, kinds=self.kinds, joint=self.joint, init=self.init,
+            max_rounds=self.max_rounds, tol=self.tol,
+        )  # fmt: skip
 
     def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, lesson: Lesson) -> None:
         self.annotators_ = labels.annotators
         self.class_prior_ = np.average(fitted.posterior, axis=0, weights=lesson.weight)
         self.class_weight_, self._n_learnt = lesson.class_weight, int((lesson.weight > 0).sum())
-        self.confusion_ = np.full((len(heard), *fitted.crowd.shape), np.nan)
-        self.confusion_[heard] = fitted.confusion
+        self._behaviour = fitted.behaviour.among(heard)
+        self.confusion_ = self._behaviour.by_class()
         self.expertise_ = probability_right(self.confusion_, self.class_prior_)
         by_chance = np.einsum("lkc,k,c->l", self.confusion_, self.class_prior_, self.class_prior_)
         self.annotator_flags_ = flag_annotators(labels, self.expertise_ - by_chance)
         self.temperature_ = fitted.temperature
         self.n_rounds_, self.converged_ = fitted.n_rounds, fitted.converged
-        self._crowd_confusion = fitted.crowd
 
     def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
         """The posterior of all examples; those that took no part have the voice of the final estimator."""
@@ -296,10 +303,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
         """The probability of every class; annotators whom the fit does not know are like the crowd."""
         position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
-        known = self.confusion_[np.maximum(position, 0)]
-        unknown = (position < 0) | np.isnan(known[:, 0, 0])
-        confusion = np.where(unknown[:, np.newaxis, np.newaxis], self._crowd_confusion, known)
-        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
+        return expectation(log_prior, self._behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that the estimator predicts.

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregation import expectation, probability_right, vote_shares
+from crowdwise.aggregation import Init, Joint, expectation, first_annotators, probability_right
 from crowdwise.class_weights import check_class_weight
-from crowdwise.confusion import AnnotatorModelName, Incidence, model_of_annotators
+from crowdwise.confusion import AnnotatorModelName, Incidence
 from crowdwise.consensus import Consensus
 from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
-from crowdwise.easiness import check_steepness, easiness, example_weights
+from crowdwise.easiness import check_auto_steepness, easiness, example_weights
 from crowdwise.encoding import encode_declared
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.folds import content_folds
 from crowdwise.inputs import align, as_labels
+from crowdwise.kinds import Behaviour, Kinds
 from crowdwise.labels import CrowdLabels
+from crowdwise.models.auto_steepness import auto_steepness
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.lessons import Lessons
 from crowdwise.models.logistic_rounds import LogisticRounds, without_class_weight
@@ -35,23 +37,35 @@ Floats = NDArray[np.float64]
 
 
 class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
-    """Logistic regression for the true class and a confusion matrix per annotator, estimated together.
+    """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
-    the posterior probabilities of the classes, and these from both, every example weighted by its easiness.
+    the posterior probabilities of the classes, and these from both, every example weighted by its easiness. By default
+    it looks for examples that are hard for all annotators and is more careful if there are any; their own model is
+    `kinds=1, joint=True, init="votes", cross_fit=0`.
 
     Parameters
     ----------
-    steepness : float, default=0.0
-        How fast an example's weight falls with disagreement. With two to five labels an example, disagreement says
-        little and weights did harm on real crowds, so there are none by default.
-    l2 : float, default=1.0
-        Strength of the penalty on the coefficients; one over scikit-learn's C.
+    steepness : float or "auto", default="auto"
+        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
+        be told from the features, as on most real crowds, else 5.
+    l2 : float or "auto", default="auto"
+        Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the power of ten, relative
+        to the variance of the features, under which the labels of held-out examples are most probable.
     annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
         they are right.
     strength : float, default=3.0
         How many labels the prior of an annotator is worth.
+    kinds : int or "auto", default="auto"
+        How many kinds of examples every class has, from easy to hard, see `aggregate`; 1 is the model of Raykar et al.
+    joint : bool or "auto", default="auto"
+        Whether annotators are judged by the consensus of labels and classifier, as by Raykar et al., or by labels
+        alone. "auto" judges by labels alone if there are hard examples (`kinds` is above 1): features often tell what
+        tempts annotators, and a classifier that has learnt their common errors would confirm them. The classifier has
+        a voice in the consensus either way.
+    init : {"labels", "votes"}, default="labels"
+        The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
     class_prior : float, default=1.0
         Examples of average features added, evenly of all classes.
     cross_fit : int, default=5
@@ -92,6 +106,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     expertise_ : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels.
+    steepness_ : float
+        The steepness given, or the one found.
+    l2_ : float
+        The l2 given, or the one found.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is among the examples of `fit`.
     class_weight_ : ndarray of shape (n_classes,)
@@ -138,14 +156,18 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     confusion_: Floats
     class_weight_: Floats
     _theta: Floats
+    _behaviour: Behaviour
 
     def __init__(
         self,
-        steepness: float = 0.0,
+        steepness: float | Literal["auto"] = "auto",
         *,
-        l2: float = 1.0,
+        l2: float | Literal["auto"] = "auto",
         annotator_model: AnnotatorModelName = "shared",
         strength: float = 3.0,
+        kinds: Kinds = "auto",
+        joint: Joint = "auto",
+        init: Init = "labels",
         class_prior: float = 1.0,
         cross_fit: int = 5,
         curriculum: Curriculum | None = None,
@@ -161,6 +183,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.l2 = l2
         self.annotator_model = annotator_model
         self.strength = strength
+        self.kinds = kinds
+        self.joint = joint
+        self.init = init
         self.class_prior = class_prior
         self.cross_fit = cross_fit
         self.curriculum = curriculum
@@ -188,17 +213,18 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         -------
         self : CrowdLogisticClassifier
         """
-        steepness = check_steepness(self.steepness)
+        given = check_auto_steepness(self.steepness)
         curriculum = check_curriculum(self.curriculum)
         self._check_settings()
         prepared = prepare(
             self, X, y, sample_weight,
-            kind="class", scale=self.scale, fit_intercept=False, steepest=steepness,
+            kind="class", scale=self.scale, fit_intercept=False, steepest=given or 0.0,
         )  # fmt: skip
         check_finite(prepared.original.X)
+        self.steepness_ = auto_steepness(prepared) if given is None else given
         lessons = Lessons(
             curriculum,
-            example_weights(prepared.disagreement[prepared.learnt], steepness),
+            example_weights(prepared.disagreement[prepared.learnt], self.steepness_),
             prepared.sample_weight,
             check_class_weight(self.class_weight, prepared.classes),
             np.random.default_rng(self.random_state),
@@ -206,7 +232,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         note_effective_number(lessons.easiness * prepared.sample_weight, self.n_features_in_)
         rounds = self._first_round(prepared, lessons)
         objective, change = self._turn(rounds)
-        self._keep(prepared, rounds, steepness)
+        self._keep(prepared, rounds)
         self.objective_ = np.array(objective)
         self.n_rounds_ = len(objective)
         self.converged_ = change < self.tol and lessons.settled(self.tol)
@@ -220,13 +246,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         else:
             message = (
                 f"probabilities still changed by {change:.2g} after {self.n_rounds_} rounds, more than "
-                f"tol={self.tol:g}. Raise max_rounds or tol; rounds that go back and forth settle with cross_fit=0."
+                f"tol={self.tol:g}. Raise max_rounds or tol."
             )
         warnings.warn(message, CrowdConvergenceWarning, stacklevel=3)
 
     def _check_settings(self) -> None:
-        if not (isinstance(self.l2, Real) and np.isfinite(float(self.l2)) and self.l2 >= 0):
-            raise ValueError(f"l2 must be a finite number >= 0; got {self.l2!r}.")
+        is_auto = isinstance(self.l2, str) and self.l2 == "auto"
+        if not (is_auto or (isinstance(self.l2, Real) and np.isfinite(float(self.l2)) and self.l2 >= 0)):
+            raise ValueError(f'l2 must be a finite number >= 0 or "auto"; got {self.l2!r}.')
         if not (np.isfinite(self.class_prior) and self.class_prior >= 0):
             raise ValueError(f"class_prior must be a finite number >= 0; got {self.class_prior!r}.")
         if self.cross_fit != 0 and self.cross_fit < 2:
@@ -237,6 +264,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         fold = content_folds(prepared.original.X, self.cross_fit) if self.cross_fit else None
         if fold is not None and (prepared.core.n_annotators == 1 or fold.max() == 0):
             fold = None  # one annotator's labels are the consensus, and one example cannot be left out
+        annotators, posterior, joint = first_annotators(
+            prepared.core, lessons.easiness * prepared.sample_weight, self.annotator_model, self.strength,
+            kinds=self.kinds, joint=self.joint, init=self.init,
+        )  # fmt: skip
         # Coordinates of a row space may be turned; what is found must not depend on how.
         scaling = Scaling.of(
             prepared.rows.X,
@@ -247,18 +278,20 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         rounds = LogisticRounds(
             X=scaling.apply(prepared.rows.X),
             lessons=lessons,
-            incidence=Incidence.of(prepared.core),
-            model=model_of_annotators(self.annotator_model, self.strength),
-            l2=self.l2 / scaling.size**2,
+            annotators=annotators,
+            joint=joint,
+            l2=np.zeros_like(scaling.size),
             class_prior=self.class_prior,
             fit_intercept=self.fit_intercept,
             fold=fold,
-            posterior=vote_shares(prepared.core),
+            posterior=posterior,
         )
         if self.warm_start and self._is_same_crowd(prepared):
-            log_prior = self._voice(prepared.original.X)
-            confusion = self.confusion_[prepared.heard]
-            rounds.posterior = expectation(log_prior, rounds.incidence.log_likelihood(confusion))[0]
+            rounds.posterior = self._posterior(self._voice(prepared.original.X), prepared.core)
+        rounds.start()
+        variance = float(np.mean(scaling.size**2))
+        self.l2_ = rounds.best_l2(variance, scaling.size**-2) if isinstance(self.l2, str) else float(self.l2)
+        rounds.l2 = self.l2_ / scaling.size**2
         self._scaling = scaling
         return rounds
 
@@ -275,7 +308,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         """Turn rounds until the posterior settles; one annotator has nobody to be compared with."""
         objective: list[float] = []
         change = np.inf
-        alone = rounds.incidence.n_annotators == 1
+        alone = rounds.annotators.incidence.n_annotators == 1
         while len(objective) < self.max_rounds and not (change < self.tol and rounds.lessons.settled(self.tol)):
             votes = rounds.posterior
             value, change = rounds.turn()
@@ -284,7 +317,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
                 rounds.posterior, change = votes, 0.0
         return objective, change
 
-    def _keep(self, prepared: Prepared, rounds: LogisticRounds, steepness: float) -> None:
+    def _keep(self, prepared: Prepared, rounds: LogisticRounds) -> None:
         """Store what was learnt."""
         lesson = rounds.lessons.again(rounds.posterior)
         theta = self._scaling.undo(rounds.classifier(lesson, start=rounds.theta))
@@ -292,15 +325,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
         self.classes_ = prepared.classes
         self.annotators_ = prepared.labels.annotators
-        n_classes = len(self.classes_)
-        self.confusion_ = np.full((len(self.annotators_), n_classes, n_classes), np.nan)
-        self.confusion_[prepared.heard] = rounds.confusion
+        self._behaviour = rounds.annotators.behaviour.among(prepared.heard)
+        self.confusion_ = self._behaviour.by_class()
         self.class_weight_ = lesson.class_weight
         frequency = lesson.weight @ rounds.posterior
         self.class_prior_ = frequency / frequency.sum()
         self.expertise_ = probability_right(self.confusion_, self.class_prior_)
         self.disagreement_ = prepared.disagreement
-        self.easiness_ = easiness(prepared.disagreement, steepness)
+        self.easiness_ = easiness(prepared.disagreement, self.steepness_)
         self._fingerprint = prepared.labels.fingerprint()
         self.consensus_proba_ = self._consensus_proba(prepared, rounds)
         self.consensus_ = self.classes_[self.consensus_proba_.argmax(axis=1)]
@@ -329,10 +361,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
         """Probabilities of the classes by labels of annotators of the fit; unknown ones count as the crowd."""
         position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
-        crowd = np.nanmean(self.confusion_, axis=0)
-        known = np.where(position[:, np.newaxis, np.newaxis] >= 0, self.confusion_[np.maximum(position, 0)], np.nan)
-        confusion = np.where(np.isnan(known), crowd, known)
-        return expectation(log_prior, Incidence.of(labels).log_likelihood(confusion))[0]
+        return expectation(log_prior, self._behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

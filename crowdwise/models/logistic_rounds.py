@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from crowdwise.aggregation import expectation
-from crowdwise.confusion import AnnotatorModel, Incidence
+from crowdwise.folds import content_folds
+from crowdwise.kinds import Annotators
 from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.softmax import fit_softmax, log_probabilities
 
@@ -18,6 +19,10 @@ Floats = NDArray[np.float64]
 
 # Steps of the optimiser in one round: it goes on from where it was in the next.
 _STEPS_A_ROUND = 30
+# Penalties to choose from, for features of variance one.
+_PENALTIES = np.array([1e3, 1e2, 1e1, 1e0, 1e-1])
+# How examples are held out to choose one, and how many are enough.
+_FOLDS, _ENOUGH = 5, 20_000
 
 
 @dataclass
@@ -30,10 +35,10 @@ class LogisticRounds:
         Features.
     lessons : Lessons
         How much every example and class counts, round after round.
-    incidence : Incidence
-        The labels.
-    model : AnnotatorModel
-        How counts become confusion matrices.
+    annotators : Annotators
+        How they answer.
+    joint : bool
+        Whether that is estimated anew in every round; if not, it stays as it is.
     l2 : float or ndarray of shape (n_features,)
         Strength of the penalty, of each feature if it is an array.
     class_prior : float
@@ -48,8 +53,8 @@ class LogisticRounds:
 
     X: Any
     lessons: Lessons
-    incidence: Incidence
-    model: AnnotatorModel
+    annotators: Annotators
+    joint: bool
     l2: float | Floats
     class_prior: float
     fit_intercept: bool
@@ -57,18 +62,65 @@ class LogisticRounds:
     posterior: Floats
     theta: Floats | None = None
     fold_theta: dict[int, Floats] | None = None
-    confusion: Floats | None = None
+    likelihood: Floats | None = None
     voice: Floats | None = None
+
+    def start(self) -> None:
+        """Judge the annotators by the first posterior, unless that has been done."""
+        if self.joint:
+            self.annotators.estimate(self.posterior, self.lessons.current * self.lessons.sample_weight)
+        self.likelihood = self.annotators.log_likelihood()
+
+    def best_l2(self, variance: float, relative: Floats) -> float:
+        """The penalty under which the labels of held-out examples are most probable, the first posterior being learnt.
+
+        Parameters
+        ----------
+        variance : float
+            Of an average feature as it was given: what penalties are relative to.
+        relative : ndarray of shape (n_features,)
+            The penalty of each scaled feature, relative to that of the feature as it was given.
+
+        Returns
+        -------
+        l2 : float
+        """
+        assert self.likelihood is not None
+        some = np.arange(len(self.posterior))
+        if len(some) > _ENOUGH:
+            some = np.sort(np.random.default_rng(0).choice(len(some), _ENOUGH, replace=False))
+        X, fold = self.X[some], content_folds(self.X[some], _FOLDS)
+        lesson = self.lessons.again(self.posterior)
+        posterior, weight = (part[some] for part in lesson.targets())
+        found, starts = {}, dict[int, Floats]()
+        for l2 in variance * _PENALTIES:  # from simple to complex, each beginning with the last
+            voice = np.empty_like(posterior)
+            for k in np.unique(fold).tolist():
+                apart = fold != k
+                if not weight[apart].any():
+                    return float(variance)
+                starts[k] = fit_softmax(
+                    X[apart], posterior[apart], weight[apart],
+                    l2=l2 * relative, start=starts.get(k), fit_intercept=self.fit_intercept,
+                    class_prior=self.class_prior, max_steps=_STEPS_A_ROUND,
+                )  # fmt: skip
+                voice[~apart] = log_probabilities(X[~apart], starts[k])
+            voice = without_class_weight(voice, lesson.class_weight)
+            found[float(l2)] = float(lesson.weight[some] @ expectation(voice, self.likelihood[some])[1])
+        return max(found, key=lambda l2: found[l2])
 
     def turn(self) -> tuple[float, float]:
         """One round: annotators, classifier, posterior. Gives the objective and the largest change."""
         lesson = self.lessons.next(self.posterior, self.voice)
-        self.confusion = self.model.estimate(self.incidence.counts(self.posterior * lesson.weight[:, np.newaxis]))
+        if self.joint:
+            self.annotators.estimate(self.posterior, lesson.weight)
+        if self.joint or self.likelihood is None:
+            self.likelihood = self.annotators.log_likelihood()
         log_proba = self._in_sample(lesson) if self.fold is None else self._out_of_fold(lesson, self.fold)
-        self.voice = without_class_weight(log_proba, lesson.class_weight)
+        self.voice = self._calmed(without_class_weight(log_proba, lesson.class_weight))
         previous = self.posterior
-        self.posterior, evidence = expectation(self.voice, self.incidence.log_likelihood(self.confusion))
-        objective = float(lesson.weight @ evidence) + self.model.log_prior(self.confusion)
+        self.posterior, evidence = expectation(self.voice, self.likelihood)
+        objective = float(lesson.weight @ evidence) + self.annotators.log_prior()
         return objective - self._penalty(lesson.weight), float(np.abs(self.posterior - previous).max())
 
     def classifier(self, lesson: Lesson, rows: NDArray[np.bool_] | slice = slice(None), start: Any = None) -> Floats:
@@ -87,6 +139,12 @@ class LogisticRounds:
             class_prior=self.class_prior,
             max_steps=_STEPS_A_ROUND,
         )
+
+    def _calmed(self, voice: Floats) -> Floats:
+        """Out of fold, two examples may teach each other in turn for ever: half of the last round's voice ends that."""
+        if self.fold is None or self.voice is None:
+            return voice
+        return np.asarray(log_softmax((voice + self.voice) / 2, axis=1))
 
     def _in_sample(self, lesson: Lesson) -> Floats:
         self.theta = self.classifier(lesson, start=self.theta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.consensus import Ballot, Consensus, consensus_of
 from crowdwise.curricula import Curriculum, check_curriculum
 from crowdwise.disagreement import Scale
-from crowdwise.easiness import check_steepness, easiness
+from crowdwise.easiness import check_auto_steepness, easiness
+from crowdwise.models.auto_steepness import auto_steepness
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.courses import Pace
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
@@ -40,8 +41,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    steepness : float, default=2.0
-        How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike.
+    steepness : float or "auto", default=2.0
+        How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike; "auto" is 0 if
+        contested labels can be told from the features, as on most real crowds, else 5.
     l2 : float, default=1.0
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
     scale : {"observed", "possible"} or None, default="observed"
@@ -83,6 +85,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    steepness_ : float
+        The steepness of these weights: the one given, or the one found.
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
@@ -132,7 +136,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        steepness: float = 2.0,
+        steepness: float | Literal["auto"] = 2.0,
         *,
         l2: float = 1.0,
         scale: Scale = "observed",
@@ -171,14 +175,14 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         -------
         self : CrowdRidgeClassifier
         """
-        steepness, curriculum = check_steepness(self.steepness), check_curriculum(self.curriculum)
+        steepness, curriculum = check_auto_steepness(self.steepness), check_curriculum(self.curriculum)
         check_settings(l2=self.l2, init=self.init, max_rounds=self.max_rounds, tol=self.tol)
         prepared = prepare(
             self, X, y, sample_weight,
-            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness,
+            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness or 0.0,
         )  # fmt: skip
         pace = Pace.of(curriculum, self.class_weight, prepared.classes, self.random_state)
-        task = prepared.task(steepness, self.init)
+        task = prepared.task(auto_steepness(prepared) if steepness is None else steepness, self.init)
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
         fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
         self.classes_ = prepared.classes
@@ -248,7 +252,7 @@ def keep_fit(
     estimator._crowd_expertise = fitted.crowd_expertise
     estimator._fingerprint = labels.fingerprint()
     estimator._shift = prepared.distant_shift()
-    estimator._steepness = task.steepness
+    estimator.steepness_ = task.steepness
     estimator._round_weights = fitted.round_weights
     estimator._l2 = l2
     estimator._sample_weight = None if sample_weight is None else np.array(sample_weight, dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from crowdwise.easiness import check_steepness
 from crowdwise.encoding import as_array, encode_declared, missing_mask
 from crowdwise.exceptions import LabelError
 from crowdwise.inputs import in_rows_of
+from crowdwise.models.auto_steepness import auto_steepness
 from crowdwise.models.courses import Pace
 from crowdwise.models.preparation import Prepared, check_settings, note_effective_number, prepare
 from crowdwise.models.ridge import CrowdRidgeClassifier, keep_classes, keep_fit
@@ -39,8 +40,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     Parameters
     ----------
-    steepnesses : sequence of float, default=(2.0,)
-        To choose from.
+    steepnesses : sequence of float, or "auto", default=(2.0,)
+        To choose from; "auto" is 0 if contested labels can be told from the features, as on most real crowds, else 5.
     l2s : sequence of float, default=PAPER_L2S
         To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10
@@ -100,7 +101,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     def __init__(
         self,
-        steepnesses: Sequence[float] = (2.0,),
+        steepnesses: Sequence[float] | Literal["auto"] = (2.0,),
         *,
         l2s: Sequence[float] = PAPER_L2S,
         cv: int | Iterable[Any] | Any = 10,
@@ -148,12 +149,13 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         -------
         self : CrowdRidgeClassifierCV
         """
-        steepnesses, l2s = self._check_grid()
+        given, l2s = self._check_grid()
         curriculum = check_curriculum(self.curriculum)
         prepared = prepare(
             self, X, y, sample_weight,
-            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(steepnesses),
+            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(given, default=0.0),
         )  # fmt: skip
+        steepnesses = given or [auto_steepness(prepared)]
         self.classes_ = prepared.classes
         pace = Pace.of(curriculum, self.class_weight, self.classes_, self.random_state)
         examples, codes = self._examples_to_rank(prepared, in_rows_of(X, truth))
@@ -175,11 +177,14 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         return self
 
     def _check_grid(self) -> tuple[list[float], Floats]:
-        for name in ("steepnesses", "l2s"):
+        auto = isinstance(self.steepnesses, str) and self.steepnesses == "auto"
+        for name in ("l2s",) if auto else ("steepnesses", "l2s"):
             values = getattr(self, name)
             if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
                 raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
-        steepnesses = [check_steepness(steepness) for steepness in self.steepnesses]
+        steepnesses = (
+            [] if auto else [check_steepness(steepness) for steepness in cast(Sequence[float], self.steepnesses)]
+        )
         l2s = np.array(self.l2s, dtype=np.float64)
         for l2 in l2s:
             check_settings(l2=float(l2), init=self.init, max_rounds=self.max_rounds, tol=self.tol)

@@ -125,7 +125,7 @@ def _unseen_scores(estimator: Any, X: Any, labels: CrowdLabels, scores: Floats) 
     weight = np.ones(len(labels)) if estimator._sample_weight is None else estimator._sample_weight
     learnt &= weight > 0
     if estimator._round_weights is None:
-        easiness, own = example_weights(estimator.disagreement_[learnt], estimator._steepness), weight[learnt]
+        easiness, own = example_weights(estimator.disagreement_[learnt], estimator.steepness_), weight[learnt]
     else:
         easiness, own = estimator._round_weights
     core = labels[learnt]
