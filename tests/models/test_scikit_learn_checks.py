@@ -9,6 +9,7 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
+    SelfPaced,
 )
 
 
@@ -26,6 +27,9 @@ from crowdwise import (
         CrowdRidgeClassifier(),
         CrowdRidgeClassifierCV(),
         CrowdRidgeRegressor(),
+        CrowdRidgeClassifier(class_weight="balanced", curriculum=SelfPaced()),
+        CrowdRidgeClassifierCV(class_weight="balanced"),
+        CrowdRidgeRegressor(curriculum=SelfPaced()),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
