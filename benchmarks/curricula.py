@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
 
 from crowdwise import CrowdRidgeClassifierCV, Fading, Fixed, SelfPaced, Smooth
 from crowdwise.exceptions import CrowdWarning
@@ -65,8 +66,15 @@ def draws(clarity: float, n_sets: int) -> list[Draw]:
 
 
 def fit(drawn: Draw, steepness: float, curriculum: Any, seed: int, **settings: Any) -> CrowdRidgeClassifierCV:
+    """A fit; the seed gives the folds, which are the same for all curricula, and the tosses."""
     model = CrowdRidgeClassifierCV(
-        (steepness,), init="mean", max_rounds=N_ROUNDS, curriculum=curriculum, random_state=seed, **settings
+        (steepness,),
+        cv=KFold(10, shuffle=True, random_state=seed),
+        init="mean",
+        max_rounds=N_ROUNDS,
+        curriculum=curriculum,
+        random_state=seed,
+        **settings,
     )
     return model.fit(drawn.X, drawn.labels)
 
@@ -102,20 +110,21 @@ def against(wins: Wins) -> str:
 def table(clarity: float, steepness: float, n_sets: int) -> None:
     """One line a curriculum: how it settles, where it ends, and what it does to AUC."""
     sets = draws(clarity, n_sets)
-    plain = [fit(drawn, 0.0, None, 0) for drawn in sets]
+    plain = [fit(drawn, 0.0, None, seed) for seed, drawn in enumerate(sets)]
     unweighted = [auc(model, drawn) for model, drawn in zip(plain, sets, strict=True)]
     fixed: list[CrowdRidgeClassifierCV] = []
     print(
         f"\np = {clarity:g}, steepness {steepness:g}, {n_sets} data sets; "
         f"unweighted: mean AUC {np.mean(unweighted):.3f}"
     )
-    for curriculum in CURRICULA if clarity == 1 else SOME:
+    for curriculum in CURRICULA if (clarity, steepness) == SETTINGS[0] else SOME:
         models = [fit(drawn, steepness, curriculum, seed) for seed, drawn in enumerate(sets)]
         fixed = fixed or models
         areas = [auc(model, drawn) for model, drawn in zip(models, sets, strict=True)]
         by_fixed = [auc(model, drawn) for model, drawn in zip(fixed, sets, strict=True)]
         settled = [model.converged_ for model in models]
         rounds = f"{np.median([m.n_rounds_ for m in models if m.converged_]):.0f}" if any(settled) else "-"
+        elsewhere = sum(distance(a.coef_, b.coef_) > 0.05 for a, b in zip(models, plain, strict=True))
         ends = [
             np.median([distance(a.coef_, b.coef_) for a, b in zip(models, to, strict=True)]) for to in (plain, fixed)
         ]
@@ -123,7 +132,13 @@ def table(clarity: float, steepness: float, n_sets: int) -> None:
         wins = [against(over), against(under)]
         if isinstance(curriculum, Fixed):
             wins[1] = "-"
-        cells = [f"`{title(curriculum)}`", f"{100 * np.mean(settled):.0f} %", rounds, *(f"{end:.1g}" for end in ends)]
+        cells = [
+            f"`{title(curriculum)}`",
+            f"{100 * np.mean(settled):.0f} %",
+            rounds,
+            *(f"{end:.1g}" for end in ends),
+            str(elsewhere),
+        ]
         print("| " + " | ".join([*cells, f"{np.mean(areas):.3f}", *wins]) + " |", flush=True)
 
 

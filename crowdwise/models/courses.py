@@ -104,7 +104,7 @@ class Blended(Generic[P]):
 
     Parameters
     ----------
-    task : Task
+    base : Task
         What is to be learnt.
     pace : Pace
         Its curriculum gives the share of easiness.
@@ -112,16 +112,21 @@ class Blended(Generic[P]):
         Gives the problem of a share; it is told the problem of the round before, or None.
     """
 
-    task: Task
+    base: Task
     pace: Pace
     make: Callable[[float, P | None], P]
     is_steady: bool = field(default=False, init=False)
     class_weight: None = field(default=None, init=False)
+    _share: float = field(default=1.0, init=False)
     _current: P | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._easiness = self.task.easiness
         self._rng = self.pace.rng()
+
+    @property
+    def task(self) -> Task:
+        """With the weights of the last round."""
+        return replace(self.base, round_weight=self._share * self.base.easiness + (1 - self._share))
 
     @property
     def current(self) -> P:
@@ -129,9 +134,8 @@ class Blended(Generic[P]):
         return self._current
 
     def problem(self, t: int, expertise: Floats | None, theta: Floats | None) -> P:
-        share = self.pace.curriculum.share(t, self._rng)
-        self.task = replace(self.task, round_weight=share * self._easiness + (1 - share))
-        self._current = self.make(share, self._current)
+        self._share = self.pace.curriculum.share(t, self._rng)
+        self._current = self.make(self._share, self._current)
         return self._current
 
     def settled(self, t: int, tol: float) -> bool:

@@ -27,8 +27,13 @@ from crowdwise.softmax import fit_softmax, log_probabilities
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
 
+# The model of Raykar et al., unweighted.
+RAYKAR = {"steepness": 0.0, "l2": 1.0, "kinds": 1, "joint": True, "init": "votes"}
+
+
 def fit(X, matrix, n_classes=2, sample_weight=None, **settings):
-    return CrowdLogisticClassifier(**settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
+    model = CrowdLogisticClassifier(**RAYKAR | settings)
+    return model.fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -155,7 +160,7 @@ def test_without_information_in_the_features_it_is_aggregation():
     _, matrix = crowd(n_examples=200, missing=0.3)
     X = np.zeros((200, 1))
     model = fit(X, matrix, cross_fit=0, class_prior=0.0, tol=1e-7, max_rounds=500)
-    alone = aggregate(labels_of(matrix), class_prior=1e-9, tol=1e-7, max_rounds=500)
+    alone = aggregate(labels_of(matrix), kinds=1, class_prior=1e-9, tol=1e-7, max_rounds=500)
     assert_allclose(model.consensus_proba_, alone.proba, atol=1e-3)
 
 
@@ -195,7 +200,7 @@ def test_warm_start_goes_on_from_the_last_fit():
     X, matrix = crowd(n_examples=150, missing=0.3)
     settings = {"cross_fit": 0, "tol": 1e-5, "max_rounds": 500}
     cold = fit(X, matrix, **settings)
-    warm = CrowdLogisticClassifier(warm_start=True, **settings).fit(X, labels_of(matrix))
+    warm = CrowdLogisticClassifier(warm_start=True, **RAYKAR | settings).fit(X, labels_of(matrix))
     first = warm.n_rounds_
     warm.fit(X, labels_of(matrix))
     assert warm.n_rounds_ < first

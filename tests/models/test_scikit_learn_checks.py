@@ -31,6 +31,9 @@ from crowdwise import (
         CrowdRidgeClassifier(),
         CrowdRidgeClassifierCV(),
         CrowdRidgeRegressor(),
+        CrowdRidgeClassifier(class_weight="balanced", curriculum=SelfPaced()),
+        CrowdRidgeClassifierCV(class_weight="balanced"),
+        CrowdRidgeRegressor(curriculum=SelfPaced()),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
