@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -139,16 +140,23 @@ class Outcome:
 def run(program: str, python: str, method: str, task: Path, repeat: int, limit: float) -> Outcome:
     """A fresh process; what it finished counts even if it fails or takes too long afterwards."""
     note = ""
+    # The peers' environment is theirs alone.
+    variables = {name: value for name, value in os.environ.items() if program == "ours" or name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as directory:
         command = [python, HERE / f"{program}.py", method.removeprefix("crowdwise "), task, directory, str(repeat)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-            said = [line for line in done.stderr.splitlines() if "Warning:" in line or done.returncode]
-            note = said[-1].strip() if said else ""
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=variables)
+            note = last_words(done.stderr, failed=done.returncode != 0)
         except subprocess.TimeoutExpired:
             note = f"stopped after {limit:g} seconds"
         files = sorted(Path(directory).glob("[0-9]*.npz"), key=lambda path: int(path.stem))
         return Outcome([dict(np.load(path)) for path in files], note)
+
+
+def last_words(said: str, failed: bool) -> str:
+    """The error that ended a process, else its last warning; nothing if there was none."""
+    lines = [line for line in said.splitlines() if failed or "Warning: " in line]
+    return re.sub(r"^.*?(\w+Warning: )", r"\1", lines[-1].strip()) if lines else "failed" * failed
 
 
 def judge(outcome: Outcome, truth: np.ndarray, tests: list[np.ndarray]) -> Row:
