@@ -21,6 +21,7 @@ import sys
 import tempfile
 import venv
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", default=[""], help="parts of names; a method with any of them runs")
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
     parser.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
+    parser.add_argument(
+        "--splits", type=int, default=5, choices=range(6), help="of the five to test on; fewer is faster"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="fits to take the median time of")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
     parser.add_argument("--speed", action="store_true", help="a million examples, labels alone")
@@ -202,7 +206,7 @@ def one_set(
     report: Report, data: CrowdSet, methods: dict[str, tuple[str, str]], options: argparse.Namespace
 ) -> dict[str, Row]:
     """The table of a set, a row as soon as it is known."""
-    parts = list(splits(data))
+    parts = list(islice(splits(data), options.splits))
     assert data.labels.classes is not None
     assert (data.labels.classes == np.arange(len(data.labels.classes))).all()  # codes are classes
     shape = "no features" if data.X is None else f"{data.X.shape[1]} features"
