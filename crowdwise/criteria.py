@@ -92,7 +92,7 @@ def contested_examples(disagreement: Floats, tally: NDArray[Any]) -> NDArray[np.
     clear = _clear_majority(tally)
     if len(clear) == 0:
         return clear
-    limit = np.quantile(disagreement[clear], 1 - _CONTESTED_SHARE, method="lower")
+    limit = np.quantile(disagreement[clear], 1 - _CONTESTED_SHARE, method="higher")
     return clear[(disagreement[clear] >= limit) & (disagreement[clear] > 0)]
 
 

@@ -30,7 +30,9 @@ few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConve
 
 
 def fit(X, matrix, n_classes=2, *, estimator=None, sample_weight=None, **settings):
-    settings = {"max_rounds": 3, "tol": 0.0, **settings}
+    # One kind of examples, annotators and classifier judged together from the votes on, unweighted.
+    plain = {"steepness": 0.0, "kinds": 1, "joint": True, "init": "votes"}
+    settings = {"max_rounds": 3, "tol": 0.0, **plain, **settings}
     return CrowdClassifier(estimator, **settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
 
 
@@ -483,7 +485,7 @@ def test_an_annotator_with_one_label_is_like_the_crowd_and_flagged():
     model = fit(X, np.hstack([matrix, newcomer]))
     assert "few labels" in model.annotator_flags_[6]
     # Three labels of the crowd and at most one of their own.
-    assert np.abs(model.confusion_[6] - model._crowd_confusion).max() <= 0.25 + 1e-9
+    assert np.abs(model.confusion_[6] - model._behaviour.crowd[0]).max() <= 0.25 + 1e-9
 
 
 def test_one_annotator_is_taken_at_their_word():
@@ -607,7 +609,7 @@ def test_new_annotators_count_as_the_crowd_and_silence_as_the_model():
     model = fit(X, matrix)
     stranger = CrowdLabels.from_matrix([[1], [None]], annotators=["new"], classes=[0, 1])
     found = model.consensus(X[:2], stranger, use_model=False)
-    odds = model.class_prior_ * model._crowd_confusion[:, 1]
+    odds = model.class_prior_ * model._behaviour.crowd[0, :, 1]
     assert_allclose(found.score[0], odds / odds.sum())
     scores = np.log((40 * model.predict_proba(X[1:2]) + 1) / 42)
     assert_allclose(found.score[1], twin_posterior(scores, np.zeros((1, 2)), model.temperature_)[0][0])
@@ -659,7 +661,8 @@ def test_labels_are_matched_to_rows_by_identifier():
     table = labels_of(matrix, examples=frame.index).to_table()
     shuffled = np.random.default_rng(0).permutation(len(table["label"]))
     labels = CrowdLabels.from_table({name: column[shuffled] for name, column in table.items()})
-    by_name, by_place = fit(frame, matrix), CrowdClassifier(max_rounds=3, tol=0.0).fit(frame, labels)
+    settings = {"max_rounds": 3, "tol": 0.0, "steepness": 0.0, "kinds": 1, "joint": True, "init": "votes"}
+    by_name, by_place = fit(frame, matrix), CrowdClassifier(**settings).fit(frame, labels)
     assert_array_equal(by_name.consensus_proba_, by_place.consensus_proba_)
 
 

@@ -377,3 +377,81 @@ def test_curricula_and_class_weights_that_cannot_be_used(settings, match):
     X, matrix = crowd()
     with pytest.raises(ValueError, match=match):
         fit(X, matrix, **settings)
+
+
+# ---------------------------------------------------------------------- hard examples, and who judges annotators
+
+
+def tempted_crowd(seed=1, n_examples=600):
+    """Features tell the class and, better still, what tempts six of eight annotators into calling a 0 a 1."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n_examples) < 0.4).astype(int)
+    tempting = (truth == 0) & (rng.random(n_examples) < 0.4)
+    X = np.column_stack([truth + rng.normal(0, 1.0, n_examples), tempting + truth + rng.normal(0, 0.3, n_examples)])
+    wrong = np.where(tempting | (truth == 1), 0.4, 0.05)[:, None] * np.ones(8)
+    wrong[:, :2] = 0.05
+    matrix = np.where(rng.random(wrong.shape) < wrong, 1 - truth[:, None], truth[:, None])
+    return X, matrix, truth
+
+
+@quiet
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_classifier_that_knows_what_tempts_annotators_does_not_judge_them(seed):
+    X, matrix, truth = tempted_crowd(seed)
+    settings = {"kinds": "auto", "init": "labels"}
+    auto, alone, both = (fit(X, matrix, joint=joint, **settings) for joint in ("auto", False, True))
+    assert np.mean(both.consensus_ == truth) < 0.85
+    assert np.mean(auto.consensus_ == truth) > 0.95
+    assert_array_equal(auto.consensus_proba_, alone.consensus_proba_)
+    # Judged by labels alone, annotators are what aggregation says.
+    assert_allclose(alone.confusion_, aggregate(matrix).confusion, atol=1e-3)
+
+
+@quiet
+def test_with_one_kind_of_examples_auto_is_joint():
+    X, matrix = crowd(n_examples=150)
+    auto = fit(X, matrix, kinds="auto", joint="auto", init="labels")
+    assert_array_equal(auto.consensus_proba_, fit(X, matrix, init="labels").consensus_proba_)
+
+
+@quiet
+def test_judged_by_labels_alone_the_objective_never_falls():
+    X, matrix, _ = tempted_crowd(n_examples=200)
+    objective = fit(X, matrix, kinds=2, joint=False, cross_fit=0, max_rounds=30, tol=0.0).objective_
+    assert (np.diff(objective) >= -1e-6).all()
+    assert np.ptp(objective) > 0.1
+
+
+def test_two_examples_that_teach_each_other_in_turn_settle():
+    X, matrix = crowd(seed=3, n_examples=60, n_features=12, missing=0.6)
+    model = fit(X, matrix, l2=0.01, joint=False, cross_fit=5, max_rounds=500)
+    assert model.converged_
+
+
+@quiet
+def test_l2_is_the_power_of_ten_that_explains_held_out_labels_best():
+    rng = np.random.default_rng(0)
+    X, matrix = crowd(n_examples=300, missing=0.3)
+    noise = rng.normal(size=(300, 150))
+    strong, weak = fit(np.hstack([X, noise]), matrix, l2="auto"), fit(X, matrix, l2="auto")
+    assert strong.l2_ > weak.l2_
+    assert round(np.log10(weak.l2_ / X.var(axis=0).mean()), 6).is_integer()
+    assert_array_equal(fit(X, matrix, l2=weak.l2_).consensus_proba_, weak.consensus_proba_)
+    # In other units the model is the same.
+    here, there = (fit(unit * X, matrix, l2="auto", cross_fit=0) for unit in (1, 1024))
+    assert_allclose(there.consensus_proba_, here.consensus_proba_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"joint": "maybe"}, "joint must be True, False or"),
+        ({"init": "truth"}, "init must be"),
+        ({"kinds": 0}, "kinds must be"),
+        ({"l2": "small"}, "l2 must be a finite number"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused(settings, message):
+    X, matrix = crowd()
+    with pytest.raises(ValueError, match=message):
+        fit(X, matrix, **settings)
