@@ -89,7 +89,7 @@ def test_examples_that_tempt_everybody_are_found():
         plain, found = aggregate(matrix, kinds=1), aggregate(matrix)
         assert (found.kinds, plain.kinds) == (2, 1)
         assert found.hardness[hard].mean() > 0.6
-        assert found.hardness[~hard & (truth == 0)].mean() < 0.2
+        assert found.hardness[~hard & (truth == 0)].mean() < 0.3
         gains.append(np.mean(found.label == truth) - np.mean(plain.label == truth))
     assert np.mean(gains) > 0.005
     assert min(gains) >= 0
