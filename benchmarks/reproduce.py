@@ -2,7 +2,8 @@
 
     python benchmarks/reproduce.py [number of data sets, 3 by default]
 
-Both fit every steepness of the table with l2 chosen over ten folds in every round, and must find the same models.
+Both fit every steepness of the table with l2 chosen over ten folds in every round, the folds cut anew from the signs
+of the consensus, and must find the same models.
 One thread, so that the ratio is of work and not of cores.
 """
 
@@ -14,25 +15,27 @@ from functools import partial
 
 import numpy as np
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from crowdwise import disagreement
 from crowdwise.models.ridge_cv import PAPER_L2S
 from crowdwise.reproduce.draws import draw_usable, synthetic
-from crowdwise.reproduce.measures import tuned
+from crowdwise.reproduce.following_folds import MAX_ROUNDS, TOL, tuned
+from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.reproduce.table2 import STEEPNESSES
 from crowdwise.reproduce.trials import trial_seed
 
 
-def plain_loop(X, labels, steepness, cv, max_rounds=100, tol=1e-6):
+def plain_loop(X, labels, steepness):
     """The method as one would write it with scikit-learn: a ridge regression per round, fold and l2."""
     votes = labels.to_matrix().astype(float)
     g = np.ones(len(X)) if steepness == 0 else 1 / (1 + np.exp(steepness * disagreement(labels)))
     consensus, expertise = votes.mean(axis=1), np.ones(votes.shape[1])
-    for n_rounds in range(1, max_rounds + 1):
+    for n_rounds in range(1, MAX_ROUNDS + 1):
         error = np.zeros(len(PAPER_L2S))
-        for train, held_out in cv.split(X):
+        fold = stratified_folds(np.sign(consensus))
+        for k in range(N_FOLDS):
+            train, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             for i, l2 in enumerate(PAPER_L2S):
                 model = Ridge(alpha=l2).fit(X[train], consensus[train], sample_weight=g[train])
                 error[i] += ((model.predict(X[held_out]) - consensus[held_out]) ** 2).sum()
@@ -40,7 +43,7 @@ def plain_loop(X, labels, steepness, cv, max_rounds=100, tol=1e-6):
         before = expertise
         expertise = 1 / (g[:, None] * (votes - model.predict(X)[:, None]) ** 2).mean(axis=0)
         consensus = votes @ expertise / expertise.sum()
-        if n_rounds > 1 and np.abs(expertise / before - 1).max() < tol:
+        if n_rounds > 1 and np.abs(expertise / before - 1).max() < TOL:
             break
     return model.coef_
 
@@ -51,13 +54,12 @@ def main(n_datasets: int) -> None:
     for trial in range(n_datasets):
         rng = np.random.default_rng(trial_seed(0, 0, trial))
         drawn = draw_usable(partial(synthetic, clarity=1.0), rng, redraw=True)
-        cv = KFold(10, shuffle=True, random_state=trial)
         began = time.perf_counter()
-        models = tuned(drawn.X, drawn.labels, STEEPNESSES, cv)
+        models = tuned(drawn.X, drawn.labels, steepnesses)
         middle = time.perf_counter()
-        coefs = [plain_loop(drawn.X, drawn.labels, steepness, cv) for steepness in steepnesses]
+        coefs = [plain_loop(drawn.X, drawn.labels, steepness) for steepness in steepnesses]
         ended = time.perf_counter()
-        largest = max(np.abs(a - b[0]).max() / np.abs(a).max() for a, b in zip(coefs, models["coef"], strict=True))
+        largest = max(np.abs(a - b.coef).max() / np.abs(a).max() for a, b in zip(coefs, models, strict=True))
         print(
             f"data set {trial}: {middle - began:.3f} s, plain loop {ended - middle:.2f} s, "
             f"ratio {(ended - middle) / (middle - began):.0f}, coefficients differ by at most {largest:.0e}"

@@ -35,8 +35,6 @@ _STEEPNESSES = ManyOf(_POSITIVE, "A,B,...")
 _DATASETS = ManyOf(click.Choice(list(TABLE3)), "NAME,NAME,...")
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _COUNT = click.IntRange(min=1)
-_SIMULATOR_L2 = "Ridge strength of the linear model by which annotators are simulated."
-_L2_FACTOR = "Values of l2 that the weighted method tries, over those of the unweighted one; 2 is as in the paper."
 
 
 @crowd.command("reproduce")
@@ -46,8 +44,6 @@ _L2_FACTOR = "Values of l2 that the weighted method tries, over those of the unw
 @click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
 @click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
 @click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
-@click.option("--l2-factor", type=_POSITIVE, default=2.0, show_default=True, help=_L2_FACTOR)
-@click.option("--simulator-l2", type=_POSITIVE, default=1.0, show_default=True, help=_SIMULATOR_L2)
 @click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
 @click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
 @click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
@@ -62,8 +58,6 @@ def reproduce_command(
     seeds: int,
     jobs: int | None,
     no_redraw: bool,
-    l2_factor: float,
-    simulator_l2: float,
     steepnesses: tuple[float, ...] | None,
     datasets: tuple[str, ...] | None,
     out: Path,
@@ -86,8 +80,6 @@ def reproduce_command(
         seeds=seeds,
         jobs=jobs or -1,
         redraw=not no_redraw,
-        l2_factor=l2_factor,
-        simulator_l2=simulator_l2,
         steepnesses=steepnesses,
         datasets=datasets,
         data_home=data_home,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import Bunch
 
 from crowdwise.exceptions import DataError
 from crowdwise.labels import CrowdLabels
+from crowdwise.reproduce.stratified_ridge import tuned_ridge
 from crowdwise.simulate import simulate_annotators
 
 _MOST_REDRAWS = 1000
@@ -45,16 +45,14 @@ class Draw:
     redrawn: int = 0
 
 
-def synthetic(rng: np.random.Generator, clarity: float, simulator_l2: float = 1.0) -> Draw:
-    """Two Gaussians in ten dimensions, 500 examples each; half of all to learn from, half to test."""
-    truth = np.repeat([-1, 1], 500)
-    X = rng.normal(size=(1000, 10)) + 0.5 * truth[:, np.newaxis]
-    order = rng.permutation(1000)
-    train, test = order[:500], order[500:]
-    return Draw(X[train], _crowd(X[train], truth[train], clarity, simulator_l2, rng), X[test], truth[test])
+def synthetic(rng: np.random.Generator, clarity: float) -> Draw:
+    """Two Gaussians in ten dimensions, 500 examples each; half of both to learn from, half to test."""
+    truth = np.repeat([1, -1], 250)
+    X, X_test = (rng.normal(size=(500, 10)) + 0.5 * truth[:, np.newaxis] for _ in range(2))
+    return Draw(X, _crowd(X, truth, clarity, rng), X_test, truth)
 
 
-def benchmark(rng: np.random.Generator, data: Bunch, clarity: float, simulator_l2: float = 1.0) -> Draw:
+def benchmark(rng: np.random.Generator, data: Bunch, clarity: float) -> Draw:
     """A benchmark data set: its own split or three quarters to learn from, and those with as many of either class."""
     if data.X_test is None:
         order = rng.permutation(len(data.truth))
@@ -65,21 +63,19 @@ def benchmark(rng: np.random.Generator, data: Bunch, clarity: float, simulator_l
         train, X_test, truth_test = np.arange(len(data.truth)), data.X_test, data.truth_test
     train = balanced(train, data.truth, rng)
     X = data.X[train]
-    return Draw(X, _crowd(X, data.truth[train], clarity, simulator_l2, rng), X_test, truth_test)
+    return Draw(X, _crowd(X, data.truth[train], clarity, rng), X_test, truth_test)
 
 
 def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """As many rows of the larger class, at random, as there are of the smaller one; in random order."""
-    classes = [rows[truth[rows] == sign] for sign in (-1, 1)]
+    """As many rows of either class, at random, as there are of the smaller one; the positive ones first."""
+    classes = [rows[truth[rows] == sign] for sign in (1, -1)]
     size = min(map(len, classes))
-    return rng.permutation(np.concatenate([rng.choice(own, size, replace=False) for own in classes]))
+    return np.concatenate([rng.choice(own, size, replace=False) for own in classes])
 
 
-def _crowd(
-    X: Any, truth: NDArray[np.int64], clarity: float, simulator_l2: float, rng: np.random.Generator
-) -> CrowdLabels:
+def _crowd(X: Any, truth: NDArray[np.int64], clarity: float, rng: np.random.Generator) -> CrowdLabels:
     """Ten simulated annotators, one who is always right and one who is always wrong."""
-    scores = RidgeClassifier(alpha=simulator_l2).fit(X, truth).decision_function(X)
+    scores = tuned_ridge(X, truth).scores(X)
     return simulate_annotators(
         X, truth, 10, clarity=clarity, experts=1, adversaries=1, scores=scores / np.abs(scores).max(), random_state=rng
     )
@@ -88,20 +84,19 @@ def _crowd(
 def draw_usable(draw: Callable[[np.random.Generator], Draw], rng: np.random.Generator, *, redraw: bool) -> Draw:
     """A version that is not too noisy, and how many were thrown away for it.
 
-    Too noisy means that ridge regression on the majority vote orders the test examples worse than chance; the paper's
-    software threw such versions away.
+    Too noisy means that tuned ridge regression on the majority vote orders the test examples worse than chance; the
+    paper's software threw such versions away.
     """
     for redrawn in range(_MOST_REDRAWS):
         drawn = draw(rng)
-        if not redraw or not too_noisy(drawn, rng):
+        if not redraw or not too_noisy(drawn):
             return Draw(drawn.X, drawn.labels, drawn.X_test, drawn.truth_test, redrawn)
     raise DataError(
         f"the labels are too noisy: none of {_MOST_REDRAWS} versions was usable. Use --no-redraw, or less noise."
     )
 
 
-def too_noisy(drawn: Draw, rng: np.random.Generator) -> bool:
-    """Whether ridge regression on the majority vote has a test AU-ROC below one half."""
-    vote = drawn.labels.majority(tie="random", random_state=rng)
-    scores = Ridge(alpha=1.0).fit(drawn.X, vote).predict(drawn.X_test)
-    return bool(roc_auc_score(drawn.truth_test, scores) < 0.5)
+def too_noisy(drawn: Draw) -> bool:
+    """Whether tuned ridge regression on the majority vote, 0 for a tie, has a test AU-ROC below one half."""
+    vote = np.sign(drawn.labels.to_matrix().sum(axis=1))
+    return bool(roc_auc_score(drawn.truth_test, tuned_ridge(drawn.X, vote).scores(drawn.X_test)) < 0.5)

@@ -30,11 +30,6 @@ class Options:
         Number of processes; -1 for one per core. The results do not depend on it.
     redraw : bool, default=True
         Whether labels that are too noisy are drawn again, as the paper's software did.
-    l2_factor : float, default=2.0
-        The values of l2 that the weighted method chooses from, relative to those of the unweighted one. The weight is
-        twice the paper's g, so 2 is what its formulas come to; with 1 both choose from the same values.
-    simulator_l2 : float, default=1.0
-        Ridge strength of the linear model by which annotators are simulated; the paper does not state it.
     steepnesses : tuple of float or None, default=None
         Steepnesses to compare with 0; None means those of the paper.
     datasets : tuple of str or None, default=None
@@ -53,8 +48,6 @@ class Options:
     seeds: int = 1
     jobs: int = 1
     redraw: bool = True
-    l2_factor: float = 2.0
-    simulator_l2: float = 1.0
     steepnesses: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
     data_home: str | Path | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from crowdwise.reproduce import seeds
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.experiment import Options, Report, save
-from crowdwise.reproduce.measures import COLUMNS, WEIGHT_OVER_G, measure
+from crowdwise.reproduce.measures import COLUMNS, measure
 from crowdwise.reproduce.paper import TABLE2
 from crowdwise.reproduce.rows import Key, Row, RowLog
 from crowdwise.reproduce.run_folder import open_run
@@ -46,8 +46,6 @@ def reproduce(options: Options) -> Report:
     binding = {
         "seed": options.seed,
         "redraw": options.redraw,
-        "l2_factor": options.l2_factor,
-        "simulator_l2": options.simulator_l2,
         "steepnesses": list(steepnesses),
     }
     with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
@@ -64,10 +62,8 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     """The rows of one trial: a data set, its labels, and the model of every steepness."""
     clarity, trial = key
     rng = np.random.default_rng(trial_seed(options.seed, CLARITIES.index(clarity), trial))
-    drawn = draw_usable(
-        partial(synthetic, clarity=clarity, simulator_l2=options.simulator_l2), rng, redraw=options.redraw
-    )
-    rows = measure(drawn, steepnesses, rng, l2_factor=options.l2_factor)
+    drawn = draw_usable(partial(synthetic, clarity=clarity), rng, redraw=options.redraw)
+    rows = measure(drawn, steepnesses)
     return [{"clarity": clarity, "trial": trial, **row} for row in rows]
 
 
@@ -150,10 +146,4 @@ def table(summary: dict[str, Any]) -> Table:
         f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
         f"{summary['unsettled']} of {summary['fits']} fits did not settle."
     ]
-    if summary["simulator_l2"] != 1:
-        notes.append(f"The linear model of the simulator had l2 = {summary['simulator_l2']:g} instead of 1.")
-    if summary["l2_factor"] != WEIGHT_OVER_G:
-        notes.append(
-            f"The weighted method chose l2 from {summary['l2_factor']:g} times the values of the unweighted one."
-        )
     return Table("Wins of the weighted method on synthetic data", columns, rows, notes)

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from crowdwise.exceptions import MissingDataError
 from crowdwise.reproduce.draws import benchmark, draw_usable
 from crowdwise.reproduce.experiment import Options, Report, save
-from crowdwise.reproduce.measures import COLUMNS, WEIGHT_OVER_G, measure
+from crowdwise.reproduce.measures import COLUMNS, measure
 from crowdwise.reproduce.paper import TABLE3, TABLE4
 from crowdwise.reproduce.rows import Key, Row, RowLog
 from crowdwise.reproduce.run_folder import open_run
@@ -46,8 +46,6 @@ def reproduce(options: Options) -> Report:
     binding = {
         "seed": options.seed,
         "redraw": options.redraw,
-        "l2_factor": options.l2_factor,
-        "simulator_l2": options.simulator_l2,
         "steepnesses": list(steepnesses),
     }
     notes = {"trials": n_trials, "datasets": names, "missing": missing}
@@ -87,10 +85,8 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     name, trial = key
     data = _load(name, options.data_home)
     rng = np.random.default_rng(trial_seed(options.seed, _PLACES[name], trial))
-    drawn = draw_usable(
-        partial(benchmark, data=data, clarity=CLARITY, simulator_l2=options.simulator_l2), rng, redraw=options.redraw
-    )
-    rows = measure(drawn, steepnesses, rng, l2_factor=options.l2_factor)
+    drawn = draw_usable(partial(benchmark, data=data, clarity=CLARITY), rng, redraw=options.redraw)
+    rows = measure(drawn, steepnesses)
     return [{"dataset": name, "trial": trial, "stand_in": int(data.stand_in), **row} for row in rows]
 
 
@@ -174,12 +170,6 @@ def table(summary: dict[str, Any]) -> Table:
         notes.append("The first feature of breast-cancer is the patient's number; it is kept, as in the paper.")
     if summary["missing"]:
         notes.append("Missing: " + ", ".join(summary["missing"]) + ".")
-    if summary["simulator_l2"] != 1:
-        notes.append(f"The linear model of the simulator had l2 = {summary['simulator_l2']:g} instead of 1.")
-    if summary["l2_factor"] != WEIGHT_OVER_G:
-        notes.append(
-            f"The weighted method chose l2 from {summary['l2_factor']:g} times the values of the unweighted one."
-        )
     return Table("Wins of the weighted method on benchmark data", columns, rows, notes)
 
 

@@ -4,7 +4,8 @@ from sklearn.utils import Bunch
 
 from crowdwise import CrowdLabels, simulate_annotators
 from crowdwise.exceptions import DataError
-from crowdwise.reproduce.draws import Draw, _crowd, balanced, benchmark, draw_usable, synthetic, too_noisy
+from crowdwise.reproduce.draws import Draw, balanced, benchmark, draw_usable, synthetic, too_noisy
+from crowdwise.reproduce.stratified_ridge import tuned_ridge
 
 
 def test_synthetic_data_are_two_gaussians_with_twelve_annotators():
@@ -16,6 +17,9 @@ def test_synthetic_data_are_two_gaussians_with_twelve_annotators():
     assert np.abs(drawn.X_test[drawn.truth_test > 0].std(axis=0) - 1).max() < 0.15
     expert, adversary = drawn.labels.to_matrix()[:, 10:].T
     np.testing.assert_array_equal(expert, -adversary)
+    np.testing.assert_array_equal(expert, np.repeat([1, -1], 250))  # class by class, as in the paper's software
+    np.testing.assert_array_equal(drawn.truth_test, np.repeat([1, -1], 250))
+    assert (np.corrcoef(drawn.X.sum(axis=1), expert)[0, 1]) > 0.7
 
 
 def test_balanced_takes_all_of_the_smaller_class_and_as_many_of_the_larger():
@@ -23,7 +27,8 @@ def test_balanced_takes_all_of_the_smaller_class_and_as_many_of_the_larger():
     rows = np.arange(53)[::-1]
     chosen = balanced(rows, truth, np.random.default_rng(0))
     assert len(chosen) == len(set(chosen)) == 6
-    assert set(chosen[truth[chosen] > 0]) == {0, 1, 2}
+    assert set(chosen[:3]) == {0, 1, 2}  # the positive ones come first
+    assert (truth[chosen[3:]] < 0).all()
     other = balanced(rows, truth, np.random.default_rng(1))
     assert set(chosen) != set(other)
 
@@ -60,16 +65,15 @@ def _draw(sign, rng=None):
 
 
 def test_labels_that_teach_the_opposite_are_too_noisy():
-    rng = np.random.default_rng(0)
-    assert not too_noisy(_draw(1), rng)
-    assert too_noisy(_draw(-1), rng)
+    assert not too_noisy(_draw(1))
+    assert too_noisy(_draw(-1))
 
 
 def test_versions_are_redrawn_until_usable_and_counted():
     draws = iter([_draw(-1), _draw(-1), _draw(1)])
     drawn = draw_usable(lambda rng: next(draws), np.random.default_rng(0), redraw=True)
     assert drawn.redrawn == 2
-    assert not too_noisy(drawn, np.random.default_rng(0))
+    assert not too_noisy(drawn)
 
 
 def test_without_redrawing_the_first_version_is_taken():
@@ -83,10 +87,21 @@ def test_hopeless_noise_is_an_error_and_not_an_endless_loop(monkeypatch):
         draw_usable(lambda rng: _draw(-1), np.random.default_rng(0), redraw=True)
 
 
-def test_the_annotators_are_those_of_the_simulator_and_another_strength_gives_others(data):
-    """With l2 = 1 the labels are the library's own; only the scores change with another one."""
-    rng = np.random.default_rng(4)
-    own = simulate_annotators(data.X, data.truth, 10, experts=1, adversaries=1, random_state=rng)
-    crowds = [_crowd(data.X, data.truth, 1.0, l2, np.random.default_rng(4)) for l2 in (1.0, 1e4)]
-    assert crowds[0] == own
-    assert crowds[1] != own
+def test_annotators_err_near_the_boundary_of_a_tuned_model(data):
+    """The labels are those of the library's simulator, with the scores of a ridge regression tuned on the truth."""
+    data.X_test, data.truth_test = data.X, data.truth
+    rng, again = np.random.default_rng(4), np.random.default_rng(4)
+    drawn = benchmark(rng, data, clarity=2.0)
+    rows = balanced(np.arange(200), data.truth, again)
+    scores = tuned_ridge(data.X[rows], data.truth[rows]).scores(data.X[rows])
+    expected = simulate_annotators(
+        data.X[rows],
+        data.truth[rows],
+        10,
+        clarity=2.0,
+        experts=1,
+        adversaries=1,
+        scores=scores / np.abs(scores).max(),
+        random_state=again,
+    )
+    assert drawn.labels == expected

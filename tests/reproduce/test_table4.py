@@ -5,7 +5,7 @@ from crowdwise.reproduce import Options, reproduce
 from crowdwise.reproduce.paper import TABLE4
 from crowdwise.reproduce.table4 import summarize, table, trial_rows
 
-RUN = {"seed": 0, "redraw": True, "l2_factor": 2.0, "simulator_l2": 1.0, "trials": 100, "missing": {}}
+RUN = {"seed": 0, "redraw": True, "trials": 100, "missing": {}}
 
 
 def rows_with(name, wins_of_each, stand_in=0):

@@ -1,0 +1,67 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from crowdwise import CrowdLabels, disagreement
+from crowdwise.models.ridge_cv import PAPER_L2S
+from crowdwise.reproduce.draws import draw_usable, synthetic
+from crowdwise.reproduce.following_folds import MAX_ROUNDS, tuned
+from crowdwise.reproduce.stratified_ridge import stratified_folds
+
+
+def small_draw(seed, n_each):
+    """The first examples of either class of a noisy data set, the positive ones first."""
+    drawn = draw_usable(partial(synthetic, clarity=1.0), np.random.default_rng(seed), redraw=True)
+    some = np.r_[0:n_each, 250 : 250 + n_each]
+    return drawn.X[some], CrowdLabels.from_matrix(drawn.labels.to_matrix()[some])
+
+
+def plain_loop(X, labels, steepness, *, follow=True):
+    """The method with the paper's own g (none at steepness 0), one scikit-learn ridge per round, fold and l2."""
+    votes = labels.to_matrix().astype(float)
+    g = np.ones(len(X)) if steepness == 0 else 1 / (1 + np.exp(steepness * disagreement(labels)))
+    consensus, expertise, cuts = votes.mean(axis=1), np.ones(votes.shape[1]), []
+    for n_rounds in range(1, MAX_ROUNDS + 1):
+        if follow or not cuts:
+            cuts.append(stratified_folds(np.sign(consensus)))
+        error = np.zeros(len(PAPER_L2S))
+        for k in range(10):
+            train, held_out = cuts[-1] != k, cuts[-1] == k
+            for i, l2 in enumerate(PAPER_L2S):
+                model = Ridge(alpha=l2).fit(X[train], consensus[train], sample_weight=g[train])
+                error[i] += ((model.predict(X[held_out]) - consensus[held_out]) ** 2).sum()
+        best = PAPER_L2S[error.argmin()]
+        model = Ridge(alpha=best).fit(X, consensus, sample_weight=g)
+        before, expertise = expertise, 1 / (g[:, None] * (votes - model.predict(X)[:, None]) ** 2).mean(axis=0)
+        consensus = votes @ expertise / expertise.sum()
+        if n_rounds > 1 and np.abs(expertise / before - 1).max() < 1e-7:
+            break
+    return model.coef_, best, n_rounds, len({cut.tobytes() for cut in cuts})
+
+
+@pytest.mark.parametrize("place", [(0, 30), (4, 60)], ids=str)
+@pytest.mark.parametrize(("steepness", "over_g"), [(0.0, 1), (2.0, 2)], ids=["unweighted", "weighted"])
+def test_the_models_are_those_of_the_papers_formulas(place, steepness, over_g):
+    """With g instead of the weight, and the paper's l2 as they are: ours are doubled only where g is used."""
+    X, labels = small_draw(*place)
+    (model,) = tuned(X, labels, [steepness])
+    coef, l2, n_rounds, n_cuts = plain_loop(X, labels, steepness)
+    assert n_cuts > 1  # the folds did follow
+    assert (model.l2, model.n_rounds, model.converged) == (over_g * l2, n_rounds, n_rounds < MAX_ROUNDS)
+    np.testing.assert_allclose(model.coef, coef, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("steepness", [0.0, 2.0])
+def test_folds_that_stayed_would_give_another_model(steepness):
+    """Or the test above could not tell."""
+    X, labels = small_draw(0, 30)
+    assert plain_loop(X, labels, steepness, follow=False)[1] != plain_loop(X, labels, steepness)[1]
+
+
+def test_a_model_does_not_depend_on_which_others_are_tuned():
+    X, labels = small_draw(2, 60)
+    alone, among = tuned(X, labels, [1.0])[0], tuned(X, labels, [0.0, 5.0, 1.0])[2]
+    np.testing.assert_array_equal(alone.coef, among.coef)
+    assert (alone.steepness, alone.l2, alone.n_rounds) == (among.steepness, among.l2, among.n_rounds)
