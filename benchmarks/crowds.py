@@ -167,15 +167,17 @@ def judge(outcome: Outcome, truth: np.ndarray, tests: list[np.ndarray]) -> Row:
     """Accuracies of a method that knew no truth."""
     if not outcome.parts:
         return Row(note=outcome.note or "gave no result")
-    first, *trials = outcome.parts
-    times = [float(first[name]) for name in ("seconds", "cpu_seconds", "classifier_cpu_seconds")]
+    first, *taught = outcome.parts
+    trials = taught[1:]
+    times = [float(first["seconds"]), float(first["cpu_seconds"]), *(float(part["cpu_seconds"]) for part in taught[:1])]
+    times += [np.nan] * (3 - len(times))
     accuracy = auc = np.nan
     if tests and len(trials) == len(tests):
         pairs = [(trial["scores"], test) for trial, test in zip(trials, tests, strict=True)]
         accuracy = np.mean([np.mean(scores.argmax(axis=1) == test) for scores, test in pairs])
         if len(np.unique(truth)) == 2:
             auc = np.mean([roc_auc_score(test, scores[:, 1]) for scores, test in pairs])
-    return Row(np.mean(first["consensus"] == truth), accuracy, auc, *times, outcome.note)
+    return Row(np.mean(first["consensus"] == truth), accuracy, auc, *times, note=outcome.note)
 
 
 def answers_of(labels: CrowdLabels) -> Answers:

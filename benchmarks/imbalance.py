@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,19 @@ def vote_subset(labels: CrowdLabels, rng: np.random.Generator) -> np.ndarray:
     return balanced(np.arange(len(labels)), vote, rng)
 
 
-def trial(crowd: str, data: Any, seed: list[int]) -> tuple[np.ndarray, int, int]:
-    """Areas under both curves of shape (2, n_steepnesses, n_methods), fits that did not settle, versions redrawn."""
+@dataclass(frozen=True)
+class Trial:
+    """Areas under both curves of shape (2, n_steepnesses, n_methods), and what else there is to say about a version."""
+
+    areas: np.ndarray
+    unsettled: int
+    redrawn: int
+    called_positive: float
+    really_positive: float
+
+
+def trial(crowd: str, data: Any, seed: list[int]) -> Trial:
+    """One version: its labels, and all methods on them."""
     subset, labels, redrawn = version(crowd, data, np.random.default_rng(seed))
     by_vote = vote_subset(labels, np.random.default_rng([*seed, 1]))
     work = (
@@ -81,7 +93,8 @@ def trial(crowd: str, data: Any, seed: list[int]) -> tuple[np.ndarray, int, int]
                 measure(data.truth_test > 0, scores) for measure in (roc_auc_score, average_precision_score)
             ]
             unsettled += not model.converged_
-    return areas, unsettled, redrawn
+    positive = labels.majority() > 0
+    return Trial(areas, unsettled, redrawn, positive.mean(), (data.truth[positive] > 0).mean())
 
 
 def line(name: str, steepness: float, areas: np.ndarray) -> str:
@@ -101,11 +114,18 @@ def main(n_versions: int, crowds: tuple[str, ...]) -> None:
         for place, name in enumerate(SETS):
             data = fetch_libsvm(name)
             trials = [trial(crowd, data, [place, CROWDS.index(crowd), seed]) for seed in range(n_versions)]
-            areas = np.array([areas for areas, _, _ in trials])
+            areas = np.array([each.areas for each in trials])
             for s, steepness in enumerate(STEEPNESSES):
                 print(line(name, steepness, areas[:, :, s]))
-            unsettled, redrawn = (sum(each[i] for each in trials) for i in (1, 2))
-            print(f"{name}: {unsettled} fits did not settle, {redrawn} versions were drawn again", flush=True)
+            called, really = (
+                np.mean([getattr(each, f"{x}_positive") for each in trials]) for x in ("called", "really")
+            )
+            print(
+                f"{name}: {sum(each.unsettled for each in trials)} fits did not settle, "
+                f"{sum(each.redrawn for each in trials)} versions were drawn again; the majority vote calls "
+                f"{100 * called:.0f} % positive, of which {100 * really:.0f} % are",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
