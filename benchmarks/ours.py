@@ -66,8 +66,8 @@ def ridge(steepness: float) -> Callable[[float], Any]:
 
 
 def logistic(steepness: float) -> Callable[[float], Any]:
-    """Raykar's model."""
-    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C)
+    """The model of Raykar et al., but with the classifier out of fold."""
+    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C, kinds=1, joint=True, init="votes")
 
 
 def any_logistic(steepness: float) -> Callable[[float], Any]:
@@ -78,11 +78,14 @@ def any_logistic(steepness: float) -> Callable[[float], Any]:
 LABELS_ONLY: dict[str, Method] = {
     "majority": from_labels(lambda labels: labels.majority()),
     "aggregate": from_labels(lambda labels: aggregate(labels).label),
+    "aggregate one kind": from_labels(lambda labels: aggregate(labels, kinds=1).label),
     "aggregate confusion": from_labels(lambda labels: aggregate(labels, annotator_model="confusion").label),
     "aggregate one-coin": from_labels(lambda labels: aggregate(labels, annotator_model="one-coin").label),
 }
 # A number is the steepness: 0 is without weights. "tuned" has the C that cross-validation on the majority vote chooses.
+# "default" is what one gets without choosing anything.
 WITH_FEATURES: dict[str, Method] = {
+    "default": model(lambda _: CrowdLogisticClassifier(), voice=True),
     "ridge 0": model(ridge(0.0), voice=False),
     "ridge 0 + voice": model(ridge(0.0), voice=True),
     "ridge 2": model(ridge(2.0), voice=False),

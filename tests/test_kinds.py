@@ -16,7 +16,7 @@ quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenc
 
 
 def tempting_crowd(seed=1, n_examples=600, tempting=0.3):
-    """Two classes; some examples of the first tempt nine of twelve annotators, and these miss a quarter of the second."""
+    """Two classes; some examples of the first tempt nine of twelve annotators, who miss a quarter of the second."""
     rng = np.random.default_rng(seed)
     truth = (rng.random(n_examples) < 0.4).astype(int)
     hard = (truth == 0) & (rng.random(n_examples) < tempting)
