@@ -1,0 +1,80 @@
+"""steepness="auto": how far does it go from no weights to the best steepness, where weights help and where they don't?
+
+python benchmarks/auto_steepness.py simulated [N]   the paper's synthetic data, N data sets a setting (default 100)
+python benchmarks/auto_steepness.py real            what it chooses on real crowds, and what weights do there
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+from crowd_sets import WITH_FEATURES, load
+from joblib import Parallel, delayed
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+
+from crowdwise import CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
+from crowdwise.exceptions import CrowdWarning
+
+STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
+
+
+def trial(seed: int, clarity: float, experts: int) -> tuple[list[float], float]:
+    """Test AUC of every steepness, and the one that "auto" chooses; nothing is drawn again."""
+    warnings.simplefilter("ignore", CrowdWarning)
+    rng = np.random.default_rng([seed, round(10 * clarity), experts])
+    truth = np.repeat([-1, 1], 500)
+    X = rng.normal(size=(1000, 10)) + 0.5 * truth[:, np.newaxis]
+    order = rng.permutation(1000)
+    train, test = order[:500], order[500:]
+    scores = RidgeClassifier().fit(X[train], truth[train]).decision_function(X[train])
+    labels = simulate_annotators(
+        X[train], truth[train], 10,
+        clarity=clarity, experts=experts, adversaries=experts, scores=scores / np.abs(scores).max(), random_state=rng,
+    )  # fmt: skip
+    model = CrowdRidgeClassifierCV(STEEPNESSES, cv=KFold(10, shuffle=True, random_state=0), init="mean")
+    fits = model.fit(X[train], labels).cv_results_
+    areas = [roc_auc_score(truth[test], X[test] @ coef[0]) for coef in fits["coef"]]
+    return areas, CrowdRidgeClassifier("auto").fit(X[train], labels).steepness_
+
+
+def simulated(n_trials: int) -> None:
+    print("| p | expert and adversary | " + " | ".join(f"{s:g}" for s in STEEPNESSES) + " | best | auto | of the way |")
+    print("|---" * (len(STEEPNESSES) + 5) + "|")
+    for clarity in (1.0, 2.0, 5.0):
+        for experts in (1, 0):
+            found = Parallel(2)(delayed(trial)(seed, clarity, experts) for seed in range(n_trials))
+            areas = np.array([row for row, _ in found])
+            chosen = np.array([STEEPNESSES.index(steepness) for _, steepness in found])
+            auto = areas[np.arange(n_trials), chosen].mean()
+            none, best = areas[:, 0].mean(), areas.max(axis=1).mean()
+            way = f"{(auto - none) / (best - none):.0%}" if clarity == 1 else f"{auto - none:+.4f}"
+            means = " | ".join(f"{area:.3f}" for area in areas.mean(axis=0))
+            print(
+                f"| {clarity:g} | {'yes' if experts else 'no'} | {means} | {best:.3f} | {auto:.3f} | {way} |",
+                flush=True,
+            )
+
+
+def real() -> None:
+    for name in WITH_FEATURES:
+        data = load(name)
+        chosen = CrowdRidgeClassifier("auto").fit(data.X, data.labels).steepness_
+        line = f"{name}: auto is {chosen:g}; consensus with the model's voice at"
+        for steepness in (0.0, 2.0, 5.0):
+            model = CrowdRidgeClassifierCV((steepness,), cv=5).fit(data.X, data.labels)
+            line += f" {steepness:g}: {np.mean(model.consensus(data.X, data.labels).label == data.truth):.3f}"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", CrowdWarning)
+    if sys.argv[1:2] == ["simulated"]:
+        simulated(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    elif sys.argv[1:] == ["real"]:
+        real()
+    else:
+        sys.exit(__doc__)
