@@ -1,6 +1,7 @@
 """steepness="auto": how far does it go from no weights to the best steepness, where weights help and where they don't?
 
 python benchmarks/auto_steepness.py simulated [N]   the paper's synthetic data, N data sets a setting (default 100)
+python benchmarks/auto_steepness.py truths [N]      how far some known truths go, at the most noise (p = 1)
 python benchmarks/auto_steepness.py real            what it chooses on real crowds, and what weights do there
 """
 
@@ -22,8 +23,11 @@ from crowdwise.exceptions import CrowdWarning
 STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
 
 
-def trial(seed: int, clarity: float, experts: int) -> tuple[list[float], float]:
-    """Test AUC of every steepness, and the one that "auto" chooses; nothing is drawn again."""
+N_TRUTHS = (10, 20, 50, 100)
+
+
+def trial(seed: int, clarity: float, experts: int, n_truths: tuple[int, ...] = ()) -> tuple[list[float], list[float]]:
+    """Test AUC of every steepness, and the one that "auto", then some truths choose; nothing is drawn again."""
     warnings.simplefilter("ignore", CrowdWarning)
     rng = np.random.default_rng([seed, round(10 * clarity), experts])
     truth = np.repeat([-1, 1], 500)
@@ -38,7 +42,11 @@ def trial(seed: int, clarity: float, experts: int) -> tuple[list[float], float]:
     model = CrowdRidgeClassifierCV(STEEPNESSES, cv=KFold(10, shuffle=True, random_state=0), init="mean")
     fits = model.fit(X[train], labels).cv_results_
     areas = [roc_auc_score(truth[test], X[test] @ coef[0]) for coef in fits["coef"]]
-    return areas, CrowdRidgeClassifier("auto").fit(X[train], labels).steepness_
+    chosen = [CrowdRidgeClassifier("auto").fit(X[train], labels).steepness_]
+    for n in n_truths:
+        known = np.where(np.arange(500) < n, truth[train], np.nan)
+        chosen.append(model.fit(X[train], labels, truth=known).best_steepness_)
+    return areas, chosen
 
 
 def simulated(n_trials: int) -> None:
@@ -48,13 +56,27 @@ def simulated(n_trials: int) -> None:
         for experts in (1, 0):
             found = Parallel(2)(delayed(trial)(seed, clarity, experts) for seed in range(n_trials))
             areas = np.array([row for row, _ in found])
-            chosen = np.array([STEEPNESSES.index(steepness) for _, steepness in found])
+            chosen = np.array([STEEPNESSES.index(steepness) for _, (steepness,) in found])
             auto = areas[np.arange(n_trials), chosen].mean()
             none, best = areas[:, 0].mean(), areas.max(axis=1).mean()
             way = f"{(auto - none) / (best - none):.0%}" if clarity == 1 else f"{auto - none:+.4f}"
             means = " | ".join(f"{area:.3f}" for area in areas.mean(axis=0))
             print(
                 f"| {clarity:g} | {'yes' if experts else 'no'} | {means} | {best:.3f} | {auto:.3f} | {way} |",
+                flush=True,
+            )
+
+
+def truths(n_trials: int) -> None:
+    for experts in (1, 0):
+        found = Parallel(2)(delayed(trial)(seed, 1.0, experts, N_TRUTHS) for seed in range(n_trials))
+        areas, chosen = np.array([row for row, _ in found]), np.array([row for _, row in found])
+        none, best = areas[:, 0].mean(), areas.max(axis=1).mean()
+        for column, name in enumerate(("auto", *N_TRUTHS)):
+            at = [STEEPNESSES.index(steepness) for steepness in chosen[:, column]]
+            area = areas[np.arange(n_trials), at].mean()
+            print(
+                f"experts {experts}, {name} truths: {area:.3f}, {(area - none) / (best - none):.0%} of the way",
                 flush=True,
             )
 
@@ -74,6 +96,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore", CrowdWarning)
     if sys.argv[1:2] == ["simulated"]:
         simulated(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    elif sys.argv[1:2] == ["truths"]:
+        truths(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
     elif sys.argv[1:] == ["real"]:
         real()
     else:
