@@ -21,8 +21,8 @@ from crowdwise.labels import CrowdLabels
 
 Floats = NDArray[np.float64]
 
-# How many kinds of examples there are is found out on no more examples than this.
-_ENOUGH = 20_000
+# How many kinds of examples there are is found out on no more examples than this, and then in no more rounds.
+_ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
 # When labels alone are only the beginning.
 _MOST_ROUNDS, _TOLERANCE = 1000, 1e-4
 
@@ -279,7 +279,7 @@ def settle(
     settled : Settled
     """
 
-    def turn(some: CrowdLabels, counts: Floats, n_kinds: int) -> Settled:
+    def turn(some: CrowdLabels, counts: Floats, n_kinds: int, max_rounds: int = max_rounds) -> Settled:
         model = model_of_annotators(annotator_model, strength)
         annotators = Annotators.of(Incidence.of(some), model, vote_shares(some), n_kinds)
         return _turn(annotators, vote_shares(some), counts, class_prior, max_rounds, tol)
@@ -291,7 +291,8 @@ def settle(
     if len(labels) > _ENOUGH:
         some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
         few, weight_of_few = labels[some], weight[some]
-    tried = {n_kinds: turn(few, weight_of_few, n_kinds) for n_kinds in choice}
+    rounds = max_rounds if few is labels else min(max_rounds, _ENOUGH_ROUNDS)
+    tried = {n_kinds: turn(few, weight_of_few, n_kinds, rounds) for n_kinds in choice}
     best = max(choice, key=lambda n_kinds: tried[n_kinds].annotators.evidence(tried[n_kinds].posterior, weight_of_few))
     return tried[best] if few is labels else turn(labels, weight, best)
 

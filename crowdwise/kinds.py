@@ -8,11 +8,12 @@ annotator has a confusion matrix for each. Which kind an example is of is hidden
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, gammaln, logsumexp
+from scipy.special import entr, gammaln
 
 from crowdwise.confusion import AnnotatorModel, Incidence
 
@@ -93,7 +94,7 @@ class Behaviour:
     def log_likelihood(self, incidence: Incidence) -> Floats:
         """The same over all kinds, of shape (n_examples, n_classes)."""
         by_kind = self.by_kind(incidence)
-        return by_kind[:, 0] if len(self.share) == 1 else np.asarray(logsumexp(by_kind, axis=1))
+        return _over_kinds(by_kind)
 
     def by_class(self) -> Floats:
         """The confusion matrix of each annotator over all kinds, of shape (n_annotators, n_classes, n_classes)."""
@@ -184,9 +185,9 @@ class Annotators:
         by_kind = self.behaviour.by_kind(self.incidence)
         if self.n_kinds == 1:
             return by_kind[:, 0]
-        total = logsumexp(by_kind, axis=1)
+        total = _over_kinds(by_kind)
         self.kind = np.exp(by_kind - total[:, np.newaxis])
-        return np.asarray(total)
+        return total
 
     def log_prior(self) -> float:
         """Logarithm of the prior of what was estimated, up to a constant."""
@@ -222,6 +223,11 @@ class Annotators:
         """How often each annotator said c in every state (kind and class), and how many examples are in it."""
         state = weighted if self.n_kinds == 1 else (weighted[:, np.newaxis] * self.kind).reshape(len(weighted), -1)
         return self.incidence.counts(state), state.sum(axis=0).reshape(self.n_kinds, -1)
+
+
+def _over_kinds(by_kind: Floats) -> Floats:
+    """Logarithm of the sum over kinds, kind by kind: there are few, and many examples."""
+    return reduce(np.logaddexp, np.moveaxis(by_kind, 1, 0))
 
 
 def _evenly_drawn(counts: Floats) -> float:

@@ -29,6 +29,7 @@ from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.lessons import Lessons
 from crowdwise.models.logistic_rounds import LogisticRounds, without_class_weight
 from crowdwise.models.preparation import Prepared, check_rounds, note_effective_number, prepare
+from crowdwise.models.ridge_fit import N_FOLDS
 from crowdwise.models.scoring import checked, with_classes
 from crowdwise.rows import check_finite
 from crowdwise.softmax import Scaling, log_probabilities
@@ -289,8 +290,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if self.warm_start and self._is_same_crowd(prepared):
             rounds.posterior = self._posterior(self._voice(prepared.original.X), prepared.core)
         rounds.start()
-        variance = float(np.mean(scaling.size**2))
-        self.l2_ = rounds.best_l2(variance, scaling.size**-2) if isinstance(self.l2, str) else float(self.l2)
+        if isinstance(self.l2, str):
+            original = prepared.original.X
+            variance = float((scaling.size**2).sum() / original.shape[1])  # however many coordinates stand for it
+            self.l2_ = rounds.best_l2(content_folds(original, N_FOLDS), variance, scaling.size**-2)
+        else:
+            self.l2_ = float(self.l2)
         rounds.l2 = self.l2_ / scaling.size**2
         self._scaling = scaling
         return rounds

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from crowdwise.aggregation import expectation
-from crowdwise.folds import content_folds
 from crowdwise.kinds import Annotators
 from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.softmax import fit_softmax, log_probabilities
@@ -21,8 +20,8 @@ Floats = NDArray[np.float64]
 _STEPS_A_ROUND = 30
 # Penalties to choose from, for features of variance one.
 _PENALTIES = np.array([1e3, 1e2, 1e1, 1e0, 1e-1])
-# How examples are held out to choose one, and how many are enough.
-_FOLDS, _ENOUGH = 5, 20_000
+# How many examples are enough to choose one.
+_ENOUGH = 20_000
 
 
 @dataclass
@@ -71,11 +70,13 @@ class LogisticRounds:
             self.annotators.estimate(self.posterior, self.lessons.current * self.lessons.sample_weight)
         self.likelihood = self.annotators.log_likelihood()
 
-    def best_l2(self, variance: float, relative: Floats) -> float:
+    def best_l2(self, fold: NDArray[np.int64], variance: float, relative: Floats) -> float:
         """The penalty under which the labels of held-out examples are most probable, the first posterior being learnt.
 
         Parameters
         ----------
+        fold : ndarray of shape (n_examples,)
+            Which part each example is held out with.
         variance : float
             Of an average feature as it was given: what penalties are relative to.
         relative : ndarray of shape (n_features,)
@@ -89,7 +90,7 @@ class LogisticRounds:
         some = np.arange(len(self.posterior))
         if len(some) > _ENOUGH:
             some = np.sort(np.random.default_rng(0).choice(len(some), _ENOUGH, replace=False))
-        X, fold = self.X[some], content_folds(self.X[some], _FOLDS)
+        X, fold = self.X[some], fold[some]
         lesson = self.lessons.again(self.posterior)
         posterior, weight = (part[some] for part in lesson.targets())
         found, starts = {}, dict[int, Floats]()
