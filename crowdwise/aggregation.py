@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ Floats = NDArray[np.float64]
 
 # How many kinds of examples there are is found out on no more examples than this, and then in no more rounds.
 _ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
-# When labels alone are only the beginning.
-_MOST_ROUNDS, _TOLERANCE = 1000, 1e-4
 
 
 @dataclass(frozen=True, repr=False)
@@ -280,9 +278,9 @@ def settle(
     """
 
     def turn(some: CrowdLabels, counts: Floats, n_kinds: int, max_rounds: int = max_rounds) -> Settled:
-        model = model_of_annotators(annotator_model, strength)
-        annotators = Annotators.of(Incidence.of(some), model, vote_shares(some), n_kinds)
-        return _turn(annotators, vote_shares(some), counts, class_prior, max_rounds, tol)
+        model, votes = model_of_annotators(annotator_model, strength), vote_shares(some)
+        annotators = Annotators.of(Incidence.of(some), model, votes, n_kinds)
+        return _turn(annotators, votes, counts, class_prior, max_rounds, tol)
 
     choice = check_kinds(kinds)
     if len(choice) == 1:
@@ -295,62 +293,6 @@ def settle(
     tried = {n_kinds: turn(few, weight_of_few, n_kinds, rounds) for n_kinds in choice}
     best = max(choice, key=lambda n_kinds: tried[n_kinds].annotators.evidence(tried[n_kinds].posterior, weight_of_few))
     return tried[best] if few is labels else turn(labels, weight, best)
-
-
-Joint = bool | Literal["auto"]
-Init = Literal["labels", "votes"]
-
-
-def first_annotators(
-    labels: CrowdLabels,
-    weight: Floats,
-    annotator_model: AnnotatorModelName,
-    strength: float,
-    *,
-    kinds: Kinds,
-    joint: Joint,
-    init: Init,
-) -> tuple[Annotators, Floats, bool]:
-    """What the rounds of a classifier begin with.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    annotator_model, strength, kinds
-        As in `aggregate`.
-    joint : bool or "auto"
-        Whether annotators are to be estimated anew from the consensus of labels and classifier; "auto" if labels
-        have shown one kind of examples only.
-    init : {"labels", "votes"}
-        The first posterior: that of labels alone, or the vote.
-
-    Returns
-    -------
-    annotators : Annotators
-    posterior : ndarray of shape (n_examples, n_classes)
-    joint : bool
-    """
-    if not (isinstance(joint, bool | np.bool_) or (isinstance(joint, str) and joint == "auto")):
-        raise ValueError(f'joint must be True, False or "auto"; got {joint!r}.')
-    if init not in ("labels", "votes"):
-        raise ValueError(f'init must be "labels" or "votes"; got {init!r}.')
-    votes = vote_shares(labels)
-    if labels.n_annotators == 1:  # there is nobody to be compared with
-        alone = Annotators.of(Incidence.of(labels), model_of_annotators(annotator_model, strength), votes, 1)
-        alone.estimate(votes, weight)
-        return alone, votes, False
-    settled = settle(
-        labels, weight, annotator_model, strength, kinds=kinds, class_prior=1.0, max_rounds=_MOST_ROUNDS, tol=_TOLERANCE
-    )
-    n_kinds = settled.annotators.n_kinds
-    joint = n_kinds == 1 if isinstance(joint, str) else bool(joint)
-    if joint and init == "votes":
-        model = model_of_annotators(annotator_model, strength)
-        return Annotators.of(Incidence.of(labels), model, votes, n_kinds), votes, joint
-    return settled.annotators, settled.posterior if init == "labels" else votes, joint
 
 
 def _turn(

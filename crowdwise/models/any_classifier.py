@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from crowdwise.aggregation import Init, Joint, expectation, probability_right
+from crowdwise.aggregation import expectation, probability_right
 from crowdwise.confusion import Incidence
 from crowdwise.consensus import Consensus
 from crowdwise.curricula import Curriculum, check_curriculum
@@ -27,6 +27,7 @@ from crowdwise.kinds import Kinds
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.copies import Learner, class_scores, has_probabilities, usable_weights, weight_parameter
+from crowdwise.models.first_annotators import Init, Joint
 from crowdwise.models.held_out import HeldOut
 from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.models.named_classes import labels_of_named, named_classes, weights_of_named

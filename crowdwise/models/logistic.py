@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregation import Init, Joint, expectation, first_annotators, probability_right
+from crowdwise.aggregation import expectation, probability_right
 from crowdwise.class_weights import check_class_weight
 from crowdwise.confusion import AnnotatorModelName, Incidence
 from crowdwise.consensus import Consensus
@@ -26,6 +26,7 @@ from crowdwise.kinds import Behaviour, Kinds
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.auto_steepness import auto_steepness
 from crowdwise.models.classes import CrowdClassifierMixin
+from crowdwise.models.first_annotators import Init, Joint, first_annotators
 from crowdwise.models.lessons import Lessons
 from crowdwise.models.logistic_rounds import LogisticRounds, without_class_weight
 from crowdwise.models.preparation import Prepared, check_rounds, note_effective_number, prepare

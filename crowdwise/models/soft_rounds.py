@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
-from crowdwise.aggregation import Init, Joint, expectation, first_annotators, vote_shares
+from crowdwise.aggregation import expectation, vote_shares
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.kinds import Behaviour, Kinds
 from crowdwise.labels import CrowdLabels
 from crowdwise.models.copies import Learner, has_probabilities
+from crowdwise.models.first_annotators import Init, Joint, first_annotators
 from crowdwise.models.held_out import HeldOut
 from crowdwise.models.lessons import Lessons
 
