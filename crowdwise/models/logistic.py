@@ -53,7 +53,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         be told from the features, as on most real crowds, else 4.
     l2 : float or "auto", default="auto"
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the power of ten, relative
-        to the variance of the features, under which the labels of held-out examples are most probable.
+        to the variance of the features, that foretells the first consensus of held-out examples best; a larger one if
+        it does so within a standard error.
     annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
         they are right.

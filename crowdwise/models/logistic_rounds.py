@@ -71,7 +71,11 @@ class LogisticRounds:
         self.likelihood = self.annotators.log_likelihood()
 
     def best_l2(self, fold: NDArray[np.int64], variance: float, relative: Floats) -> float:
-        """The penalty under which the labels of held-out examples are most probable, the first posterior being learnt.
+        """The largest penalty under which held-out examples are foretold about as well as under the best one.
+
+        What is foretold is the first posterior, not the labels: where features tell what tempts annotators into error,
+        a classifier of fine distinctions explains labels best and the truth worse. "About as well" is within a standard
+        error, the rule of Breiman et al.: a simpler classifier is preferred as long as it is not surely worse.
 
         Parameters
         ----------
@@ -86,14 +90,13 @@ class LogisticRounds:
         -------
         l2 : float
         """
-        assert self.likelihood is not None
         some = np.arange(len(self.posterior))
         if len(some) > _ENOUGH:
             some = np.sort(np.random.default_rng(0).choice(len(some), _ENOUGH, replace=False))
         X, fold = self.X[some], fold[some]
         lesson = self.lessons.again(self.posterior)
         posterior, weight = (part[some] for part in lesson.targets())
-        found, starts = {}, dict[int, Floats]()
+        found, starts = [], dict[int, Floats]()
         for l2 in variance * _PENALTIES:  # from simple to complex, each beginning with the last
             voice = np.empty_like(posterior)
             for k in np.unique(fold).tolist():
@@ -106,9 +109,8 @@ class LogisticRounds:
                     class_prior=self.class_prior, max_steps=_STEPS_A_ROUND,
                 )  # fmt: skip
                 voice[~apart] = log_probabilities(X[~apart], starts[k])
-            voice = without_class_weight(voice, lesson.class_weight)
-            found[float(l2)] = float(lesson.weight[some] @ expectation(voice, self.likelihood[some])[1])
-        return max(found, key=lambda l2: found[l2])
+            found.append((posterior * voice).sum(axis=1))
+        return float(variance * _PENALTIES[simplest_of_the_best(np.array(found), weight)])
 
     def turn(self) -> tuple[float, float]:
         """One round: annotators, classifier, posterior. Gives the objective and the largest change."""
@@ -190,3 +192,24 @@ def without_class_weight(log_proba: Floats, class_weight: Floats) -> Floats:
     if (class_weight == 1).all():
         return log_proba
     return np.asarray(log_softmax(log_proba - np.log(class_weight), axis=1))
+
+
+def simplest_of_the_best(scores: Floats, weight: Floats) -> int:
+    """The first of several candidates that is not worse than the best by more than a standard error of the best.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates, n_examples)
+        How well each does on every example, the simplest first.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+
+    Returns
+    -------
+    position : int
+    """
+    share = weight / weight.sum()
+    mean = scores @ share
+    best = mean.argmax()
+    error = np.sqrt(share**2 @ (scores[best] - mean[best]) ** 2)
+    return int((mean >= mean[best] - error).argmax())

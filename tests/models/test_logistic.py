@@ -21,7 +21,10 @@ from crowdwise import (
     disagreement,
     easiness,
 )
+from crowdwise.aggregation import vote_shares
 from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.folds import content_folds
+from crowdwise.models.logistic_rounds import simplest_of_the_best
 from crowdwise.softmax import fit_softmax, log_probabilities
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
@@ -429,7 +432,7 @@ def test_two_examples_that_teach_each_other_in_turn_settle():
 
 
 @quiet
-def test_l2_is_the_power_of_ten_that_explains_held_out_labels_best():
+def test_l2_is_a_power_of_ten_relative_to_the_variance_of_the_features():
     rng = np.random.default_rng(0)
     X, matrix = crowd(n_examples=300, missing=0.3)
     noise = rng.normal(size=(300, 150))
@@ -440,6 +443,42 @@ def test_l2_is_the_power_of_ten_that_explains_held_out_labels_best():
     # In other units the model is the same.
     here, there = (fit(unit * X, matrix, l2="auto", cross_fit=0) for unit in (1, 1024))
     assert_allclose(there.consensus_proba_, here.consensus_proba_, atol=1e-6)
+
+
+@quiet
+@pytest.mark.parametrize(("n_noise", "power"), [(0, 1), (80, 2)])
+def test_l2_foretells_the_first_consensus_of_held_out_examples(n_noise, power, rng):
+    X, matrix = crowd(n_examples=200, missing=0.3)
+    X = np.hstack([X, rng.normal(size=(200, n_noise))])
+    model = fit(X, matrix, l2="auto", class_prior=0)
+    shares = vote_shares(labels_of(matrix, 2))
+    fold = content_folds(X, 5)
+    scores = []
+    for candidate in (3, 2, 1, 0, -1):
+        voice = np.empty_like(shares)
+        for k in range(5):
+            learn = np.flatnonzero(fold != k)
+            copies = LogisticRegression(C=1 / (10.0**candidate * X.var(axis=0).mean()), tol=1e-8, max_iter=10_000)
+            copies.fit(
+                np.tile(X[learn], (2, 1)), np.repeat([0, 1], len(learn)), sample_weight=shares[learn].T.ravel()
+            )
+            voice[fold == k] = copies.predict_log_proba(X[fold == k])
+        scores.append((shares * voice).sum(axis=1))
+    mean = np.mean(scores, axis=1)
+    error = np.std(scores[mean.argmax()]) / np.sqrt(len(X))
+    first = next(i for i, value in enumerate(mean) if value >= mean.max() - error)
+    assert first == 3 - power
+    assert model.l2_ == pytest.approx(10.0**power * X.var(axis=0).mean())
+
+
+def test_the_simplest_of_the_best():
+    scores = np.array([[-4.0, -4.0, -4.0, -4.0], [-2.0, -1.0, -1.0, -1.0], [-1.0, -0.9, -1.1, -1.0], [0, -3, 0, -1.5]])
+    # Means -4, -1.25, -1 and -1.125. The best one's standard error is .035: only it will do.
+    assert simplest_of_the_best(scores, np.ones(4)) == 2
+    # Without the first example the second is as good.
+    assert simplest_of_the_best(scores, np.array([0.0, 1.0, 1.0, 1.0])) == 1
+    # A best one that is uncertain lets simpler ones pass: -4/3 is within .82 of -1.
+    assert simplest_of_the_best(scores[[1, 3]], np.array([1.0, 1.0, 1.0, 0.0])) == 0
 
 
 @pytest.mark.parametrize(
