@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 from crowdwise import CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.exceptions import CrowdWarning
 
-STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
+STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
 N_TRUTHS = (10, 20, 50, 100)

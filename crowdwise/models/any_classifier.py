@@ -65,7 +65,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `LogisticRegression`. Is cloned; a `random_state` of None is replaced by a seed made of `random_state`.
     steepness : float or "auto", default="auto"
         How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
-        be told from the features by the classifier, as on most real crowds, else 4.
+        be told from the features by the classifier, as on most real crowds, else 3 to 6.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
         probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.

@@ -50,7 +50,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     ----------
     steepness : float or "auto", default="auto"
         How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
-        be told from the features, as on most real crowds, else 4.
+        be told from the features, as on most real crowds, else 3 to 6.
     l2 : float or "auto", default="auto"
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the power of ten, relative
         to the variance of the features, that foretells the first consensus of held-out examples best; a larger one if

@@ -43,7 +43,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     ----------
     steepness : float or "auto", default=2.0
         How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike; "auto" is 0 if
-        contested labels can be told from the features, as on most real crowds, else 4.
+        contested labels can be told from the features, as on most real crowds, else 3 to 6.
     l2 : float, default=1.0
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
     scale : {"observed", "possible"} or None, default="observed"

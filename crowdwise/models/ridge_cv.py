@@ -41,7 +41,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     Parameters
     ----------
     steepnesses : sequence of float, or "auto", default=(2.0,)
-        To choose from; "auto" is 0 if contested labels can be told from the features, as on most real crowds, else 4.
+        To choose from; "auto" is 0 if contested labels can be told from the features, as on most real crowds, else 3
+        to 6.
     l2s : sequence of float, default=PAPER_L2S
         To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10

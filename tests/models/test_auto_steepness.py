@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from crowds import labels_of
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import roc_auc_score
@@ -9,9 +10,12 @@ from crowdwise import (
     CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
+    disagreement,
     simulate_annotators,
 )
 from crowdwise.criteria import contested_examples, standard_errors_above_chance
+from crowdwise.easiness import example_weights
+from crowdwise.models.auto_steepness import steepness_by
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 
@@ -38,7 +42,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_steep_where_contested_labels_teach_nothing_and_flat_where_they_do(model):
     for seed in range(3):
-        assert model.fit(*papers_crowd(1.0, seed)).steepness_ == 4.0
+        assert model.fit(*papers_crowd(1.0, seed)).steepness_ in (3.0, 4.0, 5.0, 6.0)
         assert model.fit(*papers_crowd(5.0, seed)).steepness_ == 0.0
 
 
@@ -52,9 +56,37 @@ def test_too_few_contested_examples_are_not_judged(model):
 @quiet
 def test_it_equals_the_steepness_that_it_finds():
     X, labels = papers_crowd(1.0)
-    found, given = CrowdRidgeClassifier("auto").fit(X, labels), CrowdRidgeClassifier(4.0).fit(X, labels)
+    found = CrowdRidgeClassifier("auto").fit(X, labels)
+    given = CrowdRidgeClassifier(found.steepness_).fit(X, labels)
     assert_array_equal(found.coef_, given.coef_)
-    assert given.steepness_ == 4.0
+    assert given.steepness_ == found.steepness_ > 0
+
+
+@pytest.mark.parametrize("best", [3.0, 4.0, 5.0, 6.0])
+def test_the_widest_gap_between_easy_and_contested_examples_is_taken(best):
+    labels = labels_of(np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]] * 30), 2)
+    differs = disagreement(labels)
+    contested, majority = differs > 0, labels.majority()
+    right = np.where(majority, 1.0, -1.0)
+
+    def scores_of(weights):
+        # Easy examples are told by all models; contested ones upside down by the best, at random by the others.
+        at_random = np.resize([1.0, 1.0, -1.0, -1.0], contested.sum())
+        scores = right.copy()
+        scores[contested] = -right[contested] if (weights == example_weights(differs, best)).all() else at_random
+        return scores[:, np.newaxis]
+
+    assert steepness_by(scores_of, labels, differs) == best
+    # Where contested examples are told as well, they teach something.
+    assert steepness_by(lambda _: right[:, np.newaxis], labels, differs) == 0.0
+
+
+def test_easy_examples_of_one_class_say_nothing_about_the_steepness():
+    labels = labels_of(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 0]] * 30), 2)
+    differs = disagreement(labels)
+    five = example_weights(differs, 5.0).min()
+    upside_down = 1.0 - labels.majority()[:, np.newaxis]
+    assert steepness_by(lambda weights: upside_down * (weights.min() <= five), labels, differs) == 5.0
 
 
 def test_contested_examples_are_the_quarter_with_the_highest_disagreement():

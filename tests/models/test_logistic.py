@@ -459,9 +459,7 @@ def test_l2_foretells_the_first_consensus_of_held_out_examples(n_noise, power, r
         for k in range(5):
             learn = np.flatnonzero(fold != k)
             copies = LogisticRegression(C=1 / (10.0**candidate * X.var(axis=0).mean()), tol=1e-8, max_iter=10_000)
-            copies.fit(
-                np.tile(X[learn], (2, 1)), np.repeat([0, 1], len(learn)), sample_weight=shares[learn].T.ravel()
-            )
+            copies.fit(np.tile(X[learn], (2, 1)), np.repeat([0, 1], len(learn)), sample_weight=shares[learn].T.ravel())
             voice[fold == k] = copies.predict_log_proba(X[fold == k])
         scores.append((shares * voice).sum(axis=1))
     mean = np.mean(scores, axis=1)
