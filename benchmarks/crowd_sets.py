@@ -64,9 +64,9 @@ def load(name: str) -> CrowdSet:
     return CrowdSet(name, features.transform(raw), data.labels, data.truth, test, raw)
 
 
-def splits(data: CrowdSet, n_splits: int = 5) -> Iterator[Split]:
+def splits(data: CrowdSet, n_splits: int = 5, own_test: bool = True) -> Iterator[Split]:
     """All labelled examples and the test examples of the set; where it has none, one of five parts held out in turn."""
-    if data.test is not None:
+    if data.test is not None and own_test:
         yield Split(np.arange(len(data.truth)), data.X, *data.test)
     elif data.X is not None:
         for rows, unseen in KFold(n_splits, shuffle=True, random_state=0).split(data.X):

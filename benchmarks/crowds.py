@@ -109,6 +109,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument(
         "--splits", type=int, default=5, choices=range(6), help="of the five to test on; fewer is faster"
     )
+    parser.add_argument(
+        "--labelled-splits", action="store_true", help="five splits also where the set has test examples of its own"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="fits to take the median time of")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
     parser.add_argument("--speed", action="store_true", help="a million examples, labels alone")
@@ -208,7 +211,7 @@ def one_set(
     report: Report, data: CrowdSet, methods: dict[str, tuple[str, str]], options: argparse.Namespace
 ) -> dict[str, Row]:
     """The table of a set, a row as soon as it is known."""
-    parts = list(islice(splits(data), options.splits))
+    parts = list(islice(splits(data, own_test=not options.labelled_splits), options.splits))
     assert data.labels.classes is not None
     assert (data.labels.classes == np.arange(len(data.labels.classes))).all()  # codes are classes
     shape = "no features" if data.X is None else f"{data.X.shape[1]} features"

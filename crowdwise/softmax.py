@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_expit
 from sklearn.preprocessing import StandardScaler
 
 Floats = NDArray[np.float64]
@@ -29,11 +30,16 @@ def log_probabilities(X: Any, theta: Floats) -> Floats:
     -------
     log_probabilities : ndarray of shape (n_examples, n_classes)
     """
-    return log_softmax(_class_scores(np.asarray(X @ theta[:-1]) + theta[-1]), axis=1)
+    return _log_softmax(np.asarray(X @ theta[:-1]) + theta[-1])
 
 
-def _class_scores(scores: Floats) -> Floats:
-    return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+def _log_softmax(scores: Floats) -> Floats:
+    """Logarithms of probabilities; a few passes over columns are much faster than many short sums over rows."""
+    if scores.shape[1] == 1:
+        second = log_expit(scores)
+        return np.hstack([second - scores, second])
+    shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
+    return shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis]
 
 
 @dataclass(frozen=True)
@@ -123,12 +129,12 @@ def fit_softmax(
         log_p = log_probabilities(X, theta)
         away = np.exp(log_p) * weight[:, np.newaxis] - weighted
         slope = np.empty(shape)
-        columns = away[:, 1:] if shape[1] == 1 else away
+        columns = np.ascontiguousarray(away[:, 1:]) if shape[1] == 1 else away  # products with slices are slow
         slope[:-1] = np.asarray(X.T @ columns) + strength * theta[:-1]
         slope[-1] = columns.sum(axis=0)
         value = -np.einsum("ik,ik->", weighted, log_p) + float((strength * theta[:-1] ** 2).sum()) / 2
         if class_prior > 0:
-            log_middle = log_softmax(_class_scores(middle[np.newaxis] @ theta), axis=1)
+            log_middle = _log_softmax(middle[np.newaxis] @ theta)
             value -= class_prior / n_classes * float(log_middle.sum())
             pull = class_prior * (np.exp(log_middle) - 1 / n_classes)
             slope += np.outer(middle, pull[:, 1:] if shape[1] == 1 else pull)

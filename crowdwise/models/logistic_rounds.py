@@ -202,7 +202,7 @@ def simplest_of_the_best(scores: Floats, weight: Floats) -> int:
     scores : ndarray of shape (n_candidates, n_examples)
         How well each does on every example, the simplest first.
     weight : ndarray of shape (n_examples,)
-        How much each example counts.
+        How often each example counts.
 
     Returns
     -------
@@ -211,5 +211,5 @@ def simplest_of_the_best(scores: Floats, weight: Floats) -> int:
     share = weight / weight.sum()
     mean = scores @ share
     best = mean.argmax()
-    error = np.sqrt(share**2 @ (scores[best] - mean[best]) ** 2)
+    error = np.sqrt(share @ (scores[best] - mean[best]) ** 2 / weight.sum())
     return int((mean >= mean[best] - error).argmax())

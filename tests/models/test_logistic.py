@@ -475,6 +475,9 @@ def test_the_simplest_of_the_best():
     assert simplest_of_the_best(scores, np.ones(4)) == 2
     # Without the first example the second is as good.
     assert simplest_of_the_best(scores, np.array([0.0, 1.0, 1.0, 1.0])) == 1
+    # An example of weight 3 is three examples: mean -1, standard error .87.
+    weighted, repeated = np.array([[-1.95, -1.95], [0.0, -4.0]]), np.array([[-1.95] * 4, [0.0, 0.0, 0.0, -4.0]])
+    assert simplest_of_the_best(weighted, np.array([3.0, 1.0])) == simplest_of_the_best(repeated, np.ones(4)) == 1
     # A best one that is uncertain lets simpler ones pass: -4/3 is within .82 of -1.
     assert simplest_of_the_best(scores[[1, 3]], np.array([1.0, 1.0, 1.0, 0.0])) == 0
 
