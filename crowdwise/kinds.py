@@ -222,7 +222,8 @@ class Annotators:
     def _counts(self, weighted: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (kind and class), and how many examples are in it."""
         state = weighted if self.n_kinds == 1 else (weighted[:, np.newaxis] * self.kind).reshape(len(weighted), -1)
-        return self.incidence.counts(state), state.sum(axis=0).reshape(self.n_kinds, -1)
+        frequency = np.ones(len(state)) @ state  # of few columns, a product is much faster than a sum
+        return self.incidence.counts(state), frequency.reshape(self.n_kinds, -1)
 
 
 def _over_kinds(by_kind: Floats) -> Floats:
