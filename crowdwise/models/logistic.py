@@ -327,7 +327,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     def _keep(self, prepared: Prepared, rounds: LogisticRounds) -> None:
         """Store what was learnt."""
         lesson = rounds.lessons.again(rounds.posterior)
-        theta = self._scaling.undo(rounds.classifier(lesson, start=rounds.theta))
+        theta = self._scaling.undo(rounds.settled_classifier())
         self._theta = theta if prepared.space is None else prepared.space.to_features(theta)
         self.coef_, self.intercept_ = self._theta[:-1].T, self._theta[-1]
         self.classes_ = prepared.classes

@@ -17,7 +17,9 @@ from crowdwise.softmax import fit_softmax, log_probabilities
 Floats = NDArray[np.float64]
 
 # Steps of the optimiser in one round: it goes on from where it was in the next.
-_STEPS_A_ROUND = 30
+_STEPS_A_ROUND = 10
+# And where nothing comes after; it stops by itself long before.
+_STEPS_TO_SETTLE = 1000
 # Penalties to choose from, for features of variance one.
 _PENALTIES = np.array([1e3, 1e2, 1e1, 1e0, 1e-1])
 # How many examples are enough to choose one.
@@ -106,7 +108,7 @@ class LogisticRounds:
                 starts[k] = fit_softmax(
                     X[apart], posterior[apart], weight[apart],
                     l2=l2 * relative, start=starts.get(k), fit_intercept=self.fit_intercept,
-                    class_prior=self.class_prior, max_steps=_STEPS_A_ROUND,
+                    class_prior=self.class_prior, max_steps=_STEPS_TO_SETTLE,
                 )  # fmt: skip
                 voice[~apart] = log_probabilities(X[~apart], starts[k])
             found.append((posterior * voice).sum(axis=1))
@@ -126,7 +128,17 @@ class LogisticRounds:
         objective = float(lesson.weight @ evidence) + self.annotators.log_prior()
         return objective - self._penalty(lesson.weight), float(np.abs(self.posterior - previous).max())
 
-    def classifier(self, lesson: Lesson, rows: NDArray[np.bool_] | slice = slice(None), start: Any = None) -> Floats:
+    def settled_classifier(self) -> Floats:
+        """The classifier that the posterior teaches in the end."""
+        return self._classifier(self.lessons.again(self.posterior), start=self.theta, max_steps=_STEPS_TO_SETTLE)
+
+    def _classifier(
+        self,
+        lesson: Lesson,
+        rows: NDArray[np.bool_] | slice = slice(None),
+        start: Floats | None = None,
+        max_steps: int = _STEPS_A_ROUND,
+    ) -> Floats:
         """The classifier that some rows teach; one that knows nothing if none of them has a weight."""
         posterior, weight = lesson.targets()
         if not weight[rows].any():
@@ -140,7 +152,7 @@ class LogisticRounds:
             start=start,
             fit_intercept=self.fit_intercept,
             class_prior=self.class_prior,
-            max_steps=_STEPS_A_ROUND,
+            max_steps=max_steps,
         )
 
     def _calmed(self, voice: Floats) -> Floats:
@@ -150,7 +162,7 @@ class LogisticRounds:
         return np.asarray(log_softmax((voice + self.voice) / 2, axis=1))
 
     def _in_sample(self, lesson: Lesson) -> Floats:
-        self.theta = self.classifier(lesson, start=self.theta)
+        self.theta = self._classifier(lesson, start=self.theta)
         return log_probabilities(self.X, self.theta)
 
     def _out_of_fold(self, lesson: Lesson, fold: NDArray[np.int64]) -> Floats:
@@ -158,7 +170,7 @@ class LogisticRounds:
         log_proba = np.empty_like(self.posterior)
         found = {}
         for k in np.unique(fold).tolist():
-            found[k] = self.classifier(lesson, fold != k, starts.get(k))
+            found[k] = self._classifier(lesson, fold != k, starts.get(k))
             log_proba[fold == k] = log_probabilities(self.X[fold == k], found[k])
         self.fold_theta = found
         return log_proba

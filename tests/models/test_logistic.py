@@ -469,6 +469,17 @@ def test_l2_foretells_the_first_consensus_of_held_out_examples(n_noise, power, r
     assert model.l2_ == pytest.approx(10.0**power * X.var(axis=0).mean())
 
 
+@quiet
+def test_the_last_classifier_is_the_best_one_for_the_consensus(rng):
+    X, matrix = crowd(n_examples=150, missing=0.3)
+    X = np.hstack([X, X @ rng.normal(size=(X.shape[1], 20)) + 0.01 * rng.normal(size=(150, 20))])  # long narrow valleys
+    model = fit(X, matrix, l2=1e-3, class_prior=0, max_rounds=3)
+    copies = LogisticRegression(C=1e3, tol=1e-10, max_iter=100_000, solver="newton-cg").fit(
+        np.tile(X, (2, 1)), np.repeat([0, 1], 150), sample_weight=model.consensus_proba_.T.ravel()
+    )
+    assert_allclose(model.predict_proba(X), copies.predict_proba(X), atol=1e-3)
+
+
 def test_the_simplest_of_the_best():
     scores = np.array([[-4.0, -4.0, -4.0, -4.0], [-2.0, -1.0, -1.0, -1.0], [-1.0, -0.9, -1.1, -1.0], [0, -3, 0, -1.5]])
     # Means -4, -1.25, -1 and -1.125. The best one's standard error is .035: only it will do.
