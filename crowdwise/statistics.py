@@ -133,7 +133,7 @@ class Statistics:
         cross : ndarray of shape (n_cells, n_columns, n_targets)
         """
         voice = self.average_voice(expertise)[:, np.newaxis, np.newaxis]
-        return self._mixed_gram(expertise), np.tensordot(self.cross, expertise, axes=(1, 0)) / voice
+        return self._mixed_gram(expertise), _over_annotators(expertise, self.cross) / voice
 
     def first_system(self) -> tuple[Floats, Floats]:
         """The same for the first consensus, when all annotators count alike."""
@@ -144,13 +144,19 @@ class Statistics:
         if self.gram.shape[1] == 1:  # complete labels: every example is average
             return self.gram[:, 0]
         voice = self.average_voice(expertise)[:, np.newaxis, np.newaxis]
-        return np.tensordot(self.gram, expertise, axes=(1, 0)) / voice
+        return _over_annotators(expertise, self.gram) / voice
 
     def squared_errors(self, theta: Floats, factor: float) -> Floats:
         """Sums of weighted squared errors of every annotator in cell 0 against the scores of `theta`."""
         quadratic = np.einsum("bpq,pt,qt->b", self.gram[0], theta, theta, optimize=True)
         linear = np.einsum("lpt,pt->l", self.cross[0], theta)
         return np.maximum(self.squares[0] + factor * (quadratic - 2 * linear), 0.0)
+
+
+def _over_annotators(expertise: Floats, sums: Floats) -> Floats:
+    """Sums of every cell and annotator, added up over annotators by their expertise; without a copy of the sums."""
+    n_cells, n_annotators, *shape = sums.shape
+    return (expertise @ sums.reshape(n_cells, n_annotators, -1)).reshape(n_cells, *shape)
 
 
 def n_bytes_needed(labels: CrowdLabels, n_columns: int, n_cells: int) -> int:
