@@ -1,8 +1,8 @@
 """steepness="auto": how far does it go from no weights to the best steepness, where weights help and where they don't?
 
-python benchmarks/auto_steepness.py simulated [N]   the paper's synthetic data, N data sets a setting (default 100)
-python benchmarks/auto_steepness.py truths [N]      how far some known truths go, at the most noise (p = 1)
-python benchmarks/auto_steepness.py real            what it chooses on real crowds, and what weights do there
+python benchmarks/auto_steepness.py simulated [N [S]]   the paper's synthetic data, N data sets a setting (100), seeds from S
+python benchmarks/auto_steepness.py truths [N]          how far some known truths go, at the most noise (p = 1)
+python benchmarks/auto_steepness.py real                what it chooses on real crowds, and what weights do there
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def trial(seed: int, clarity: float, experts: int, n_truths: tuple[int, ...] = (
     return areas, chosen
 
 
-def simulated(n_trials: int) -> None:
+def simulated(n_trials: int = 100, first: int = 0) -> None:
     print("| p | expert and adversary | " + " | ".join(f"{s:g}" for s in STEEPNESSES) + " | best | auto | of the way |")
     print("|---" * (len(STEEPNESSES) + 5) + "|")
     for clarity in (1.0, 2.0, 5.0):
         for experts in (1, 0):
-            found = Parallel(2)(delayed(trial)(seed, clarity, experts) for seed in range(n_trials))
+            found = Parallel(2)(delayed(trial)(seed, clarity, experts) for seed in range(first, first + n_trials))
             areas = np.array([row for row, _ in found])
             chosen = np.array([STEEPNESSES.index(steepness) for _, (steepness,) in found])
             auto = areas[np.arange(n_trials), chosen].mean()
@@ -95,7 +95,7 @@ def real() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore", CrowdWarning)
     if sys.argv[1:2] == ["simulated"]:
-        simulated(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+        simulated(*map(int, sys.argv[2:]))
     elif sys.argv[1:2] == ["truths"]:
         truths(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
     elif sys.argv[1:] == ["real"]:
