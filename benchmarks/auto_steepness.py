@@ -1,6 +1,6 @@
 """steepness="auto": how far does it go from no weights to the best steepness, where weights help and where they don't?
 
-python benchmarks/auto_steepness.py simulated [N [S]]   the paper's synthetic data, N data sets a setting (100), seeds from S
+python benchmarks/auto_steepness.py simulated [N [S]]   the paper's synthetic data, N data sets a setting, seeds from S
 python benchmarks/auto_steepness.py truths [N]          how far some known truths go, at the most noise (p = 1)
 python benchmarks/auto_steepness.py real                what it chooses on real crowds, and what weights do there
 """
