@@ -18,7 +18,9 @@ Floats = NDArray[np.float64]
 
 # Steps of the optimiser in one round: it goes on from where it was in the next.
 _STEPS_A_ROUND = 10
-# And where nothing comes after; it stops by itself long before.
+# With each of the penalties to choose from: it goes on with the next.
+_STEPS_A_PENALTY = 30
+# And where nothing comes after; it stops by itself before.
 _STEPS_TO_SETTLE = 1000
 # Penalties to choose from, for features of variance one.
 _PENALTIES = np.array([1e3, 1e2, 1e1, 1e0, 1e-1])
@@ -108,7 +110,7 @@ class LogisticRounds:
                 starts[k] = fit_softmax(
                     X[apart], posterior[apart], weight[apart],
                     l2=l2 * relative, start=starts.get(k), fit_intercept=self.fit_intercept,
-                    class_prior=self.class_prior, max_steps=_STEPS_TO_SETTLE,
+                    class_prior=self.class_prior, max_steps=_STEPS_A_PENALTY,
                 )  # fmt: skip
                 voice[~apart] = log_probabilities(X[~apart], starts[k])
             found.append((posterior * voice).sum(axis=1))
