@@ -30,16 +30,26 @@ def log_probabilities(X: Any, theta: Floats) -> Floats:
     -------
     log_probabilities : ndarray of shape (n_examples, n_classes)
     """
-    return _log_softmax(np.asarray(X @ theta[:-1]) + theta[-1])
+    return log_softmax(np.asarray(X @ theta[:-1]) + theta[-1])
 
 
-def _log_softmax(scores: Floats) -> Floats:
-    """Logarithms of probabilities; a few passes over columns are much faster than many short sums over rows."""
+def log_softmax(scores: Floats) -> Floats:
+    """Logarithms of probabilities that are as exp(score); a few passes over columns are much faster than over rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
+        Of every class; one column is the second of two classes compared with the first.
+
+    Returns
+    -------
+    log_probabilities : ndarray of shape (n_examples, n_classes)
+    """
     if scores.shape[1] == 1:
         second = log_expit(scores)
         return np.hstack([second - scores, second])
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
-    return shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis]
+    return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ def fit_softmax(
         slope[-1] = columns.sum(axis=0)
         value = -np.einsum("ik,ik->", weighted, log_p) + float((strength * theta[:-1] ** 2).sum()) / 2
         if class_prior > 0:
-            log_middle = _log_softmax(middle[np.newaxis] @ theta)
+            log_middle = log_softmax(middle[np.newaxis] @ theta)
             value -= class_prior / n_classes * float(log_middle.sum())
             pull = class_prior * (np.exp(log_middle) - 1 / n_classes)
             slope += np.outer(middle, pull[:, 1:] if shape[1] == 1 else pull)

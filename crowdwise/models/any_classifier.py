@@ -33,7 +33,8 @@ from crowdwise.models.lessons import Lesson, Lessons
 from crowdwise.models.named_classes import labels_of_named, named_classes, weights_of_named
 from crowdwise.models.preparation import disagreement_of_all, participants
 from crowdwise.models.scoring import with_classes
-from crowdwise.models.soft_rounds import SoftFit, Voice, alternate, taken_at_their_word
+from crowdwise.models.soft_rounds import SoftFit, alternate, taken_at_their_word
+from crowdwise.models.voice import Voice
 
 Floats = NDArray[np.float64]
 

@@ -28,10 +28,11 @@ from crowdwise.models.auto_steepness import auto_steepness
 from crowdwise.models.classes import CrowdClassifierMixin
 from crowdwise.models.first_annotators import Init, Joint, first_annotators
 from crowdwise.models.lessons import Lessons
-from crowdwise.models.logistic_rounds import LogisticRounds, without_class_weight
+from crowdwise.models.logistic_rounds import LogisticRounds
 from crowdwise.models.preparation import Prepared, check_rounds, note_effective_number, prepare
 from crowdwise.models.ridge_fit import N_FOLDS
 from crowdwise.models.scoring import checked, with_classes
+from crowdwise.models.voice import Voice
 from crowdwise.rows import check_finite
 from crowdwise.softmax import Scaling, log_probabilities
 
@@ -117,6 +118,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         How frequent each class is among the examples of `fit`.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for the classifier; ones without `class_weight`.
+    temperature_ : float
+        The factor on the classifier's scores that makes the labels most probable: what l2 took from them and labels
+        bear out comes back. `coef_` has it in it; 1 with `cross_fit=0`.
     disagreement_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     easiness_ : ndarray of shape (n_examples,)
@@ -335,6 +339,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self._behaviour = rounds.annotators.behaviour.among(prepared.heard)
         self.confusion_ = self._behaviour.by_class()
         self.class_weight_ = lesson.class_weight
+        self.temperature_ = rounds.temperature
         frequency = lesson.weight @ rounds.posterior
         self.class_prior_ = frequency / frequency.sum()
         self.expertise_ = probability_right(self.confusion_, self.class_prior_)
@@ -363,7 +368,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _voice(self, X: Any) -> Floats:
         """Logarithms of the classifier's probabilities as the consensus uses them."""
-        return without_class_weight(log_probabilities(X, self._theta), self.class_weight_)
+        return Voice(log_probabilities(X, self._theta), self.class_weight_, are_probabilities=True).at(1.0)
 
     def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
         """Probabilities of the classes by labels of annotators of the fit; unknown ones count as the crowd."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from crowdwise.aggregation import expectation
 from crowdwise.kinds import Annotators
 from crowdwise.models.lessons import Lesson, Lessons
-from crowdwise.softmax import fit_softmax, log_probabilities
+from crowdwise.models.voice import Voice, best_temperature
+from crowdwise.softmax import fit_softmax, log_probabilities, log_softmax
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class LogisticRounds:
     fit_intercept : bool
         Whether there is an intercept.
     fold : ndarray of shape (n_examples,) or None
-        If given, class probabilities come from classifiers of the other folds.
+        If given, class probabilities come from classifiers of the other folds, at the temperature that suits labels.
     posterior : ndarray of shape (n_examples, n_classes)
         Changed by every round, as are all that follow.
     """
@@ -67,6 +67,7 @@ class LogisticRounds:
     fold_theta: dict[int, Floats] | None = None
     likelihood: Floats | None = None
     voice: Floats | None = None
+    temperature: float = 1.0
 
     def start(self) -> None:
         """Judge the annotators by the first posterior, unless that has been done."""
@@ -124,22 +125,30 @@ class LogisticRounds:
         if self.joint or self.likelihood is None:
             self.likelihood = self.annotators.log_likelihood()
         log_proba = self._in_sample(lesson) if self.fold is None else self._out_of_fold(lesson, self.fold)
-        self.voice = self._calmed(without_class_weight(log_proba, lesson.class_weight))
+        voice = Voice(log_proba, lesson.class_weight, are_probabilities=True)
+        if self.fold is not None:
+            self.temperature = best_temperature(voice, self.likelihood, lesson.weight)
+        self.voice = self._calmed(voice.at(self.temperature))
         previous = self.posterior
         self.posterior, evidence = expectation(self.voice, self.likelihood)
         objective = float(lesson.weight @ evidence) + self.annotators.log_prior()
         return objective - self._penalty(lesson.weight), float(np.abs(self.posterior - previous).max())
 
     def settled_classifier(self) -> Floats:
-        """The classifier that the posterior teaches in the end."""
-        return self._classifier(self.lessons.again(self.posterior), start=self.theta, max_steps=_STEPS_TO_SETTLE)
+        """The classifier that the posterior teaches in the end, at the temperature of its voice."""
+        lesson = self.lessons.again(self.posterior)
+        theta = self._classifier(lesson, slice(None), self.theta, _STEPS_TO_SETTLE) * self.temperature
+        if self.fit_intercept:  # what classes count is not the classifier's opinion and has no temperature
+            counted = np.log(lesson.class_weight)
+            theta[-1] += (1 - self.temperature) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
+        return theta
 
     def _classifier(
         self,
         lesson: Lesson,
-        rows: NDArray[np.bool_] | slice = slice(None),
-        start: Floats | None = None,
-        max_steps: int = _STEPS_A_ROUND,
+        rows: NDArray[np.bool_] | slice,
+        start: Floats | None,
+        max_steps: int,
     ) -> Floats:
         """The classifier that some rows teach; one that knows nothing if none of them has a weight."""
         posterior, weight = lesson.targets()
@@ -161,10 +170,10 @@ class LogisticRounds:
         """Out of fold, two examples may teach each other in turn for ever: half of the last round's voice ends that."""
         if self.fold is None or self.voice is None:
             return voice
-        return np.asarray(log_softmax((voice + self.voice) / 2, axis=1))
+        return log_softmax((voice + self.voice) / 2)
 
     def _in_sample(self, lesson: Lesson) -> Floats:
-        self.theta = self._classifier(lesson, start=self.theta)
+        self.theta = self._classifier(lesson, slice(None), self.theta, _STEPS_A_ROUND)
         return log_probabilities(self.X, self.theta)
 
     def _out_of_fold(self, lesson: Lesson, fold: NDArray[np.int64]) -> Floats:
@@ -172,7 +181,7 @@ class LogisticRounds:
         log_proba = np.empty_like(self.posterior)
         found = {}
         for k in np.unique(fold).tolist():
-            found[k] = self._classifier(lesson, fold != k, starts.get(k))
+            found[k] = self._classifier(lesson, fold != k, starts.get(k), _STEPS_A_ROUND)
             log_proba[fold == k] = log_probabilities(self.X[fold == k], found[k])
         self.fold_theta = found
         return log_proba
@@ -184,28 +193,6 @@ class LogisticRounds:
         at_middle = log_probabilities(middle[:, :-1], self.theta)
         rough = (np.atleast_1d(self.l2)[:, np.newaxis] * self.theta[:-1] ** 2).sum() / 2
         return float(rough - self.class_prior / self.posterior.shape[1] * at_middle.sum())
-
-
-def without_class_weight(log_proba: Floats, class_weight: Floats) -> Floats:
-    """Logarithms of the probabilities of a classifier as if every class had counted alike when it learnt.
-
-    A class of weight 10 looks ten times as frequent to the classifier. Beside the labels of annotators that would be a
-    prior that nobody believes in, so it is divided out there.
-
-    Parameters
-    ----------
-    log_proba : ndarray of shape (n_examples, n_classes)
-        Logarithms of the classifier's probabilities.
-    class_weight : ndarray of shape (n_classes,)
-        How much each class counted.
-
-    Returns
-    -------
-    log_proba : ndarray of shape (n_examples, n_classes)
-    """
-    if (class_weight == 1).all():
-        return log_proba
-    return np.asarray(log_softmax(log_proba - np.log(class_weight), axis=1))
 
 
 def simplest_of_the_best(scores: Floats, weight: Floats) -> int:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
 
 from crowdwise.aggregation import expectation, vote_shares
 from crowdwise.exceptions import CrowdConvergenceWarning
@@ -18,69 +16,9 @@ from crowdwise.models.copies import Learner, has_probabilities
 from crowdwise.models.first_annotators import Init, Joint, first_annotators
 from crowdwise.models.held_out import HeldOut
 from crowdwise.models.lessons import Lessons
+from crowdwise.models.voice import Voice, best_temperature
 
 Floats = NDArray[np.float64]
-
-# The model's scores are multiplied by a number between these, on a logarithmic scale.
-_COLDEST, _WARMEST = np.log(1e-3), np.log(1e2)
-
-
-@dataclass(frozen=True)
-class Voice:
-    """What a model says about examples beside their labels; what each class counted for it is divided out again.
-
-    A class of weight 10 looks ten times as frequent to the model. Beside the labels that would be a prior that nobody
-    believes in.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, n_classes)
-        Of a model that has not seen the example.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for it.
-    are_probabilities : bool
-        Whether scores are logarithms of probabilities. If not, their unit is unknown before they have a temperature.
-    """
-
-    scores: Floats
-    class_weight: Floats
-    are_probabilities: bool
-
-    def at(self, temperature: float) -> Floats:
-        """Logarithms of probabilities when scores are multiplied by a temperature."""
-        shift = np.log(self.class_weight)
-        if self.are_probabilities:
-            return np.asarray(log_softmax(temperature * (self.scores - shift), axis=1))
-        return np.asarray(log_softmax(temperature * self.scores - shift, axis=1))
-
-
-def best_temperature(voice: Voice, log_likelihood: Floats, weight: Floats) -> float:
-    """The factor on the model's scores under which the labels are likeliest: how loud its voice should be.
-
-    A prior around one keeps it finite where few examples never contradict the model: every doubling of a loud voice has
-    to be paid for by the labels.
-
-    Parameters
-    ----------
-    voice : Voice
-        Of models that have not seen the example.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithm of the probability of the example's labels for every true class.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-
-    Returns
-    -------
-    temperature : float
-    """
-
-    def badness(logarithm: float) -> float:
-        together = voice.at(np.exp(logarithm)) + log_likelihood
-        prior = logarithm - np.exp(logarithm)
-        return -float(weight @ logsumexp(together, axis=1) + prior)
-
-    found = minimize_scalar(badness, bounds=(_COLDEST, _WARMEST), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
 
 
 @dataclass(frozen=True)

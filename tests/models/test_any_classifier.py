@@ -22,7 +22,7 @@ from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, Fading, Fixed, S
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.models.copies import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.models.held_out import dealt_folds
-from crowdwise.models.soft_rounds import Voice, best_temperature
+from crowdwise.models.voice import Voice, best_temperature
 
 # A solver that gives the same to nearly all digits wherever it starts from.
 EXACT = LogisticRegression(solver="newton-cholesky", max_iter=1000, tol=1e-12)

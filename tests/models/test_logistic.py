@@ -469,15 +469,77 @@ def test_l2_foretells_the_first_consensus_of_held_out_examples(n_noise, power, r
     assert model.l2_ == pytest.approx(10.0**power * X.var(axis=0).mean())
 
 
+def copies_of(X, proba, l2=1.0):
+    """Scikit-learn's own fit of soft classes: every example once as each class, weighted by its probability."""
+    n, n_classes = proba.shape
+    model = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=100_000, solver="newton-cg")
+    return model.fit(np.tile(X, (n_classes, 1)), np.repeat(np.arange(n_classes), n), sample_weight=proba.T.ravel())
+
+
 @quiet
-def test_the_last_classifier_is_the_best_one_for_the_consensus(rng):
+def test_the_last_classifier_is_the_best_one_for_the_consensus_but_for_its_temperature(rng):
     X, matrix = crowd(n_examples=150, missing=0.3)
     X = np.hstack([X, X @ rng.normal(size=(X.shape[1], 20)) + 0.01 * rng.normal(size=(150, 20))])  # long narrow valleys
     model = fit(X, matrix, l2=1e-3, class_prior=0, max_rounds=3)
-    copies = LogisticRegression(C=1e3, tol=1e-10, max_iter=100_000, solver="newton-cg").fit(
-        np.tile(X, (2, 1)), np.repeat([0, 1], 150), sample_weight=model.consensus_proba_.T.ravel()
-    )
-    assert_allclose(model.predict_proba(X), copies.predict_proba(X), atol=1e-3)
+    best = copies_of(X, model.consensus_proba_, 1e-3)
+    assert model.temperature_ != 1
+    plain = 1 / (1 + np.exp(-model.decision_function(X) / model.temperature_))
+    assert_allclose(plain, best.predict_proba(X)[:, 1], atol=1e-3)
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_round_out_of_fold_by_hand(n_classes, monkeypatch):
+    monkeypatch.setattr("crowdwise.models.logistic_rounds._STEPS_A_ROUND", 1000)
+    X, matrix = crowd(n_classes=n_classes, n_examples=80, missing=0.3)
+    model = fit(X, matrix, n_classes, class_prior=0, max_rounds=1)
+    labels = labels_of(matrix, n_classes)
+    shares, fold = vote_shares(labels), content_folds(X, 5)
+    likelihood, voice = np.zeros_like(shares), np.empty_like(shares)
+    for i, j, said in zip(labels.example_index, labels.annotator_index, labels.values, strict=True):
+        likelihood[i] += np.log(model.confusion_[j, :, said])
+    for k in range(5):
+        voice[fold == k] = copies_of(X[fold != k], shares[fold != k]).predict_log_proba(X[fold == k])
+
+    def together(temperature):
+        return scaled_to_one(np.exp(temperature * voice)) * np.exp(likelihood)
+
+    grid = np.exp(np.linspace(-2, 2, 4001))
+    worth = [np.log(together(t).sum(axis=1)).sum() + np.log(t) - t for t in grid]  # the prior is around one
+    temperature = grid[np.argmax(worth)]
+    assert_allclose(model.temperature_, temperature, rtol=2e-3)
+    assert_allclose(model.consensus_proba_, scaled_to_one(together(temperature)), atol=2e-3)
+
+
+def scaled_to_one(rows):
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_classes_count_has_no_temperature(n_classes):
+    X, matrix = crowd(n_classes=n_classes, n_examples=120, missing=0.3)
+    model = fit(X, matrix, n_classes, class_prior=0, class_weight={0: 3.0})
+    count = np.where(np.arange(n_classes) == 0, 3.0, 1.0)
+    plain = copies_of(X, model.consensus_proba_ * count).predict_proba(X)
+    expected = scaled_to_one((plain / count) ** model.temperature_ * count)
+    assert_allclose(model.predict_proba(X), expected, atol=1e-3)
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_unseen_examples_can_be_taken_at_their_word(n_classes, rng):
+    X = rng.normal(size=(6000, 5))
+    scores = 1.5 * X @ rng.normal(size=(5, n_classes))
+    truth = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)  # a logistic model, with doubtful examples
+    right = rng.random((1000, 6)) < rng.uniform(0.4, 0.9, 6)
+    others = (truth[:1000, np.newaxis] + rng.integers(1, n_classes, (1000, 6))) % n_classes
+    matrix = np.where(right, truth[:1000, np.newaxis], others)
+    proba = CrowdLogisticClassifier().fit(X[:1000], labels_of(matrix, n_classes)).predict_proba(X[1000:])
+    sure, hit = proba.max(axis=1), proba.argmax(axis=1) == truth[1000:]
+    for rows in np.array_split(np.argsort(sure), 5):
+        assert sure[rows].mean() == pytest.approx(hit[rows].mean(), abs=0.06)
+    assert sure.min() < 0.6 < 0.95 < sure.max()
 
 
 def test_the_simplest_of_the_best():
