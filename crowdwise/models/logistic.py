@@ -295,7 +295,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         )
         if self.warm_start and self._is_same_crowd(prepared):
             rounds.posterior = self._posterior(self._voice(prepared.original.X), prepared.core)
-        rounds.start()
         if isinstance(self.l2, str):
             original = prepared.original.X
             variance = float((scaling.size**2).sum() / original.shape[1])  # however many coordinates stand for it

@@ -69,12 +69,6 @@ class LogisticRounds:
     voice: Floats | None = None
     temperature: float = 1.0
 
-    def start(self) -> None:
-        """Judge the annotators by the first posterior, unless that has been done."""
-        if self.joint:
-            self.annotators.estimate(self.posterior, self.lessons.current * self.lessons.sample_weight)
-        self.likelihood = self.annotators.log_likelihood()
-
     def best_l2(self, fold: NDArray[np.int64], variance: float, relative: Floats) -> float:
         """The largest penalty under which held-out examples are foretold about as well as under the best one.
 
