@@ -17,12 +17,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from crowdwise.models import tuned_path
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
 from crowdwise import CrowdRidgeClassifierCV, Fading, Fixed, SelfPaced, Smooth
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.models import tuned_path
 from crowdwise.reproduce.draws import Draw, draw_usable, synthetic
 from crowdwise.reproduce.trials import trial_seed
 from crowdwise.reproduce.wins import Wins, count_wins, p_text

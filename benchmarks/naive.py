@@ -12,8 +12,8 @@ from sklearn.linear_model import Ridge
 from timing import environment, median_seconds
 
 from crowdwise import CrowdRidgeClassifierCV, disagreement, easiness, simulate_annotators
-from crowdwise.folds import content_folds
-from crowdwise.models.ridge_cv import PAPER_L2S
+from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.weights.folds import content_folds
 
 
 def naive_fit(

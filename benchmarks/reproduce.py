@@ -18,12 +18,12 @@ from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
 from crowdwise import disagreement
-from crowdwise.models.ridge_cv import PAPER_L2S
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.following_folds import MAX_ROUNDS, TOL, tuned
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.reproduce.table2 import STEEPNESSES
 from crowdwise.reproduce.trials import trial_seed
+from crowdwise.ridge.classifier_cv import PAPER_L2S
 
 
 def plain_loop(X, labels, steepness):

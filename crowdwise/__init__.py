@@ -1,21 +1,21 @@
 """Learn from annotators who disagree."""
 
-from crowdwise.aggregation import aggregate
-from crowdwise.agreement import cohen_kappas, krippendorff_alpha
-from crowdwise.curricula import Fading, Fixed, SelfPaced, Smooth
+from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
+from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.easiness import curriculum_order, easiness
 from crowdwise.diagnosis import diagnose
-from crowdwise.disagreement import disagreement
-from crowdwise.easiness import curriculum_order, easiness
-from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels
+from crowdwise.em.aggregate import aggregate
+from crowdwise.em.any_classifier import CrowdClassifier
+from crowdwise.em.logistic import CrowdLogisticClassifier
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_selection import CrowdKFold, crowd_scorer
-from crowdwise.models.any_classifier import CrowdClassifier
-from crowdwise.models.logistic import CrowdLogisticClassifier
-from crowdwise.models.ridge import CrowdRidgeClassifier
-from crowdwise.models.ridge_cv import CrowdRidgeClassifierCV
-from crowdwise.models.ridge_regressor import CrowdRidgeRegressor
+from crowdwise.ridge.classifier import CrowdRidgeClassifier
+from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
+from crowdwise.ridge.regressor import CrowdRidgeRegressor
 from crowdwise.simulate import flip_score, simulate_annotators
 from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.weights.curricula import Fading, Fixed, SelfPaced, Smooth
 
 __all__ = [
     "CrowdClassifier",

@@ -15,11 +15,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from crowdwise.labels import CrowdLabels
-from crowdwise.models.ridge_cv import PAPER_L2S, CrowdRidgeClassifierCV
+from crowdwise.arrays import Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.simulate import simulate_annotators
-
-Floats = NDArray[np.float64]
 
 METHODS = ("majority vote", "all labels", "all labels, easy first", "the truth itself")
 

@@ -14,18 +14,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import indexable
 
-from crowdwise.aggregation import aggregate
-from crowdwise.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
-from crowdwise.disagreement import disagreement
-from crowdwise.encoding import as_column, encode_declared, missing_mask
+from crowdwise.arrays import Floats
+from crowdwise.crowd.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
+from crowdwise.crowd.disagreement import disagreement
+from crowdwise.em.aggregate import aggregate
+from crowdwise.em.held_out import dealt_folds
+from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
-from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels
-from crowdwise.models.copies import Learner, weight_parameter
-from crowdwise.models.held_out import dealt_folds
-from crowdwise.models.lessons import Lesson
-
-Floats = NDArray[np.float64]
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, encode_declared, missing_mask
+from crowdwise.weights.round_weights import Lesson
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -1,6 +1,12 @@
 """Errors and warnings, all on one screen."""
 
+import os
+import sys
+import warnings
+
 from sklearn.exceptions import ConvergenceWarning
+
+_HOME = os.path.dirname(__file__) + os.sep
 
 
 class DataError(ValueError):
@@ -41,3 +47,19 @@ class OutputError(OSError):
 
 class BusyError(RuntimeError):
     """Another process is at work in the same place."""
+
+
+def warn(message: str, category: type[Warning] = CrowdWarning) -> None:
+    """Warn, and blame the line outside this package that led here, however deep the call is.
+
+    Parameters
+    ----------
+    message : str
+        What is worth knowing, and what to do about it.
+    category : type, default=CrowdWarning
+        The kind of warning.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

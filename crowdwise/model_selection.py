@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from crowdwise.criteria import easiest_examples, ranking
-from crowdwise.disagreement import disagreement
-from crowdwise.encoding import as_array, as_column, encode_declared, missing_mask
+from crowdwise.crowd.disagreement import disagreement
 from crowdwise.exceptions import LabelError
-from crowdwise.frames import row_ids
-from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_array, as_column, encode_declared, missing_mask
+from crowdwise.labels.frames import row_ids
+from crowdwise.weights.criteria import easiest_examples, ranking
 
 Metric = Literal["agreement", "ranking", "accuracy"]
 

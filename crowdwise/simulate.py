@@ -12,9 +12,10 @@ from scipy.special import expit
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
-from crowdwise.encoding import Array, as_column, encode, missing_mask
+from crowdwise.arrays import Array
 from crowdwise.exceptions import LabelError
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, encode, missing_mask
 
 
 def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:

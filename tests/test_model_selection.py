@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, simulate_annotators
 from crowdwise.exceptions import LabelError
-from crowdwise.inputs import align
+from crowdwise.labels.align import align
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from crowdwise.datasets.store import known_files, read_file
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.crowd_labels import CrowdLabels
 
 _ABOUT = {
     "bluebirds": "Indigo bunting or blue grosbeak; every annotator labelled every image (Welinder et al. 2010).",

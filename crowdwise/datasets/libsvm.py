@@ -6,7 +6,6 @@ The twenty sets of the paper, raw and scaled to [-1, 1] where both exist.
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from crowdwise.datasets.store import find_file, read_at_most, read_file
-from crowdwise.exceptions import CrowdWarning, DataError
+from crowdwise.exceptions import DataError, warn
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _STAND_IN_SEED = 0
@@ -122,7 +121,7 @@ def fetch_libsvm(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     else:
         parts = _read_parts(name, entry, data_home)
     if stand_in:
-        warnings.warn("w4a is a stand-in built from w3a and w5a, not the original data.", CrowdWarning, stacklevel=2)
+        warn("w4a is a stand-in built from w3a and w5a, not the original data.")
     classes = np.unique(parts[0][1])
     described = [(X, np.where(values == classes[-1], 1, -1)) for X, values in parts]
     (X, truth), (X_test, truth_test) = described[0], described[1] if entry.has_test else (None, None)

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import Bunch
 
 from crowdwise.exceptions import DataError
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reproduce.stratified_ridge import tuned_ridge
 from crowdwise.simulate import simulate_annotators
 

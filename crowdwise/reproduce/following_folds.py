@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.labels import CrowdLabels
-from crowdwise.models.preparation import Prepared, prepare
-from crowdwise.models.ridge_cv import PAPER_L2S, CrowdRidgeClassifierCV
-from crowdwise.models.rounds import alternate
-from crowdwise.problems import Task
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
-from crowdwise.tuning import TunedSums
-
-Floats = NDArray[np.float64]
+from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
+from crowdwise.ridge.preparation import Prepared, prepare
+from crowdwise.ridge.problem import Task
+from crowdwise.ridge.rounds import alternate
+from crowdwise.ridge.tuning import TunedSums
 
 # The weight is twice the paper's g, so its l2 is doubled wherever g is used; its unweighted method has no g.
 WEIGHT_OVER_G = 2.0

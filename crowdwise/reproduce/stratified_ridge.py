@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.models.preparation import row_space
-from crowdwise.models.ridge_cv import PAPER_L2S
-from crowdwise.rows import Rows
-from crowdwise.solver import Spectrum
-from crowdwise.statistics import row_sums, values_from
-from crowdwise.tuning import held_out_errors, leave_one_out
-
-Floats = NDArray[np.float64]
+from crowdwise.arrays import Floats
+from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.features import Rows
+from crowdwise.ridge.preparation import row_space
+from crowdwise.ridge.solver import Spectrum
+from crowdwise.ridge.statistics import row_sums, values_from
+from crowdwise.ridge.tuning import held_out_errors, leave_one_out
 
 N_FOLDS = 10
 

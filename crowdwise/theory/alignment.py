@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from sklearn.utils import check_array
 
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.inputs import align, as_labels
+from crowdwise.labels.align import align, as_labels
 from crowdwise.theory.signs import label_signs
 
-Floats = NDArray[np.float64]
 Kernel = Literal["linear"] | Callable[[Floats, Floats], Floats]
 
 # Above this many examples another kernel is approximated from landmarks instead of computed in full.

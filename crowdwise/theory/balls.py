@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
-from crowdwise.encoding import as_array, encode
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_array, encode
 from crowdwise.theory.signs import label_signs, weighted_majority
-
-Floats = NDArray[np.float64]
 
 # Up to this many examples every distance between two of them is tried as a radius.
 _ALL_RADII = 1000

@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import LabelError
-from crowdwise.inputs import align, as_labels
+from crowdwise.labels.align import align, as_labels
 from crowdwise.theory.alignment import alignment_expertise
 from crowdwise.theory.balls import ball_radii
 from crowdwise.theory.signs import label_signs, weighted_majority
-
-Floats = NDArray[np.float64]
 
 
 def margin_lower_bounds(labels: Any, radii: ArrayLike, expertise: ArrayLike | None = None) -> Floats:

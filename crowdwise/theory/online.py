@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from crowdwise.arrays import Floats
 
 # Rows of a block, and about how many numbers it should have at most.
 _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14

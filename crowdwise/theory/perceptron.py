@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +11,16 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from crowdwise.disagreement import disagreement
-from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.inputs import align, as_labels
-from crowdwise.labels import CrowdLabels
+from crowdwise.arrays import Floats
+from crowdwise.crowd.disagreement import disagreement
+from crowdwise.exceptions import DataError, LabelError, warn
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import estimate_margins
 from crowdwise.theory.online import feed, weight_sum
 
-Floats = NDArray[np.float64]
 Order = Literal["disagreement", "margin", "given", "random"]
 
 _ORDERS = ("disagreement", "margin", "given", "random")
@@ -269,10 +268,9 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn(
+            warn(
                 "A column-vector y was passed when a 1d array was expected. It is read as one annotator.",
                 DataConversionWarning,
-                stacklevel=3,
             )
         checked = validate_data(self, X, dtype=np.float64, reset=reset)
         labels = as_labels(y)
@@ -290,7 +288,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
     def _consensus_signs(self, labels: CrowdLabels) -> Floats:
         unlabelled = int((labels.labels_per_example == 0).sum())
         if unlabelled:
-            warnings.warn(f"{unlabelled} examples have no label and take no part.", CrowdWarning, stacklevel=3)
+            warn(f"{unlabelled} examples have no label and take no part.")
         counts = labels.counts()
         return np.sign(counts[:, 1] - counts[:, 0]).astype(np.float64)
 

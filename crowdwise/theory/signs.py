@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdwise.exceptions import LabelError
-from crowdwise.labels import CrowdLabels
+from crowdwise.labels.crowd_labels import CrowdLabels
 
 
 def label_signs(labels: CrowdLabels) -> NDArray[np.float64]:

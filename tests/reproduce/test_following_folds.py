@@ -5,10 +5,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from crowdwise import CrowdLabels, disagreement
-from crowdwise.models.ridge_cv import PAPER_L2S
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.following_folds import MAX_ROUNDS, tuned
 from crowdwise.reproduce.stratified_ridge import stratified_folds
+from crowdwise.ridge.classifier_cv import PAPER_L2S
 
 
 def small_draw(seed, n_each):

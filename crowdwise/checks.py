@@ -1,0 +1,129 @@
+"""Settings that a user gave -> the same settings, or an error that says what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_number(
+    name: str, value: Any, *, low: float = 0.0, above: bool = False, high: float = math.inf, auto: bool = False
+) -> float:
+    """A finite number in a range, as a float; NaN stands for "auto" where that is allowed.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting, for the message.
+    value : object
+        What came.
+    low : float, default=0.0
+        The smallest number allowed.
+    above : bool, default=False
+        Whether `low` itself is not.
+    high : float, default=inf
+        The largest number allowed.
+    auto : bool, default=False
+        Whether the string "auto" is allowed too.
+
+    Returns
+    -------
+    number : float
+
+    Examples
+    --------
+    >>> from crowdwise.checks import check_number
+    >>> check_number("l2", 3)
+    3.0
+    """
+    if auto and isinstance(value, str) and value == "auto":
+        return math.nan
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
+    if not is_number or value < low or value > high or (above and value == low):
+        relation = ">" if above else ">="
+        limit = "" if high == math.inf else f" and <= {high:g}"
+        choice = ' or "auto"' if auto else ""
+        raise ValueError(f"{name} must be a finite number {relation} {low:g}{limit}{choice}; got {value!r}.")
+    return float(value)
+
+
+def check_whole(name: str, value: Any, *, low: int = 1) -> int:
+    """A whole number of at least `low`.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting, for the message.
+    value : object
+        What came.
+    low : int, default=1
+        The smallest number allowed.
+
+    Returns
+    -------
+    number : int
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_) or value < low:
+        raise ValueError(f"{name} must be a whole number >= {low}; got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """One of a few values.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting, for the message.
+    value : object
+        What came.
+    choices : sequence
+        What is allowed.
+
+    Returns
+    -------
+    value : object
+    """
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return value
+    shown = [f'"{choice}"' if isinstance(choice, str) else repr(choice) for choice in choices]
+    raise ValueError(f"{name} must be {', '.join(shown[:-1])} or {shown[-1]}; got {value!r}.")
+
+
+def check_rounds(max_rounds: Any, tol: Any) -> None:
+    """Raise if the rounds could not be turned with these.
+
+    Parameters
+    ----------
+    max_rounds : int
+        The most rounds; at least 1.
+    tol : float
+        What change is small enough; at least 0.
+    """
+    check_whole("max_rounds", max_rounds)
+    check_number("tol", tol)
+
+
+def check_seed(random_state: Any) -> np.random.Generator:
+    """A generator from what NumPy takes for a seed.
+
+    Parameters
+    ----------
+    random_state : int, Generator, SeedSequence or None
+        What came.
+
+    Returns
+    -------
+    rng : Generator
+    """
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number >= 0, a numpy Generator or None; got {random_state!r}."
+        ) from None

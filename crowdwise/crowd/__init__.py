@@ -1,0 +1,1 @@
+"""Labels -> numbers about examples and annotators, without features."""

@@ -1,0 +1,104 @@
+"""CrowdLabels -> how far the annotators of each example differ."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+Scale = Literal["observed", "possible"] | None
+
+# Two different classes are this far apart: the squared difference of +1 and -1.
+_CLASS_DISTANCE = 4.0
+
+
+def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[np.float64]:
+    """How far the annotators of each example differ; zero means that they agree.
+
+    The sum over pairs of annotators of the squared difference of their labels, where classes count as
+    +1 and -1 (so each differing pair adds 4, for any number of classes). Scaled values are per pair of
+    labels, so that examples with few and with many labels can be compared.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings.
+    scale : {"observed", "possible"} or None, default="observed"
+        None gives the sum itself. "observed" divides the mean over pairs by the largest one present,
+        "possible" by the largest one that the number of labels of the example allows.
+
+    Returns
+    -------
+    disagreement : ndarray of shape (n_examples,)
+        In [0, 1] if scaled. An example with fewer than two labels says nothing about disagreement: it
+        gets the mean over all pairs of labels of the crowd (and zero if unscaled).
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels, disagreement
+    >>> labels = CrowdLabels.from_matrix([[1, 1, 1, 1], [1, 1, 1, -1], [1, -1, 1, -1]])
+    >>> disagreement(labels, scale=None).tolist()
+    [0.0, 12.0, 16.0]
+    >>> disagreement(labels).tolist()
+    [0.0, 0.75, 1.0]
+    """
+    if scale not in ("observed", "possible", None):
+        raise ValueError(f'scale must be "observed", "possible" or None; got {scale!r}.')
+    total = _pair_sums(labels)
+    if scale is None:
+        return total
+    n = labels.labels_per_example.astype(np.float64)
+    pairs = n * (n - 1) / 2
+    paired = pairs > 0
+    if not paired.any():
+        return np.zeros(len(labels))
+    per_pair = np.full(len(labels), total.sum() / pairs.sum())
+    np.divide(total, pairs, out=per_pair, where=paired)
+    if scale == "possible":
+        limit = _largest_possible(labels, n)
+        limit[~paired] = limit[paired].max(initial=0.0)
+    else:
+        limit = np.full(len(labels), per_pair[paired].max())
+    # Without any disagreement, or range of ratings, every example is equally easy.
+    scaled = np.divide(per_pair, limit, out=np.zeros(len(labels)), where=limit > 0)
+    return np.minimum(scaled, 1.0)  # sums of ratings are rounded
+
+
+def _pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
+    if labels.classes is None:
+        return _rating_pair_sums(labels)
+    counts = labels.tally.astype(np.float64)
+    if counts.shape[1] == 2:
+        return _CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
+    n = labels.labels_per_example
+    return _CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
+
+
+def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
+    """The sum over unordered pairs of (a - b)^2, which is n times the sum of squares around the mean."""
+    n = labels.labels_per_example
+    given = n > 0
+    # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
+    step = labels.values - np.repeat(labels.values[labels.indptr[:-1][given]], n[given])
+    mean = labels.sum_per_example(step) / np.maximum(n, 1)
+    with np.errstate(over="ignore"):
+        total = n * labels.sum_per_example((step - np.repeat(mean, n)) ** 2)
+    if not np.isfinite(total).all():
+        raise LabelError("the ratings are too far apart for their differences to be squared: rescale them.")
+    return np.asarray(total, dtype=np.float64)
+
+
+def _largest_possible(labels: CrowdLabels, n: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest mean over pairs of n labels: the classes as evenly used as they can be."""
+    if labels.classes is None:
+        span = float(np.ptp(labels.values)) if labels.n_labels else 0.0
+        n_values, distance = 2, span**2  # half of the annotators at either end of the range
+    else:
+        n_values, distance = max(len(labels.classes), 1), _CLASS_DISTANCE
+    each, extra = np.divmod(n, n_values)
+    same = extra * (each + 1) ** 2 + (n_values - extra) * each**2
+    return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)

@@ -1,0 +1,220 @@
+"""A soft consensus -> weighted copies of examples, and any estimator that learns from them.
+
+An example that is a cat with probability 0.7 and a dog with 0.3 becomes two rows with the same features: a cat of
+weight 0.7 and a dog of weight 0.3. Whatever takes `sample_weight` can learn from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from crowdwise.arrays import Floats
+from crowdwise.exceptions import DataError
+from crowdwise.labels.encode import encode_declared
+from crowdwise.ridge.features import one_blas_thread
+from crowdwise.weights.round_weights import Lesson
+
+Rows = NDArray[np.intp]
+
+# A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.
+NEGLIGIBLE = 1e-3
+# No example weighs less than this share of the heaviest: estimators choke on weights that vanish.
+_LIGHTEST = 1e-9
+
+
+def weight_parameter(estimator: Any) -> str:
+    """The name under which `estimator.fit` takes weights; the last step of a pipeline counts.
+
+    Parameters
+    ----------
+    estimator : object
+        A classifier or a pipeline that ends with one.
+
+    Returns
+    -------
+    name : str
+        "sample_weight", or "step__sample_weight" for a pipeline.
+
+    Raises
+    ------
+    TypeError
+        If it has no `fit` and `predict`, takes no weights, or wants distances between examples as features.
+    """
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise TypeError(
+            f"estimator must be a classifier with fit and predict, such as RandomForestClassifier(); got {estimator!r}."
+        )
+    name, last = "", estimator
+    while isinstance(last, Pipeline):
+        step, last = last.steps[-1]
+        name += f"{step}__"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise TypeError(
+            f"estimator must take sample_weight in fit, and {type(last).__name__} does not: uncertain examples are "
+            "learnt as weighted copies. Use a classifier that does, such as LogisticRegression, SVC, "
+            "RandomForestClassifier or HistGradientBoostingClassifier."
+        )
+    if get_tags(estimator).input_tags.pairwise:
+        raise TypeError(
+            f"{type(last).__name__} wants a matrix of similarities between examples, and examples are copied here: "
+            "use a kernel that is computed from features."
+        )
+    return name + "sample_weight"
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone in which every `random_state` that is None has a seed, so that fitting it again gives the same."""
+    copy = clone(estimator)
+    rng = np.random.default_rng(seed)
+    for name, value in sorted(copy.get_params(deep=True).items()):
+        if name.split("__")[-1] == "random_state" and value is None:
+            copy.set_params(**{name: int(rng.integers(2**31 - 1))})
+    return copy
+
+
+def usable_weights(easiness: Floats) -> Floats:
+    """Easiness that no estimator stumbles over, however steep."""
+    return np.maximum(easiness, _LIGHTEST * easiness.max())
+
+
+def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Rows, Rows, Floats]:
+    """One copy of an example for every class that is not negligible; their weights add up to the example's.
+
+    Every class keeps its likeliest example, so that a classifier knows all classes.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    weight : ndarray of shape (n_examples,)
+        Of each example; positive.
+
+    Returns
+    -------
+    example, code : ndarray of shape (n_copies,)
+        Which example a copy is of, and as which class.
+    copy_weight : ndarray of shape (n_copies,)
+        Positive.
+    """
+    keep = posterior >= NEGLIGIBLE
+    likeliest = posterior.argmax(axis=0)
+    rare = ~keep.any(axis=0)
+    keep[likeliest[rare], rare] = True
+    kept = np.where(keep, np.maximum(posterior, np.finfo(float).eps), 0.0)
+    shares = kept / kept.sum(axis=1, keepdims=True)
+    example, code = np.nonzero(keep)
+    return example, code, shares[example, code] * weight[example]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """An estimator that learns what a round teaches.
+
+    Parameters
+    ----------
+    estimator : object
+        Is cloned for every fit.
+    classes : ndarray of shape (n_classes,)
+        What the columns of a consensus mean.
+    X : array-like
+        Features of the examples to learn from; anything that `estimator` takes.
+    n_jobs : int or None, default=None
+        How many folds are learnt at the same time; None is one, unless joblib was told otherwise.
+    """
+
+    estimator: Any
+    classes: NDArray[Any]
+    X: Any
+    n_jobs: int | None = None
+
+    def fit(self, lesson: Lesson, rows: Rows, seed: int) -> Any:
+        """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
+        rows = rows[lesson.weight[rows] > 0]
+        if len(rows) == 0:
+            return None
+        example, code, weight = weighted_copies(lesson.posterior[rows], lesson.weight[rows])
+        present = np.bincount(code, minlength=len(self.classes)) > 0
+        if present.sum() < 2:
+            return None
+        model = seeded(self.estimator, seed)
+        features = _safe_indexing(self.X, rows[example])
+        weight = weight * lesson.class_weight[code]
+        return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
+
+    def out_of_fold(self, lesson: Lesson, splits: list[tuple[Rows, Rows]], seeds: list[int]) -> Floats:
+        """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""
+        tasks = [(learn, held_out, seed) for (learn, held_out), seed in zip(splits, seeds, strict=True)]
+        found = Parallel(n_jobs=self.n_jobs)(delayed(self._scores)(lesson, *task) for task in tasks)
+        scores = np.zeros(lesson.posterior.shape)
+        for (_, held_out, _), of_fold in zip(tasks, found, strict=True):
+            scores[held_out] = of_fold
+        return scores
+
+    def _scores(self, lesson: Lesson, learn: Rows, held_out: Rows, seed: int) -> Floats:
+        with one_blas_thread():  # so that no bit depends on how many folds share the machine
+            model = self.fit(lesson, learn, seed)
+            if model is None:
+                return np.zeros((len(held_out), len(self.classes)))
+            n_learnt = int((lesson.weight[learn] > 0).sum())
+            return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_learnt)
+
+
+def has_probabilities(model: Any) -> bool:
+    """Whether `class_scores` are logarithms of probabilities."""
+    return hasattr(model, "predict_proba")
+
+
+def class_scores(model: Any, X: Any, classes: NDArray[Any], n_learnt: int) -> Floats:
+    """A number for every class that is larger the likelier a fitted model finds it.
+
+    The logarithm of `predict_proba` if there is one, no probability being taken for smaller than n examples can show
+    (one in n plus the number of classes); else `decision_function`; else one for the class that is predicted.
+
+    Parameters
+    ----------
+    model : object
+        A fitted classifier.
+    X : array-like of shape (n_examples, n_features)
+        Features.
+    classes : ndarray of shape (n_classes,)
+        The classes wanted; the model may have seen fewer.
+    n_learnt : int
+        How many examples it has learnt from.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_examples, n_classes)
+    """
+    column = encode_declared(np.asarray(model.classes_), classes).astype(np.intp)
+    if has_probabilities(model):
+        given = np.asarray(model.predict_proba(X), dtype=np.float64)
+        _check_finite(given, model)
+        probability = np.zeros((len(given), len(classes)))
+        probability[:, column] = given
+        return np.log((n_learnt * probability + 1) / (n_learnt + len(classes)))
+    if hasattr(model, "decision_function"):
+        given = np.asarray(model.decision_function(X), dtype=np.float64)
+        _check_finite(given, model)
+        if given.ndim == 1:
+            given = np.column_stack([-given / 2, given / 2])
+        if given.shape[1] == len(column):  # one against one has a column for each pair of classes instead
+            lowest = given.min(axis=1, keepdims=True)
+            scores = np.repeat(lowest, len(classes), axis=1)
+            scores[:, column] = given
+            return scores
+    codes = encode_declared(np.asarray(model.predict(X)), classes).astype(np.intp)
+    return np.eye(len(classes))[codes]
+
+
+def _check_finite(values: Floats, model: Any) -> None:
+    if not np.isfinite(values).all():
+        raise DataError(f"{type(model).__name__} gave scores that are not finite: rescale the features or tame it.")

@@ -1,0 +1,274 @@
+"""Matrices and tables as people have them -> the checked parts that `CrowdLabels` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Literal, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.labels.encode import (
+    as_array,
+    as_ids,
+    encode,
+    encode_declared,
+    missing_mask,
+    shown,
+    smallest_integer_type,
+    tidy,
+)
+from crowdwise.labels.frames import USUAL_NAMES, find_column, frame_matrix, is_frame, row_ids, table_columns
+
+Kind = Literal["class", "rating"]
+
+
+class Parts(TypedDict):
+    """The fields of `CrowdLabels`."""
+
+    indptr: NDArray[np.int64]
+    annotator_index: Array
+    values: Array
+    annotators: Array
+    examples: Array
+    classes: Array | None
+    named_examples: bool
+    sorted_examples: bool
+
+
+def parts_of_matrix(
+    values: ArrayLike,
+    *,
+    annotators: ArrayLike | None,
+    examples: ArrayLike | None,
+    classes: ArrayLike | None,
+    missing: object,
+    kind: Kind,
+) -> Parts:
+    """Parts from a matrix with a column per annotator; see `CrowdLabels.from_matrix`."""
+    columns: object = annotators
+    if is_frame(values):
+        matrix, names = frame_matrix(values)
+        _refuse_long_table(names)
+        columns = names if annotators is None else annotators
+        examples = row_ids(values) if examples is None else examples
+    elif sparse.issparse(values):
+        raise LabelError(
+            "a sparse matrix does not say whether zero is a label or means that there is none: "
+            "use CrowdLabels.from_table with a row for every label."
+        )
+    else:
+        matrix = as_array(values)
+    if matrix.ndim != 2:
+        raise LabelError(
+            f"values must be a matrix with a row per example and a column per annotator; got shape {matrix.shape}."
+        )
+    n_examples, n_annotators = matrix.shape
+    absent = missing_mask(matrix, missing)
+    if absent.any():
+        rows, index = np.nonzero(~absent)
+        flat = matrix[~absent]
+        counts = np.bincount(rows, minlength=n_examples)
+    else:
+        index = np.tile(np.arange(n_annotators, dtype=smallest_integer_type(n_annotators)), n_examples)
+        flat = np.ascontiguousarray(matrix).ravel()
+        counts = np.full(n_examples, n_annotators)
+    return _checked(
+        _starts(counts),
+        index,
+        flat,
+        annotators=_names(columns, n_annotators, "annotators"),
+        examples=_names(examples, n_examples, "examples"),
+        classes=classes,
+        kind=kind,
+        named_examples=examples is not None,
+        sorted_examples=False,
+    )
+
+
+def parts_of_table(
+    table: object,
+    *,
+    columns: dict[str, Hashable | None],
+    on_duplicate: str,
+    examples: ArrayLike | None,
+    annotators: ArrayLike | None,
+    classes: ArrayLike | None,
+    kind: Kind,
+) -> Parts:
+    """Parts from a long table with a row per label; see `CrowdLabels.from_table`."""
+    found = table_columns(table)
+    rows, who, what = (found[find_column(list(found), role, given)] for role, given in columns.items())
+    if not len(rows) == len(who) == len(what):
+        raise LabelError(f"columns must be of one length; got {len(rows)}, {len(who)} and {len(what)}.")
+    for column, role in ((rows, "example"), (who, "annotator")):
+        if (absent := missing_mask(column)).any():
+            at = int(np.flatnonzero(absent)[0])
+            raise LabelError(f"every label needs its {role}; row {at} of the table has none.")
+    given = ~missing_mask(what)
+    row_codes, example_ids = _identify(rows[given], examples, "example")
+    who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
+    key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
+    order = np.argsort(key, kind="stable")
+    answers = _Answers(key[order], what[given][order], example_ids, annotator_ids)
+    keep = order[answers.settle(on_duplicate)]
+    return _checked(
+        _starts(np.bincount(row_codes[keep], minlength=len(example_ids))),
+        who_codes[keep],
+        what[given][keep],
+        annotators=annotator_ids,
+        examples=example_ids,
+        classes=classes,
+        kind=kind,
+        named_examples=True,
+        sorted_examples=examples is None and not np.array_equal(example_ids, np.arange(len(example_ids))),
+    )
+
+
+def _refuse_long_table(names: list[object]) -> None:
+    """Columns named as in a long table are hardly three annotators."""
+    lowered = {str(name).lower() for name in names}
+    if all(lowered & set(usual) for usual in USUAL_NAMES.values()):
+        raise LabelError(
+            f"the columns {names} look like a long table with a row per label, not like a column per annotator: "
+            "use CrowdLabels.from_table(table)."
+        )
+
+
+def _starts(counts: Array) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _names(names: object, n: int, what: str) -> Array:
+    if names is None:
+        return np.arange(n)
+    ids = as_ids(names, what)
+    if len(ids) != n:
+        raise LabelError(f"there are {n} {what} in the matrix, but {len(ids)} names for them.")
+    return ids
+
+
+def _identify(values: Array, declared: ArrayLike | None, what: str) -> tuple[Array, Array]:
+    """Codes of the identifiers in a column, and the identifiers: those declared, or those found."""
+    if declared is None:
+        return encode(values, ids=True)
+    ids = as_ids(declared, f"{what}s")
+    codes = encode_declared(values, ids)
+    if (codes < 0).any():
+        unknown = values[codes < 0]
+        raise LabelError(
+            f"{len(unknown)} labels are of an {what} that is not among the {len(ids)} declared, "
+            f"for instance {unknown[:3].tolist()}."
+        )
+    return codes, ids
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Labels sorted by (example, annotator), in which a pair may still occur more than once."""
+
+    key: Array
+    what: Array
+    examples: Array
+    annotators: Array
+
+    def settle(self, on_duplicate: str) -> NDArray[np.intp]:
+        """Positions to keep, one per (example, annotator)."""
+        if on_duplicate not in ("error", "first", "last"):
+            raise ValueError(f'on_duplicate must be "error", "first" or "last"; got {on_duplicate!r}.')
+        repeats = self.key[1:] == self.key[:-1]
+        if not repeats.any():
+            return np.arange(len(self.key))
+        differs = repeats & np.asarray(self.what[1:] != self.what[:-1], dtype=bool)
+        if differs.any() and on_duplicate == "error":
+            raise LabelError(self._describe(int(np.flatnonzero(differs)[0]), int(differs.sum())))
+        dropped = f", {int(differs.sum())} of them different: the {on_duplicate} was kept" if differs.any() else ""
+        warn(f"{int(repeats.sum())} labels repeat an (example, annotator) and count once{dropped}.")
+        is_last = np.concatenate([~repeats, [True]])
+        is_first = np.concatenate([[True], ~repeats])
+        return np.flatnonzero(is_last if on_duplicate == "last" else is_first)
+
+    def _describe(self, at: int, n_differ: int) -> str:
+        row, column = divmod(int(self.key[at]), len(self.annotators))
+        return (
+            f"{n_differ} times an annotator gave one example two different labels, for instance "
+            f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
+            f'{shown(self.what[at])} and {shown(self.what[at + 1])}. Choose one with on_duplicate="first" or "last".'
+        )
+
+
+def _checked(
+    indptr: NDArray[np.int64],
+    annotator_index: Array,
+    values: Array,
+    *,
+    annotators: Array,
+    examples: Array,
+    classes: ArrayLike | None,
+    kind: Kind,
+    named_examples: bool,
+    sorted_examples: bool,
+) -> Parts:
+    """Labels in their final order, checked and coded."""
+
+    def place(at: int) -> str:
+        row = int(np.searchsorted(indptr, at, side="right")) - 1
+        return f"example {shown(examples[row])}, annotator {shown(annotators[annotator_index[at]])}"
+
+    if values.dtype.kind == "c":
+        raise LabelError("Complex data not supported: labels must be classes or real numbers.")
+    if kind == "rating":
+        codes, declared = _ratings(values, classes, place), None
+        finite = np.isfinite(codes)
+    elif kind == "class":
+        codes, declared = encode(values) if classes is None else _declared(values, classes, place)
+        finite = np.isfinite(declared)[codes] if declared.dtype.kind == "f" else np.ones(1, dtype=bool)
+    else:
+        raise ValueError(f'kind must be "class" or "rating"; got {kind!r}.')
+    if not finite.all():
+        at = int(np.flatnonzero(~finite)[0])
+        raise LabelError(f"Input y contains infinity or a value too large for dtype('float64'): {place(at)}.")
+    return Parts(
+        indptr=indptr,
+        annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),
+        values=codes,
+        annotators=annotators,
+        examples=examples,
+        classes=declared,
+        named_examples=named_examples,
+        sorted_examples=sorted_examples,
+    )
+
+
+def _declared(values: Array, classes: ArrayLike, place: Callable[[int], str]) -> tuple[Array, Array]:
+    declared = tidy(as_ids(classes, "classes").tolist())
+    codes = encode_declared(values, declared)
+    if (codes < 0).any():
+        at = int(np.flatnonzero(codes < 0)[0])
+        raise LabelError(
+            f"labels must be among the declared classes {declared.tolist()}; found {shown(values[at])} for {place(at)}."
+        )
+    return codes, declared
+
+
+def _ratings(values: Array, classes: ArrayLike | None, place: Callable[[int], str]) -> NDArray[np.float64]:
+    if classes is not None:
+        raise LabelError('ratings have no classes: leave out classes, or use kind="class".')
+    if values.dtype.kind not in "biuf":  # strings and times would become numbers without a word
+        is_number = np.fromiter((isinstance(value, Real | Decimal | np.bool_) for value in values), bool, len(values))
+        if not is_number.all():
+            at = int(np.flatnonzero(~is_number)[0])
+            raise LabelError(
+                f"ratings must be numbers; found {shown(values[at])} for {place(at)}. "
+                'Convert them first, or use kind="class".'
+            )
+    try:
+        return values.astype(np.float64)
+    except OverflowError:
+        raise LabelError("ratings must be numbers that a float can hold; some are too large.") from None

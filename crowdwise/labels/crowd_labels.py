@@ -1,0 +1,512 @@
+"""CrowdLabels: who said what about which example; sparse, checked once at the door, then frozen."""
+
+from __future__ import annotations
+
+import hashlib
+import reprlib
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
+from crowdwise.labels.encode import encode_declared, loses_digits, smallest_integer_type
+
+# Examples whose labels are weighed at a time.
+_BLOCK = 2**13
+
+
+def _type_with_gaps(values: Array) -> tuple[type, float | None]:
+    """A type that holds `values` and "missing", and what is missing then: numbers if no digit is lost, else objects."""
+    is_number = values.dtype.kind == "f" or (values.dtype.kind in "iu" and not loses_digits(values))
+    return (np.float64, np.nan) if is_number else (object, None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrowdLabels:
+    """Labels of many annotators, stored row by row; absent labels take no space.
+
+    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are
+    classes (``kind="class"``: ints, strings, bools) or real numbers (``kind="rating"``). Row `i` is
+    ``annotator_index[indptr[i]:indptr[i + 1]]`` with the labels at the same places of ``values``.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_examples + 1,)
+        Where the labels of each example begin.
+    annotator_index : ndarray of shape (n_labels,)
+        Position in `annotators` of who gave each label, ascending within an example.
+    values : ndarray of shape (n_labels,)
+        Position in `classes` of each label, or the rating itself.
+    annotators : ndarray of shape (n_annotators,)
+        Names of the annotators, exactly as they came.
+    examples : ndarray of shape (n_examples,)
+        Identifiers of the examples, exactly as they came; positions if none were given.
+    classes : ndarray of shape (n_classes,) or None
+        The classes, sorted unless they were declared in another order; None for ratings.
+    named_examples : bool, default=False
+        Whether `examples` are identifiers that the caller gave, so that features can be aligned by them.
+    sorted_examples : bool, default=False
+        Whether the order of the examples was made by sorting identifiers, so that rows of features may be in another.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> labels = CrowdLabels.from_matrix([["cat", "cat", None], ["dog", "cat", "dog"]])
+    >>> labels
+    CrowdLabels: 2 examples, 3 annotators, 5 labels of 2 classes
+      labels per example: 2 to 3, mean 2.5; missing: 16.7 %
+      classes: 'cat', 'dog'
+    >>> labels.majority().tolist()
+    ['cat', 'dog']
+    """
+
+    indptr: NDArray[np.int64]
+    annotator_index: Array
+    values: Array
+    annotators: Array
+    examples: Array
+    classes: Array | None
+    named_examples: bool = False
+    sorted_examples: bool = False
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def from_matrix(
+        cls,
+        values: ArrayLike,
+        *,
+        annotators: ArrayLike | None = None,
+        examples: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        missing: object = np.nan,
+        kind: Kind = "class",
+    ) -> CrowdLabels:
+        """Labels from a matrix with a row per example and a column per annotator.
+
+        Parameters
+        ----------
+        values : array, list of lists or data frame of shape (n_examples, n_annotators)
+            None, NaN and ``pandas.NA`` are missing. The columns of a data frame name the annotators,
+            an index (pandas) the examples.
+        annotators : sequence of shape (n_annotators,), default=None
+            Names; by default the columns of a data frame, else 0, 1, 2, ...
+        examples : sequence of shape (n_examples,), default=None
+            Identifiers; by default the index of a pandas frame, else positions.
+        classes : sequence, default=None
+            Every class there is; a label outside them is an error. By default the labels found, sorted.
+        missing : object, default=nan
+            One more value that means "no label", such as -1.
+        kind : {"class", "rating"}, default="class"
+            Whether labels are classes or real numbers.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> CrowdLabels.from_matrix([[1, -1], [0, 1]], missing=-1).n_labels
+        3
+        """
+        parts = parts_of_matrix(
+            values, annotators=annotators, examples=examples, classes=classes, missing=missing, kind=kind
+        )
+        return cls(**parts)._freeze()
+
+    @classmethod
+    def from_table(
+        cls,
+        table: object,
+        *,
+        example: Hashable | None = None,
+        annotator: Hashable | None = None,
+        label: Hashable | None = None,
+        on_duplicate: Literal["error", "first", "last"] = "error",
+        examples: ArrayLike | None = None,
+        annotators: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        kind: Kind = "class",
+    ) -> CrowdLabels:
+        """Labels from a long table with a row per label.
+
+        Parameters
+        ----------
+        table : data frame or mapping of columns
+            Rows with a missing label are passed over.
+        example : column name, default=None
+            Column with the example's identifier; by default "example", "task", "item", ...
+        annotator : column name, default=None
+            Column with the annotator's name; by default "annotator", "worker", "rater", ...
+        label : column name, default=None
+            Column with the label; by default "label", "rating", "answer", ...
+        on_duplicate : {"error", "first", "last"}, default="error"
+            What to do when an annotator gave one example two different labels. The same label twice
+            counts once, with a warning.
+        examples : sequence, default=None
+            Every example there is, in the order of your features; those without a label are kept.
+            By default the examples found, sorted (in order of appearance if they cannot be sorted).
+        annotators : sequence, default=None
+            Every annotator there is, likewise.
+        classes : sequence, default=None
+            Every class there is; a label outside them is an error.
+        kind : {"class", "rating"}, default="class"
+            Whether labels are classes or real numbers.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> table = {"task": ["a", "a", "b"], "worker": ["ann", "bob", "ann"], "label": [1, 0, 1]}
+        >>> CrowdLabels.from_table(table).counts().tolist()
+        [[1, 1], [0, 1]]
+        """
+        parts = parts_of_table(
+            table,
+            columns={"example": example, "annotator": annotator, "label": label},
+            on_duplicate=on_duplicate,
+            examples=examples,
+            annotators=annotators,
+            classes=classes,
+            kind=kind,
+        )
+        return cls(**parts)._freeze()
+
+    # ------------------------------------------------------------------ what it is
+
+    def __len__(self) -> int:
+        return self.n_examples
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Examples and annotators, as of the matrix that `to_matrix` gives."""
+        return self.n_examples, self.n_annotators
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples, with or without labels."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators, with or without labels."""
+        return len(self.annotators)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels given."""
+        return len(self.values)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether labels are classes ("class") or real numbers ("rating")."""
+        return "rating" if self.classes is None else "class"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every annotator labelled every example."""
+        return self.n_labels == self.n_examples * self.n_annotators
+
+    @property
+    def labels_per_example(self) -> NDArray[np.int64]:
+        """How many labels each example has."""
+        return np.diff(self.indptr)
+
+    @property
+    def labels_per_annotator(self) -> NDArray[np.int64]:
+        """How many labels each annotator gave."""
+        if self.is_complete:
+            return np.full(self.n_annotators, self.n_examples)
+        return np.bincount(self.annotator_index, minlength=self.n_annotators)
+
+    @property
+    def example_index(self) -> NDArray[np.intp]:
+        """The row that each label belongs to, as `annotator_index` is its column."""
+        return np.repeat(np.arange(self.n_examples), self.labels_per_example)
+
+    def __repr__(self) -> str:
+        cells = max(self.n_examples * self.n_annotators, 1)
+        per_example = self.labels_per_example if self.n_examples else np.zeros(1, dtype=np.int64)
+        what = "ratings" if self.classes is None else f"labels of {len(self.classes)} classes"
+        lines = [
+            f"CrowdLabels: {self.n_examples:,} examples, {self.n_annotators:,} annotators, {self.n_labels:,} {what}",
+            f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
+            f"missing: {100 * (1 - self.n_labels / cells):.1f} %",
+        ]
+        if self.classes is None:
+            lines.append(f"  range: {self.values.min():g} to {self.values.max():g}" if self.n_labels else "  no rating")
+        else:
+            shown = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
+            lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
+        return "\n".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CrowdLabels):
+            return NotImplemented
+        if self.kind != other.kind or self.shape != other.shape:
+            return False
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()  # arrays thaw when they are pickled
+
+    def _parts(self) -> tuple[Array, ...]:
+        classes = np.zeros(0) if self.classes is None else self.classes
+        return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
+
+    def fingerprint(self) -> str:
+        """A short text that is the same for the same labels in the same places, names aside."""
+        digest = hashlib.sha256()
+        digest.update(repr(self.shape).encode())
+        for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
+            digest.update(str(part.dtype).encode())
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return digest.hexdigest()
+
+    # ------------------------------------------------------------------ other views
+
+    def __getitem__(self, rows: Any) -> CrowdLabels:
+        """The labels of some examples: an index array, a mask or a slice; all annotators and classes stay."""
+        if isinstance(rows, tuple):  # scikit-learn selects with (rows, ...)
+            if len(rows) != 2 or rows[1] is not Ellipsis:
+                raise IndexError("labels are selected by example only: labels[rows].")
+            rows = rows[0]
+        if isinstance(rows, int | np.integer):
+            raise IndexError(f"select a list or slice of examples: labels[[{rows}]], not labels[{rows}].")
+        chosen = np.arange(self.n_examples)[rows]
+        if chosen.ndim != 1:
+            raise IndexError(
+                f"labels are selected by one list of examples; got an index of {np.ndim(rows)} dimensions."
+            )
+        lengths = self.labels_per_example[chosen]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        if self.is_complete and self.n_annotators:
+            wide = (len(chosen), self.n_annotators)
+            flat_index = self.annotator_index.reshape(self.shape)[: len(chosen)].ravel()
+            if len(chosen) > self.n_examples:
+                flat_index = np.broadcast_to(self.annotator_index[: self.n_annotators], wide).ravel()
+            flat_values = self.values.reshape(self.shape)[chosen].ravel()
+        else:
+            at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+            flat_index, flat_values = self.annotator_index[at], self.values[at]
+        return replace(
+            self, indptr=indptr, annotator_index=flat_index, values=flat_values, examples=self.examples[chosen]
+        )._freeze()
+
+    def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
+        """The labels of some annotators (a mask over `annotators`); all examples and classes stay.
+
+        Parameters
+        ----------
+        keep : array-like of bool of shape (n_annotators,)
+            Which annotators to keep.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        mask = np.asarray(keep)
+        if mask.dtype != bool or mask.shape != (self.n_annotators,):
+            raise LabelError(
+                f"keep must be a mask with True or False for each of the {self.n_annotators} annotators; "
+                f"got {mask.dtype} of shape {mask.shape}."
+            )
+        if mask.all():
+            return self
+        kept = mask[self.annotator_index]
+        position = np.cumsum(mask) - 1
+        counts = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        index = position[self.annotator_index[kept]].astype(smallest_integer_type(int(mask.sum())))
+        return replace(
+            self, indptr=counts, annotator_index=index, values=self.values[kept], annotators=self.annotators[mask]
+        )._freeze()
+
+    def with_classes(self, classes: Array) -> CrowdLabels:
+        """The same labels, coded by other classes, among which are all that labels were given of.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            Such as those of a fitted model.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        mine = self._need_classes("with_classes")
+        if np.array_equal(mine, classes):
+            return self
+        table = encode_declared(mine, classes)
+        used = np.unique(self.values)
+        if (table[used] < 0).any():
+            unknown = mine[used[table[used] < 0]].tolist()
+            raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
+        return replace(self, values=table[self.values], classes=classes)._freeze()
+
+    def to_matrix(self) -> Array:
+        """The matrix with a row per example and a column per annotator.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_examples, n_annotators)
+            Missing labels are NaN among numbers and None among anything else.
+        """
+        given = self.values if self.classes is None else self.classes[self.values]
+        if self.is_complete:
+            return given.reshape(self.shape).copy()
+        kind, nothing = _type_with_gaps(given)
+        matrix: Array = np.full(self.shape, nothing, dtype=kind)
+        matrix[self.example_index, self.annotator_index] = given
+        return matrix
+
+    def to_table(self) -> dict[str, Array]:
+        """The columns "example", "annotator" and "label", a row per label.
+
+        Returns
+        -------
+        table : dict of ndarray of shape (n_labels,)
+        """
+        return {
+            "example": self.examples[self.example_index],
+            "annotator": self.annotators[self.annotator_index],
+            "label": self.values.copy() if self.classes is None else self.classes[self.values],
+        }
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many labels of each class every example has.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_examples, n_classes)
+        """
+        return self.tally.astype(np.int64)
+
+    @cached_property
+    def tally(self) -> Array:
+        """What `counts` gives, kept in the smallest integer type."""
+        classes = self._need_classes("counts")
+        per_example = self.labels_per_example
+        largest = int(per_example.max(initial=0))
+        tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
+        for k in range(1, len(classes)):
+            if self.is_complete:
+                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
+            else:
+                tally[:, k] = self.sum_per_example(self.values == k)
+        if len(classes):
+            tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
+        tally.setflags(write=False)
+        return tally
+
+    def weigh_complete(self, weight: Array, k: int) -> Array:
+        """Sums over the annotators who chose class k of their weights, for complete labels.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_annotators,)
+            Of each annotator.
+        k : int
+            Position of the class.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        matrix = self.values.reshape(self.shape)
+        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
+        sums = np.empty(self.n_examples, dtype=weight.dtype)
+        for start in range(0, self.n_examples, _BLOCK):  # small enough to stay in the cache
+            block = matrix[start : start + _BLOCK]
+            chosen = block if zero_or_one else block == k
+            sums[start : start + _BLOCK] = chosen.astype(weight.dtype) @ weight
+        return sums
+
+    def sum_per_example(self, per_label: Array) -> Array:
+        """Sums of a quantity given for every label, over the labels of each example.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        kind = np.int64 if per_label.dtype.kind in "biu" else np.float64
+        sums = np.zeros(self.n_examples, dtype=kind)
+        filled = self.labels_per_example > 0
+        if filled.any():  # an empty stretch would otherwise repeat its neighbour's first value
+            sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=kind)
+        return sums
+
+    def sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
+        """Sums of a quantity given for every label, over the labels of each annotator.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_annotators,)
+        """
+        sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
+        return sums.astype(np.float64, copy=False)
+
+    def majority(
+        self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
+    ) -> Array:
+        """The class that most annotators chose, for every example.
+
+        Parameters
+        ----------
+        tie : {"first", "random"}, default="first"
+            Which of the tied classes to take: the first in `classes`, or one at random.
+        random_state : int, Generator or None, default=None
+            Seed of the random choice.
+
+        Returns
+        -------
+        majority : ndarray of shape (n_examples,)
+            Missing (NaN among numbers, else None) for examples without labels.
+        """
+        classes = self._need_classes("majority")
+        if tie not in ("first", "random"):
+            raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
+        if len(classes) == 0:
+            return np.full(self.n_examples, None, dtype=object)
+        counts = self.tally.astype(np.float64)
+        if tie == "random":  # less than one vote: only tied classes change places
+            counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
+        chosen = classes[counts.argmax(axis=1)]
+        empty = self.labels_per_example == 0
+        if empty.any():
+            kind, nothing = _type_with_gaps(classes)
+            chosen = chosen.astype(kind)
+            chosen[empty] = nothing
+        return chosen
+
+    def _need_classes(self, purpose: str) -> Array:
+        if self.classes is None:
+            raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
+        return self.classes
+
+    def _freeze(self) -> CrowdLabels:
+        for part in self._parts():
+            part.setflags(write=False)
+        return self

@@ -1,0 +1,278 @@
+"""Values as people write them -> small integer codes and the list of distinct values.
+
+One rule decides when two values are the same: Python's equality. So 1, 1.0 and True are one class and
+"1" is another; numbers and strings cannot be mixed in one set of labels, because they cannot be sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError
+
+# Lookup tables for integer values may be this much longer than the values themselves.
+_TABLE_SLACK = 4
+# Up to this range, integers are found by comparing rather than by a lookup table.
+_FEW = 16
+# From here on, floats skip whole numbers.
+_LARGEST_EXACT = 2**53
+
+
+def smallest_integer_type(n_values: int) -> np.dtype[Any]:
+    """The narrowest signed integer type that holds ``range(n_values)``."""
+    for kind in (np.int8, np.int16, np.int32):
+        if n_values <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int64)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a single object stands for "no label": None, NaN of any kind, ``pandas.NA`` or ``NaT``."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Number | np.generic) and bool(value != value)
+
+
+def missing_mask(values: Array, missing: object = np.nan) -> NDArray[np.bool_]:
+    """Where `values` holds no label; `missing` is one more value that says so."""
+    if values.dtype.kind == "f":
+        mask = np.isnan(values)
+    elif values.dtype.kind in "Mm":
+        mask = np.isnat(values)
+    elif values.dtype == object:
+        mask = np.asarray(np.frompyfunc(is_missing, 1, 1)(values), dtype=bool)
+    else:
+        mask = np.zeros(values.shape, dtype=bool)
+    if np.ndim(missing) or isinstance(missing, set | Mapping):  # type: ignore[arg-type]
+        raise LabelError(f"missing must be a single value, such as -1; got {missing!r}.")
+    if not is_missing(missing):
+        mask |= np.asarray(values == missing, dtype=bool)
+    return mask
+
+
+def loses_digits(values: Array) -> bool:
+    """Whether some of the numbers are too large to be told from their neighbours as floats."""
+    return values.size > 0 and bool((np.abs(values.astype(np.float64)) >= _LARGEST_EXACT).any())
+
+
+def shown(value: object) -> str:
+    """A value as messages write it: 1 rather than np.int64(1)."""
+    return repr(value.item() if isinstance(value, np.generic) and value.dtype.kind not in "Mm" else value)
+
+
+def _is_plain(values: object) -> bool:
+    """Whether these are Python's own sequences and iterators, which hold one value after the other."""
+    return (
+        isinstance(values, Iterable)
+        and not isinstance(values, str | bytes | Mapping)
+        and not hasattr(values, "__array__")
+    )
+
+
+def as_array(values: Any) -> Array:
+    """An array that keeps Python objects apart which NumPy would turn into strings or round."""
+    if isinstance(values, np.ma.MaskedArray):
+        objects = np.array(values.data, dtype=object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "__array__"):
+        array = np.asarray(values)
+        if array.dtype.kind == "f" and loses_digits(array):  # perhaps integers with some missing
+            return _as_objects(values.to_pylist() if hasattr(values, "to_pylist") else list(values))
+        return array
+    if not _is_plain(values):
+        raise LabelError(f"an array, a list or a data frame was expected; got {type(values).__name__}.")
+    return _as_numbers(np.array(values if isinstance(values, Sequence) else list(values), dtype=object))
+
+
+def _as_numbers(objects: Array) -> Array:
+    """Python's numbers as NumPy's where no digit is lost; bools and integers together stay objects."""
+    kinds = set(map(type, objects.ravel().tolist()))
+    if not kinds or not kinds <= {int, bool, float} or kinds == {bool, int}:
+        return objects
+    try:
+        numbers: Array = objects.astype(kinds.pop() if len(kinds) == 1 else np.float64)
+    except OverflowError:
+        return objects
+    return objects if kinds and loses_digits(numbers) else numbers
+
+
+def as_column(values: Any, what: str) -> Array:
+    """An array with one value per row; a tuple is a value, not a row."""
+    if _is_plain(values):
+        values = list(values)
+        if any(isinstance(value, tuple) for value in values):
+            return _as_objects(values)
+    array = as_array(values)
+    if array.ndim != 1:
+        raise LabelError(f"{what} must be one-dimensional; got an array of shape {array.shape}.")
+    return array
+
+
+def _as_whole_numbers(values: Array) -> Array | None:
+    """Floats that are all whole numbers, as integers; None where they are not."""
+    if not (np.abs(values.astype(np.float64)) < _LARGEST_EXACT).all():
+        return None
+    integers = values.astype(np.int64)
+    return integers if np.array_equal(integers, values) else None
+
+
+def _present(values: Array, low: int, high: int) -> NDArray[np.bool_]:
+    """Which of the integers from `low` to `high` occur."""
+    if high - low < _FEW:  # one comparison a value is faster than one write a label
+        between = [bool((values == value).any()) for value in range(low + 1, high)]
+        return np.array([True, *between, True][: high - low + 1])
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[values.astype(np.int64) - low] = True
+    return present
+
+
+def _encode_integers(values: Array) -> tuple[Array, Array]:
+    low, high = int(values.min()), int(values.max())
+    if high > np.iinfo(np.int64).max:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.astype(smallest_integer_type(len(distinct))), tidy(distinct.tolist())
+    if values.dtype.kind == "u":  # NumPy subtracts unsigned from signed integers as floats
+        values = values.astype(np.int64)
+    if high - low > _TABLE_SLACK * len(values) + 1024:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.astype(smallest_integer_type(len(distinct))), distinct
+    present = _present(values, low, high)
+    distinct = np.flatnonzero(present) + low
+    kind = smallest_integer_type(len(distinct))
+    offsets = values if low == 0 else values - np.int64(low)
+    if present.all():  # already consecutive: no lookup needed
+        return offsets.astype(kind), distinct
+    return (np.cumsum(present) - 1).astype(kind)[offsets], distinct
+
+
+def _as_objects(values: Sequence[object]) -> Array:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _elements(values: Array) -> list[Any]:
+    """The values as Python has them; times stay NumPy's, which Python would round or turn into numbers."""
+    return list(values) if values.dtype.kind in "Mm" else values.tolist()
+
+
+def _encode_objects(values: Iterable[object], *, ids: bool) -> tuple[Array, Array]:
+    index: dict[object, int] = {}
+    try:
+        codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
+    except TypeError as error:
+        raise LabelError(
+            f"every label and identifier must be a single value, such as a number or a string: {error}."
+        ) from None
+    distinct = list(index)
+    try:
+        order = sorted(range(len(distinct)), key=distinct.__getitem__)  # type: ignore[arg-type]
+    except TypeError:
+        if not ids:
+            kinds = ", ".join(sorted({type(value).__name__ for value in distinct}))
+            raise LabelError(
+                f"labels must be of one sortable kind; found a mix of {kinds}. "
+                'Note that 1 and "1" are different labels: convert them to one kind first.'
+            ) from None
+        order = list(range(len(distinct)))
+    rank = np.empty(len(order), dtype=smallest_integer_type(len(order)))
+    rank[order] = np.arange(len(order))
+    ordered = [distinct[i] for i in order]
+    return rank[codes], _as_id_array(ordered) if ids else tidy(ordered)
+
+
+def _as_id_array(ids: Sequence[Any]) -> Array:
+    """Identifiers as they came; only integers get a type of their own."""
+    if ids and all(issubclass(kind, int | np.integer) and kind is not bool for kind in set(map(type, ids))):
+        try:
+            return np.array(ids, dtype=np.int64)
+        except OverflowError:
+            pass
+    return _as_objects(ids)
+
+
+def tidy(distinct: Sequence[Any]) -> Array:
+    """Distinct values as an array: numbers and bools get their own type, all else stays as it came."""
+    kinds = set(map(type, distinct))
+    if kinds and kinds <= {bool, np.bool_}:
+        return np.array(distinct, dtype=bool)
+    if not kinds or not all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds):
+        return _as_objects(distinct)
+    is_whole = not any(issubclass(kind, float | np.floating) for kind in kinds)
+    try:
+        numbers = np.array(distinct, dtype=np.int64 if is_whole else np.float64)
+    except OverflowError:
+        return _as_objects(distinct)
+    if is_whole:
+        return numbers
+    whole = _as_whole_numbers(numbers)
+    if whole is not None:
+        return whole
+    return numbers if numbers.tolist() == list(distinct) else _as_objects(distinct)
+
+
+def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
+    """Codes and the distinct values they point to, sorted.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        No value is missing.
+    ids : bool, default=False
+        Whether the values are identifiers, which are kept exactly as they came, and in order of appearance if
+        they cannot be sorted. Classes that cannot be sorted are an error.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        In the smallest integer type that fits.
+    distinct : ndarray
+        Integers (and whole numbers, if they are not identifiers) as ``int64``, other kinds as they came.
+    """
+    if len(values) == 0:
+        return np.zeros(0, dtype=np.int8), np.zeros(0, dtype=object)
+    if values.dtype.kind == "b":
+        codes, distinct = _encode_integers(values.astype(np.int8))
+        return codes, distinct.astype(bool)
+    if values.dtype.kind in "iu":
+        return _encode_integers(values)
+    if values.dtype.kind == "f":
+        whole = None if ids else _as_whole_numbers(values)
+        if whole is not None:
+            return _encode_integers(whole)
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.astype(smallest_integer_type(len(distinct))), distinct
+    return _encode_objects(_elements(values), ids=ids)
+
+
+def encode_declared(values: Array, declared: Array) -> Array:
+    """Codes of `values` in `declared`; -1 where a value was not declared."""
+    codes, distinct = encode(values, ids=True)
+    position = {value: i for i, value in enumerate(_elements(declared))}
+    table = np.array([position.get(value, -1) for value in _elements(distinct)], dtype=np.int64)
+    return table[codes].astype(smallest_integer_type(len(declared)))
+
+
+def as_ids(values: Any, what: str) -> Array:
+    """Identifiers, each different from the others, kept exactly as they came."""
+    elements = list(values) if _is_plain(values) else _elements(as_column(values, what))
+    try:
+        n_distinct = len(set(elements))
+    except TypeError as error:
+        raise LabelError(f"{what} must be single values, such as numbers or strings: {error}.") from None
+    ids = _as_id_array(elements)
+    if ids.dtype == object and any(map(is_missing, elements)):
+        at = next(i for i, value in enumerate(elements) if is_missing(value))
+        raise LabelError(f"{what} must not be missing; number {at} (from 0) is {elements[at]!r}.")
+    if n_distinct < len(ids):
+        seen: set[object] = set()
+        repeated = next(value for value in elements if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise LabelError(f"{what} must be different from each other; {shown(repeated)} occurs more than once.")
+    return ids

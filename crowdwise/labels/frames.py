@@ -1,0 +1,110 @@
+"""Data frames of any library, and mappings of columns -> plain arrays and their names."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import narwhals as nw  # comes with scikit-learn
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError, MissingExtraError
+from crowdwise.labels.encode import as_column, loses_digits
+
+# What people call the three columns of a long table of labels, most usual first.
+USUAL_NAMES = {
+    "example": ("example", "task", "item", "example_id", "task_id", "item_id", "question", "unit"),
+    "annotator": ("annotator", "worker", "rater", "annotator_id", "worker_id", "rater_id", "user", "judge"),
+    "label": ("label", "rating", "answer", "response", "annotation", "class", "value"),
+}
+
+
+def is_frame(data: object) -> bool:
+    """Whether `data` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
+    try:
+        return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
+    except nw.exceptions.DuplicateError as error:
+        raise LabelError(
+            f"the columns of a data frame must have different names: {' '.join(str(error).split())}."
+        ) from None
+
+
+def row_ids(data: object) -> Array | None:
+    """The index of a pandas object; None for a default index and for anything that has none."""
+    index = getattr(data, "index", None)
+    if index is None or not hasattr(index, "to_numpy"):
+        return None
+    is_default = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    return None if is_default else np.asarray(index.to_numpy())
+
+
+def _column(series: Any) -> Array:
+    """A column as an array, every kind of "absent" turned into None or NaN."""
+    values = series.to_numpy()
+    absent = series.is_null().to_numpy()
+    if absent.any() and values.dtype.kind not in "fMm":
+        values = values.astype(object)
+        values[absent] = None
+    elif (
+        absent.any() and values.dtype.kind == "f" and loses_digits(values)
+    ):  # integers became floats to make room for what is absent
+        values = np.fromiter(series.to_list(), dtype=object, count=len(values))
+    return np.asarray(values)
+
+
+def frame_matrix(frame: Any) -> tuple[Array, list[object]]:
+    """The values of a wide data frame as one matrix, and its column names."""
+    table = nw.from_native(frame, eager_only=True)
+    names: list[object] = list(table.columns)
+    columns = [_column(table[:, i]) for i in range(len(names))]
+    if not columns:
+        return np.empty((len(table), 0)), names
+    number_kinds = {column.dtype.kind for column in columns}
+    if number_kinds <= {"i", "f"} and not (len(number_kinds) == 2 and any(map(loses_digits, columns))):
+        return np.column_stack(columns), names
+    kinds = {column.dtype for column in columns}
+    matrix = np.empty((len(table), len(columns)), dtype=kinds.pop() if len(kinds) == 1 else object)
+    for i, column in enumerate(columns):
+        is_time = column.dtype.kind in "Mm" and matrix.dtype == object  # which would become numbers
+        matrix[:, i] = np.fromiter(column, dtype=object, count=len(column)) if is_time else column
+    return matrix, names
+
+
+def find_column(names: list[Hashable], role: str, given: Hashable | None) -> Hashable:
+    """The name of the column that plays `role`: the one given, else the first usual name."""
+    if given is not None:
+        if given in names:
+            return given
+        raise LabelError(f"there is no column {given!r} for {role}; the columns are {names}.")
+    lowered = {name.lower(): name for name in reversed(names) if isinstance(name, str)}
+    for usual in USUAL_NAMES[role]:
+        if usual in lowered:
+            return lowered[usual]
+    raise LabelError(
+        f"no column looks like {role} (tried {', '.join(USUAL_NAMES[role])}); the columns are {names}. "
+        f"Say which one it is: {role}='...'."
+    )
+
+
+def table_columns(table: Any) -> dict[Hashable, Array]:
+    """The columns of a long table, which is a data frame or a mapping from names to columns."""
+    if isinstance(table, Mapping):
+        return {name: as_column(column, f"column {name!r}") for name, column in table.items()}
+    if not is_frame(table):
+        raise TypeError(
+            f"table must be a data frame or a mapping of columns; got {type(table).__name__}. "
+            "For a matrix with a column per annotator use CrowdLabels.from_matrix."
+        )
+    frame = nw.from_native(table, eager_only=True)
+    return {name: _column(frame.get_column(name)) for name in frame.columns}
+
+
+def make_frame(columns: Mapping[str, Array]) -> Any:
+    """A data frame of pandas, or of polars where pandas is not installed."""
+    for library in ("pandas", "polars"):
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(library).DataFrame(dict(columns))
+    raise MissingExtraError("a data frame needs pandas (or polars): pip install pandas.")

@@ -1,0 +1,128 @@
+"""What all estimators here have in common: results under the same names, frames, accuracy on labels of a crowd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
+from crowdwise.results import FitResults
+from crowdwise.training_set import check_sample_weight
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(fit: Method) -> Method:
+    """A `fit` that leaves the estimator as it was before if it does not come to its end, by an error or Ctrl-C."""
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
+
+
+class CrowdResultsMixin:
+    """Results of a fit under the names that all models share, and as data frames."""
+
+    results_: FitResults
+
+    def _keep(self, results: FitResults) -> None:
+        """Store what the fit found out about its examples and annotators."""
+        self.results_ = results
+        vars(self).update(results.attributes())
+
+    def consensus_frame(self) -> Any:
+        """The consensus on the examples of `fit`, one row per example.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        check_is_fitted(self)
+        return self.results_.consensus.to_frame()
+
+    def annotators_frame(self) -> Any:
+        """Scores and flags of the annotators of `fit`, one row per annotator.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        check_is_fitted(self)
+        return self.results_.annotators.to_frame()
+
+
+class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
+    """Predictions and accuracy, from `decision_function` and `classes_`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_examples,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels that the model predicts; with one label per example this is accuracy.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels, or the truth.
+        sample_weight : array-like of shape (n_examples,), default=None
+            How often each example counts.
+
+        Returns
+        -------
+        score : float
+        """
+        _, labels = align(X, as_labels(y))
+        weight = check_sample_weight(sample_weight, X, labels)
+        return label_accuracy(self.predict(X), labels, self.classes_, weight)
+
+
+def label_accuracy(predicted: Array, labels: CrowdLabels, classes: Array, weight: Array) -> float:
+    """The share of labels that equal the prediction for their example; `classes` are those of the model."""
+    if labels.n_labels == 0:
+        raise LabelError("there is no label to compare predictions with.")
+    assert labels.classes is not None
+    if (encode_declared(labels.classes, classes) < 0).all():
+        raise LabelError(
+            f"none of the classes of these labels, {labels.classes.tolist()}, is known to the model, whose classes are "
+            f"{classes.tolist()}."
+        )
+    codes = encode_declared(predicted, labels.classes)
+    right = labels.values == np.repeat(codes, labels.labels_per_example)
+    return float(np.average(right, weights=np.repeat(weight, labels.labels_per_example)))

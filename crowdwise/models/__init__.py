@@ -1,1 +1,0 @@
-"""The estimators: one file each; the rounds turn here."""

@@ -1,0 +1,122 @@
+"""What every fitted model says about the examples and the annotators of its fit: one meaning for all models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.crowd.easiness import easiness
+from crowdwise.labels.frames import make_frame
+
+Flags = dict[Any, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorResults:
+    """How far each annotator can be trusted.
+
+    Parameters
+    ----------
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    n_labels : ndarray of shape (n_annotators,)
+        How many labels each gave.
+    expertise : ndarray of shape (n_annotators,)
+        A precision: one over the mean squared error of their labels, coded as in the paper (two different classes
+        are 4 apart). Larger is better; NaN for annotators without labels.
+    accuracy : ndarray of shape (n_annotators,) or None
+        Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
+    flags : dict from annotator to tuple of str
+        What is remarkable about annotators; those of whom nothing is are left out.
+    """
+
+    annotators: Array
+    n_labels: Array
+    expertise: Floats
+    accuracy: Floats | None
+    flags: Flags
+
+    def to_frame(self) -> Any:
+        """A data frame with a row per annotator.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        columns: dict[str, Any] = {
+            "annotator": self.annotators,
+            "labels": self.n_labels,
+            "expertise": self.expertise,
+            "accuracy": self.accuracy,
+            "flags": ["; ".join(self.flags.get(name, ())) for name in self.annotators.tolist()],
+        }
+        return make_frame({name: column for name, column in columns.items() if column is not None})
+
+
+@dataclass(frozen=True, eq=False)
+class FitResults:
+    """What a fit found out about its examples and annotators.
+
+    Parameters
+    ----------
+    consensus : Consensus or RatingConsensus
+        By labels and model together, the model's say being out of fold: of one that has not seen the example.
+    label_consensus : Consensus or RatingConsensus
+        By labels alone.
+    annotators : AnnotatorResults
+        Scores and flags of the annotators.
+    disagreement : ndarray of shape (n_examples,)
+        How far the annotators of each example differ.
+    steepness : float
+        How fast easiness falls with it.
+    objective : ndarray of shape (n_rounds,)
+        One value per round.
+    converged : bool
+        Whether the rounds settled.
+    """
+
+    consensus: Consensus | RatingConsensus
+    label_consensus: Consensus | RatingConsensus
+    annotators: AnnotatorResults
+    disagreement: Floats
+    steepness: float
+    objective: Floats
+    converged: bool
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that every fitted model has, by name.
+
+        Returns
+        -------
+        attributes : dict
+        """
+        annotators, total = self.annotators, np.nansum(self.annotators.expertise)
+        found: dict[str, Any] = {
+            "examples_": self.consensus.examples,
+            "disagreement_": self.disagreement,
+            "easiness_": easiness(self.disagreement, self.steepness),
+            "steepness_": self.steepness,
+            "annotators_": annotators.annotators,
+            "expertise_": annotators.expertise,
+            "expertise_share_": np.nan_to_num(annotators.expertise) / total,
+            "annotator_flags_": annotators.flags,
+            "n_rounds_": len(self.objective),
+            "converged_": self.converged,
+            "objective_": self.objective,
+            "consensus_": self.consensus.label,
+            "label_consensus_": self.label_consensus.label,
+        }
+        if isinstance(self.consensus, RatingConsensus):
+            return found | {"consensus_std_": self.consensus.std}
+        assert isinstance(self.label_consensus, Consensus)
+        return found | {
+            "classes_": self.consensus.classes,
+            "accuracy_": annotators.accuracy,
+            "consensus_proba_": self.consensus.proba,
+            "consensus_confidence_": self.consensus.confidence,
+            "label_proba_": self.label_consensus.proba,
+        }

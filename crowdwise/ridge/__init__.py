@@ -1,0 +1,1 @@
+"""The paper's model: squared loss, from sums that add."""

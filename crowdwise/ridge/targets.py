@@ -1,0 +1,86 @@
+"""Labels -> the numbers that the squared loss sees: +1 and -1 for classes, the rating itself for ratings.
+
+Two classes have one column, -1 for the first class and +1 for the second. More classes have one column each, +1
+where the class is meant and -1 elsewhere; squared differences then count half, so that two different classes are
+always 4 apart and two classes as two columns give the same numbers as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.arrays import Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How labels become numbers.
+
+    Parameters
+    ----------
+    codebook : ndarray of shape (n_classes, n_targets) or None
+        The numbers of each class; None for ratings, which are their own.
+    centre : float
+        Subtracted from ratings, so that a large offset costs no digits; 0 for classes.
+    factor : float
+        What a squared difference summed over targets is multiplied with.
+    span : float
+        The squared size of a typical difference between labels; what is negligible is measured by it.
+    """
+
+    codebook: Floats | None
+    centre: float
+    factor: float
+    span: float
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, *, intercept: bool = True) -> Targets:
+        """The targets for some labels."""
+        if labels.classes is None:
+            centre = float(labels.values.mean()) if intercept and labels.n_labels else 0.0
+            span = float(np.var(labels.values)) if labels.n_labels else 0.0
+            return cls(None, centre, 1.0, span if span > 0 else 1.0)
+        n_classes = len(labels.classes)
+        if n_classes == 2:
+            return cls(np.array([[-1.0], [1.0]]), 0.0, 1.0, 1.0)
+        return cls(2 * np.eye(n_classes) - 1, 0.0, 0.5, 1.0)
+
+    @property
+    def n_targets(self) -> int:
+        return 1 if self.codebook is None else self.codebook.shape[1]
+
+    def of_values(self, values: NDArray[np.generic]) -> Floats:
+        """Targets of label values (codes or ratings), with one more axis of n_targets."""
+        if self.codebook is None:
+            return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
+        if self.n_targets == 1:
+            return 2.0 * np.asarray(values, dtype=np.float64)[..., np.newaxis] - 1.0
+        return self.codebook[values]
+
+    def write(self, codes: NDArray[np.generic], out: Floats) -> None:
+        """Targets of a matrix of label values, written side by side into the columns of `out`."""
+        if self.codebook is not None and self.n_targets == 1:
+            np.multiply(codes, 2.0, out=out)
+            out -= 1.0
+        else:
+            np.copyto(out, self.of_values(codes).reshape(out.shape))
+
+    def squared(self, differences: Floats) -> Floats:
+        """Squared length of differences along their last axis."""
+        return self.factor * np.einsum("...t,...t->...", differences, differences)
+
+
+def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
+    """The first consensus: the majority's target; tied classes share it evenly; for ratings the mean."""
+    if targets.codebook is None:
+        sums = labels.sum_per_example(labels.values)
+        return (sums / np.maximum(labels.labels_per_example, 1) - targets.centre)[:, np.newaxis]
+    counts = labels.tally
+    if targets.n_targets == 1:
+        return np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64))
+    top = counts == counts.max(axis=1, keepdims=True)
+    return (top / top.sum(axis=1, keepdims=True)) @ targets.codebook

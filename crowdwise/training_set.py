@@ -1,0 +1,202 @@
+"""``fit(X, y, sample_weight)`` -> the examples and annotators that take part, checked once for every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, validate_data
+
+from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.crowd.disagreement import Scale, disagreement
+from crowdwise.exceptions import DataError, LabelError, warn
+from crowdwise.labels.align import align, as_labels, match_examples
+from crowdwise.labels.build import Kind
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
+# An example that counts less than this share of the heaviest one takes no part.
+_NEGLIGIBLE_WEIGHT = 1e-30
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What `fit` was given, and who takes part.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame
+        Features of all examples.
+    labels : CrowdLabels
+        All labels, in the order of X.
+    learnt : ndarray of bool of shape (n_examples,)
+        Examples with a label and a weight: those that take part.
+    heard : ndarray of bool of shape (n_annotators,)
+        Annotators with a label on these.
+    core : CrowdLabels
+        Labels of the examples and annotators that take part.
+    sample_weight : ndarray
+        How often each example that takes part counts.
+    disagreement : ndarray of shape (n_examples,)
+        Of all examples, on the scale of those that take part.
+    """
+
+    X: Any
+    labels: CrowdLabels
+    learnt: Bools
+    heard: Bools
+    core: CrowdLabels
+    sample_weight: Floats
+    disagreement: Floats
+
+    @classmethod
+    def of(
+        cls, X: Any, labels: CrowdLabels, sample_weight: Any, *, scale: Scale = "observed", weighting: bool = True
+    ) -> TrainingSet:
+        """From features and labels of the same rows; `weighting` says whether disagreement is going to be used."""
+        weight = check_sample_weight(sample_weight, X, labels)
+        labelled = labels.labels_per_example > 0
+        learnt = labelled & (weight > 0)
+        if not labelled.any():
+            raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
+        if not learnt.any():
+            raise DataError("all labelled examples have sample_weight 0: nothing is left to learn from.")
+        if not labelled.all():
+            warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+        core = labels if learnt.all() else labels[learnt]
+        heard = core.labels_per_annotator > 0
+        core = core.select_annotators(heard)
+        check_variety(core)
+        if weighting:
+            note_disagreement(core)
+        differs = _disagreement_of_all(labels, core, learnt, scale)
+        return cls(X, labels, learnt, heard, core, weight if learnt.all() else weight[learnt], differs)
+
+    @property
+    def rows(self) -> Any:
+        """Features of the examples that take part."""
+        return self.X if self.learnt.all() else _safe_indexing(self.X, np.flatnonzero(self.learnt))
+
+    @property
+    def others(self) -> Positions:
+        """Positions of the examples that take no part."""
+        return np.flatnonzero(~self.learnt)
+
+    @property
+    def core_disagreement(self) -> Floats:
+        """Disagreement of the examples that take part."""
+        return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
+
+    def among_all(self, values: Floats) -> Floats:
+        """Values of the annotators heard, with NaN for those who were not."""
+        everyone = np.full((len(self.heard), *values.shape[1:]), np.nan)
+        everyone[self.heard] = values
+        return everyone
+
+
+def check_y(estimator: Any, y: Any, kind: Kind = "class") -> CrowdLabels:
+    """What `fit` was given as y, as labels."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        warn(
+            "A column-vector y was passed when a 1d array was expected: it is taken as the labels of one annotator.",
+            DataConversionWarning,
+        )
+    return as_labels(y, kind=kind)
+
+
+def check_features(estimator: Any, X: Any, y: Any, kind: Kind = "class") -> tuple[Any, CrowdLabels]:
+    """Numeric features as scikit-learn wants them, not yet known to be finite, and labels of the same rows."""
+    labels = check_y(estimator, y, kind)
+    if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
+        X, labels = align(X, labels)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    return X, labels
+
+
+def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None = None) -> Floats:
+    """How often each row of X counts: finite numbers of at least 0, one for all, or by the ids of the examples.
+
+    Parameters
+    ----------
+    sample_weight : None, float, array-like, series or mapping
+        What came; a series or mapping is matched with the ids of the examples.
+    X : array-like
+        Features.
+    labels : CrowdLabels, default=None
+        Their ids identify the rows where X has none.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_examples,)
+        Rescaled if squares would overflow or vanish; 0 where an example counts next to nothing.
+    """
+    n_rows = _num_samples(X)
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if np.ndim(sample_weight) == 0 and not hasattr(sample_weight, "keys"):
+        sample_weight = np.full(n_rows, sample_weight)
+    try:
+        weight = np.array(match_examples(sample_weight, X, labels, "sample_weight"), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise ValueError(f"sample_weight must be numbers, one per example; got {sample_weight!r}.") from None
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one number per example.")
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        at = int(bad.argmax())
+        problem = "Negative values in data passed to `sample_weight`" if weight[at] < 0 else "not finite"
+        raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[at]} for row {at}.")
+    largest = weight.max(initial=0.0)
+    if largest > 0 and not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        warn(f"the largest sample_weight is {largest:.2g}: weights are divided by it.")
+        weight, largest = weight / largest, 1.0
+    weight[weight < _NEGLIGIBLE_WEIGHT * largest] = 0.0
+    return weight
+
+
+def check_variety(core: CrowdLabels) -> None:
+    """Raise if all labels are of one class."""
+    if core.classes is None:
+        return
+    if sum(bool(column.any()) for column in core.tally.T) < 2:
+        found = core.classes[core.values[:1]].tolist()
+        raise LabelError(f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}.")
+
+
+def note_disagreement(core: CrowdLabels) -> None:
+    """Say so if there is nothing in the labels that a weighting by disagreement could use."""
+    if core.n_annotators == 1:
+        warn("there is one annotator: disagreement says nothing, so steepness has no effect.")
+    elif core.labels_per_example.max() < 2:
+        warn("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
+
+
+def note_effective_number(weight: Floats, n_features: int) -> None:
+    """Say so if nearly all weight rests on fewer examples than there are features."""
+    share = weight / weight.max()
+    effective = float(share.sum() ** 2 / (share @ share))
+    if effective < n_features <= len(weight):
+        warn(
+            f"nearly all weight is on about {effective:.1f} of {len(weight)} examples, fewer than the {n_features} "
+            "features. Use a smaller steepness or a larger l2."
+        )
+
+
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale) -> Floats:
+    """Disagreement of all examples, on the scale of those that take part."""
+    differs = disagreement(core, scale=scale)
+    if learnt.all():
+        return differs
+    everyone = disagreement(labels, scale=scale)
+    everyone[learnt] = differs
+    return everyone

@@ -1,0 +1,68 @@
+"""Features and labels -> the steepness: do contested labels follow from anything?
+
+Weights leave out what contested examples would teach. Where most annotators go wrong together on hard examples, as in
+the paper's simulation, that is noise or worse, and leaving it out is a great gain. On the real crowds that we know it
+is not: contested labels are less often right, but they can still be told from the features, and leaving them out
+costs. Both can be seen without any truth: learn from the easy examples, and see whether the majority among the
+contested ones is ranked better than by chance. How steep the weights should be can be seen in the same way: a model
+that is led astray follows contested labels and forgets easy ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.crowd.easiness import example_weights
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.weights.criteria import contested_examples, easiest_examples, ranking, standard_errors_above_chance
+
+# The steepness that is tried first: in the paper's simulation the best for all data sets together.
+_FIRST = 4.0
+# Those to choose from where contested labels teach nothing. Less leaves too much of them, more too few examples.
+_STEEP = (3.0, _FIRST, 5.0, 6.0)
+# How sure one has to be that contested labels can be told, in standard errors.
+_SURE = 2.0
+# With fewer contested examples nothing can be told either way.
+_FEWEST = 20
+
+
+def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats) -> float:
+    """The steepness that suits a crowd.
+
+    Parameters
+    ----------
+    scores_of : callable
+        From weights of the examples to scores of models that have not seen the example, one column for two classes,
+        else one a class.
+    labels : CrowdLabels
+        Classes.
+    disagreement : ndarray of shape (n_examples,)
+        Of each example.
+
+    Returns
+    -------
+    steepness : float
+        0 if the majority among contested examples is ranked surely better than by chance; else the steepness under
+        which it is ranked worst, compared with the majority among easy examples.
+    """
+    contested, easy = contested_examples(disagreement, labels.tally), easiest_examples(disagreement, labels.tally)
+    if len(contested) < _FEWEST:
+        return 0.0
+    majority, n_classes = labels.tally.argmax(axis=1), labels.tally.shape[1]
+
+    def scored(steepness: float) -> Floats:
+        return scores_of(example_weights(disagreement, steepness))
+
+    def gap(scores: Floats) -> float:
+        told, misled = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
+        return np.nan_to_num(told, nan=0.5) - misled  # easy examples may be of one class
+
+    first = scored(_FIRST)
+    above = standard_errors_above_chance(first[contested], majority[contested], n_classes)
+    if not above < _SURE:
+        return 0.0
+    gaps = {steepness: gap(first if steepness == _FIRST else scored(steepness)) for steepness in _STEEP}
+    return max(gaps, key=lambda steepness: gaps[steepness])

@@ -1,0 +1,117 @@
+"""The current consensus -> how much each class counts, so that a rare one is heard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.arrays import Floats
+
+# An example whose leading class has changed this often is taken as tied.
+_MOST_CHANGES = 3
+
+
+def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
+    """What the parameter means: None, "balanced", or an array with the weight of each class.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict
+        As in scikit-learn; a class that a dict does not name has weight 1.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+
+    Returns
+    -------
+    checked : None, "balanced" or ndarray of shape (n_classes,)
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return class_weight
+    if not isinstance(class_weight, dict):
+        raise ValueError(f'class_weight must be None, "balanced" or a dict of classes; got {class_weight!r}.')
+    known = {value: position for position, value in enumerate(classes.tolist())}
+    weights = np.ones(len(classes))
+    for name, weight in class_weight.items():
+        if name not in known:
+            raise ValueError(f"class_weight names the class {name!r}; the classes are {classes.tolist()}.")
+        if not (isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight > 0):
+            raise ValueError(f"class_weight of {name!r} must be a finite number above 0; got {weight!r}.")
+        weights[known[name]] = weight
+    return weights
+
+
+def leading_shares(votes: Floats) -> Floats:
+    """The consensus as shares of classes: one for the class with the most votes; classes that tie share it.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_examples, n_classes)
+        Sums of expertise, or of labels.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_examples, n_classes)
+    """
+    top = votes == votes.max(axis=1, keepdims=True)
+    return top / top.sum(axis=1, keepdims=True)
+
+
+@dataclass
+class Leaders:
+    """The leading class of every example from round to round.
+
+    Weights by class move expertise, and expertise may move the lead: an example on the fence could go back and
+    forth between two classes for ever, and the rounds with it. At the third change it is taken as tied for good.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.weights.class_weights import Leaders
+    >>> leaders, one, other = Leaders(), np.array([[2.0, 1.0]]), np.array([[1.0, 2.0]])
+    >>> [leaders.shares(votes).tolist() for votes in (one, other, one, other, one)]
+    [[[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]], [[0.5, 0.5]], [[0.5, 0.5]]]
+    """
+
+    _last: Floats | None = field(default=None, init=False)
+    _changes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), init=False)
+
+    def shares(self, votes: Floats) -> Floats:
+        """The shares of the classes after one more round, of the shape of `votes`."""
+        now = leading_shares(votes)
+        if self._last is None:
+            self._last, self._changes = now, np.zeros(len(now), dtype=np.int64)
+            return now
+        undecided = self._changes < _MOST_CHANGES
+        self._changes += undecided & (now != self._last).any(axis=1)
+        tied = undecided & (self._changes == _MOST_CHANGES)
+        now = np.where(tied[:, np.newaxis], (now + self._last) / 2, now)
+        self._last = np.where(undecided[:, np.newaxis], now, self._last)
+        return self._last
+
+
+def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Floats:
+    """The weight of each class for the current consensus.
+
+    Parameters
+    ----------
+    checked : "balanced" or ndarray of shape (n_classes,)
+        What `check_class_weight` gave.
+    proba : ndarray of shape (n_examples, n_classes)
+        The current consensus: probability or share of each class.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts otherwise.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_classes,)
+        If balanced, every class gets the same total, and the examples keep theirs; a class that nobody is in has
+        weight 1.
+    """
+    if not isinstance(checked, str):
+        return checked
+    mass = weight @ proba
+    held = mass > 0
+    return np.where(held, mass.sum() / (held.sum() * np.where(held, mass, 1.0)), 1.0)

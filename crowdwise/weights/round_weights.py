@@ -1,0 +1,132 @@
+"""The current consensus -> what a round teaches: how much every example and every class counts in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.weights.class_weights import class_weights
+from crowdwise.weights.curricula import Curriculum
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a classifier and the annotators' matrices are estimated from in one round.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts; zero for those that the curriculum leaves out.
+    class_weight : ndarray of shape (n_classes,)
+        How much each class counts for the classifier; ones if all count alike.
+    """
+
+    posterior: Floats
+    weight: Floats
+    class_weight: Floats
+
+    def targets(self) -> tuple[Floats, Floats]:
+        """Soft classes and weights of the examples in which each class counts by its weight; rows still sum to one."""
+        if (self.class_weight == 1).all():
+            return self.posterior, self.weight
+        counted = self.posterior * self.class_weight
+        total = counted.sum(axis=1)
+        return counted / total[:, np.newaxis], self.weight * total
+
+
+@dataclass
+class Lessons:
+    """The lessons of one fit, round after round.
+
+    Parameters
+    ----------
+    curriculum : Curriculum
+        How the weights change.
+    easiness : ndarray of shape (n_examples,)
+        Weights by disagreement.
+    sample_weight : ndarray of shape (n_examples,)
+        How often each example counts.
+    class_weight : None, "balanced" or ndarray of shape (n_classes,)
+        What `check_class_weight` gave.
+    rng : Generator
+        For curricula that draw.
+    """
+
+    curriculum: Curriculum
+    easiness: Floats
+    sample_weight: Floats
+    class_weight: Floats | str | None
+    rng: np.random.Generator
+    n_rounds: int = 0
+    current: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.current = self.easiness
+
+    def settled(self, tol: float) -> bool:
+        """Whether later rounds may be taken to have the weights of the last; else two rounds alike say nothing."""
+        steady = self.curriculum.is_mixture and bool((self.easiness == 1).all())
+        return steady or self.curriculum.settled(self.n_rounds, tol)
+
+    def still_changing(self) -> str:
+        """What to say if the rounds ended before the curriculum did."""
+        return (
+            f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
+            "choose a curriculum that is done sooner (a larger c or growth)."
+        )
+
+    def next(self, posterior: Floats, voice: Floats | None) -> Lesson:
+        """The lesson of the next round.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (n_examples, n_classes)
+            The current consensus.
+        voice : ndarray of shape (n_examples, n_classes) or None
+            Logarithms of the classifier's probabilities in the last round; None before the first.
+
+        Returns
+        -------
+        lesson : Lesson
+        """
+        self.n_rounds += 1
+        losses = None if voice is None else -np.einsum("ik,ik->i", posterior, voice)
+        self.current = _checked(self._by_curriculum(posterior, losses), self.curriculum)
+        return self.again(posterior)
+
+    def again(self, posterior: Floats) -> Lesson:
+        """The lesson of the same round for a newer consensus: only what the classes count may have changed."""
+        weight = self.current * self.sample_weight
+        counts = np.ones(posterior.shape[1])
+        if self.class_weight is not None:
+            counts = class_weights(self.class_weight, posterior, weight)
+        if isinstance(self.class_weight, str):  # balanced, but no class is blown up from less than one example
+            counts = np.minimum(counts, (weight > 0).sum() / len(counts))
+        return Lesson(posterior, weight, counts)
+
+    def _by_curriculum(self, posterior: Floats, losses: Floats | None) -> Floats:
+        if losses is None or not self.curriculum.reads_losses:
+            return self.curriculum.weights(self.n_rounds, self.easiness, losses, self.rng, self.sample_weight)
+        # Under one threshold for all, a rare class would stay outside until the model has forgotten it.
+        weights = np.empty_like(self.easiness)
+        likeliest = posterior.argmax(axis=1)
+        for k in np.unique(likeliest):
+            of_class = likeliest == k
+            weights[of_class] = self.curriculum.weights(
+                self.n_rounds, self.easiness[of_class], losses[of_class], self.rng, self.sample_weight[of_class]
+            )
+        return weights
+
+
+def _checked(weights: Floats, curriculum: Curriculum) -> Floats:
+    """The weights that anybody's curriculum gave, if one can learn with them."""
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise ValueError(
+            f"the weights of a curriculum must be finite, at least 0 and not all 0; {curriculum!r} gave weights from "
+            f"{weights.min()} to {weights.max()}."
+        )
+    return weights

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from crowds import crowd, labels_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from crowdwise import CrowdLabels, aggregate
+from crowdwise.em.aggregate import distinct_patterns
+from crowdwise.exceptions import CrowdConvergenceWarning
+
+quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
+
+
+def twin(matrix, n_classes, *, n_rounds, strength=1.0, class_prior=1.0):
+    """Dawid and Skene with loops over labels, every row of a confusion matrix with `strength` labels spread evenly."""
+    posterior = [[row.count(k) / sum(v is not None for v in row) for k in range(n_classes)] for row in matrix]
+    n_annotators = len(matrix[0])
+    for _ in range(n_rounds):
+        prior = [class_prior + sum(p[k] for p in posterior) for k in range(n_classes)]
+        prior = [p / sum(prior) for p in prior]
+        confusion = np.full((n_annotators, n_classes, n_classes), strength / n_classes)
+        for row, p in zip(matrix, posterior, strict=True):
+            for j, label in enumerate(row):
+                for k in range(n_classes):
+                    if label is not None:
+                        confusion[j, k, label] += p[k]
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        posterior = []
+        for row in matrix:
+            joint = [
+                prior[k] * np.prod([confusion[j, k, label] for j, label in enumerate(row) if label is not None])
+                for k in range(n_classes)
+            ]
+            posterior.append([value / sum(joint) for value in joint])
+    return np.array(posterior), confusion
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_equals_the_slow_twin(n_classes, missing):
+    _, matrix = crowd(n_classes=n_classes, missing=missing)
+    slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
+    result = aggregate(labels_of(matrix, n_classes), annotator_model="confusion", strength=1.0, max_rounds=6, tol=0.0)
+    assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
+    assert_allclose(result.confusion, confusion, rtol=1e-8)
+    assert_allclose(result.expertise, np.einsum("lkk,k->l", confusion, result.class_prior))
+
+
+@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 3.0]))
+@settings(max_examples=25)
+@quiet
+def test_the_objective_never_falls(name, seed, n_classes, steepness):
+    _, matrix = crowd(seed, n_classes=n_classes, missing=0.3)
+    result = aggregate(labels_of(matrix, n_classes), annotator_model=name, steepness=steepness)
+    assert (np.diff(result.objective) >= -1e-8).all()
+
+
+@quiet
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["confusion", "one-coin", "shared"]))
+@settings(max_examples=25)
+def test_permuting_examples_annotators_and_classes_permutes_the_result(seed, name):
+    _, matrix = crowd(seed, n_classes=3, missing=0.3)
+    rng = np.random.default_rng(seed)
+    rows, columns, names = rng.permutation(40), rng.permutation(6), rng.permutation(3)
+    renamed = np.array([[None if v is None else names[v] for v in row] for row in matrix], dtype=object)
+    one = aggregate(labels_of(matrix, 3), annotator_model=name, max_rounds=20)
+    other = aggregate(labels_of(renamed[rows][:, columns], 3), annotator_model=name, max_rounds=20)
+    assert_allclose(other.proba[:, names], one.proba[rows], rtol=1e-6, atol=1e-9)
+    assert_allclose(other.expertise, one.expertise[columns], rtol=1e-6)
+
+
+def test_patterns_taken_together_change_nothing(monkeypatch):
+    _, matrix = crowd(n_examples=400, n_annotators=5)
+    labels = labels_of(matrix)
+    few, weight, where = distinct_patterns(labels, np.ones(400))
+    assert len(few) <= 32
+    assert weight.sum() == 400
+    assert_array_equal(few.to_matrix()[where], labels.to_matrix())
+    together = aggregate(labels)
+    monkeypatch.setattr("crowdwise.em.aggregate.distinct_patterns", lambda labels, weight: (labels, weight, None))
+    apart = aggregate(labels)
+    assert_allclose(together.proba, apart.proba, rtol=1e-8, atol=1e-10)
+    assert_allclose(together.objective, apart.objective, rtol=1e-10)
+
+
+def test_a_thousand_labels_on_one_example_do_not_underflow():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 5)
+    matrix = np.where(rng.random((5, 3000)) < 0.6, truth[:, None], 1 - truth[:, None])
+    result = aggregate(matrix)
+    assert_array_equal(result.label, truth)
+    assert np.isfinite(result.objective).all()
+
+
+def test_annotators_and_examples_without_labels():
+    matrix = np.array([[1, 1, np.nan], [0, 0, np.nan], [1, 0, np.nan], [np.nan] * 3])
+    result = aggregate(matrix)
+    assert np.isnan(result.expertise[2])
+    assert_allclose(result.proba[3], result.class_prior)
+    with pytest.raises(ValueError, match="no label to aggregate"):
+        aggregate(CrowdLabels.from_matrix([[None, None]], classes=[0, 1]))
+
+
+def test_rounds_that_do_not_settle_are_told():
+    _, matrix = crowd(missing=0.3)
+    with pytest.warns(CrowdConvergenceWarning, match="after 2 rounds"):
+        assert not aggregate(labels_of(matrix), max_rounds=2, tol=1e-12).converged

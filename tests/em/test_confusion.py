@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from crowds import crowd, labels_of
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from crowdwise.em.confusion import Incidence, Shared, model_of_annotators
+
+
+def random_confusion(rng, n_annotators, n_classes):
+    return rng.dirichlet(np.ones(n_classes), size=(n_annotators, n_classes))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_likelihoods_and_counts_equal_loops_over_labels(n_classes, rng):
+    _, matrix = crowd(n_classes=n_classes, missing=0.4)
+    incidence = Incidence.of(labels_of(matrix, n_classes))
+    confusion = random_confusion(rng, matrix.shape[1], n_classes)
+    posterior = rng.dirichlet(np.ones(n_classes), size=len(matrix))
+    likelihood = np.zeros((len(matrix), n_classes))
+    counts = np.zeros(confusion.shape)
+    for i, row in enumerate(matrix):
+        for j, label in enumerate(row):
+            if label is not None:
+                for k in range(n_classes):
+                    likelihood[i, k] += np.log(confusion[j, k, label])
+                    counts[j, k, label] += posterior[i, k]
+    assert_allclose(incidence.log_likelihood(confusion), likelihood, rtol=1e-12)
+    assert_allclose(incidence.counts(posterior), counts, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@given(seed=st.integers(0, 10**6))
+def test_estimates_are_probabilities_and_the_best_for_their_counts(name, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.gamma(1.0, 3.0, size=(5, 3, 3))
+    model = model_of_annotators(name, 3.0)
+    best = model.estimate(counts)
+    assert_allclose(best.sum(axis=2), 1)
+    assert (best > 0).all()
+
+    def worth(confusion):
+        return (counts * np.log(confusion)).sum() + model.log_prior(confusion)
+
+    if name == "one-coin":
+        accuracy = np.clip(best[:, 0, 0] + rng.normal(0, 0.05, 5), 0.01, 0.99)
+        other = np.repeat(((1 - accuracy) / 2)[:, None, None], 9, axis=1).reshape(5, 3, 3)
+        other[:, np.arange(3), np.arange(3)] = accuracy[:, None]
+    else:
+        other = best * np.exp(rng.normal(0, 0.1, best.shape))
+        other /= other.sum(axis=2, keepdims=True)
+    assert worth(other) <= worth(best) + 1e-9
+
+
+def test_few_labels_are_drawn_towards_the_crowd_and_many_are_not():
+    counts = np.zeros((3, 2, 2))
+    counts[0] = [[90, 10], [20, 80]]
+    counts[1] = [[0, 1], [0, 0]]
+    estimated = Shared(3.0).estimate(counts)
+    assert_allclose(estimated[0], [[0.9, 0.1], [0.2, 0.8]], atol=0.01)
+    pooled = (counts.sum(axis=0) + 0.5) / (counts.sum(axis=0) + 0.5).sum(axis=1, keepdims=True)
+    assert_allclose(estimated[1, 0], (np.array([0, 1]) + 3 * pooled[0]) / 4)
+    assert_allclose(estimated[2], pooled)  # nobody has heard of this one
+
+
+def test_wrong_settings_are_told():
+    with pytest.raises(ValueError, match="annotator_model must be one of"):
+        model_of_annotators("two-coin", 1.0)
+    with pytest.raises(ValueError, match="strength must be"):
+        model_of_annotators("shared", 0.0)

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+from crowds import labels_of
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import roc_auc_score
+
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    disagreement,
+    simulate_annotators,
+)
+from crowdwise.crowd.easiness import example_weights
+from crowdwise.weights.auto_steepness import choose_steepness
+from crowdwise.weights.criteria import contested_examples, standard_errors_above_chance
+
+quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+
+
+def papers_crowd(clarity, seed=0):
+    """The paper's synthetic data: at clarity 1 the majority is wrong near the boundary, at 5 nowhere."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([-1, 1], 250)
+    X = rng.normal(size=(500, 10)) + 0.5 * truth[:, np.newaxis]
+    scores = RidgeClassifier().fit(X, truth).decision_function(X)
+    scores /= np.abs(scores).max()
+    return X, simulate_annotators(X, truth, 10, clarity=clarity, scores=scores, random_state=rng)
+
+
+MODELS = [
+    CrowdRidgeClassifier("auto"),
+    CrowdRidgeClassifierCV("auto"),
+    CrowdLogisticClassifier(max_rounds=2),
+    CrowdClassifier(LogisticRegression(), max_rounds=2),
+]
+
+
+@quiet
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_steep_where_contested_labels_teach_nothing_and_flat_where_they_do(model):
+    for seed in range(3):
+        assert model.fit(*papers_crowd(1.0, seed)).steepness_ in (3.0, 4.0, 5.0, 6.0)
+        assert model.fit(*papers_crowd(5.0, seed)).steepness_ == 0.0
+
+
+@quiet
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_too_few_contested_examples_are_not_judged(model):
+    X, labels = papers_crowd(1.0)
+    assert model.fit(X[:30], labels[:30]).steepness_ == 0.0
+
+
+@quiet
+def test_it_equals_the_steepness_that_it_finds():
+    X, labels = papers_crowd(1.0)
+    found = CrowdRidgeClassifier("auto").fit(X, labels)
+    given = CrowdRidgeClassifier(found.steepness_).fit(X, labels)
+    assert_array_equal(found.coef_, given.coef_)
+    assert given.steepness_ == found.steepness_ > 0
+
+
+@pytest.mark.parametrize("best", [3.0, 4.0, 5.0, 6.0])
+def test_the_widest_gap_between_easy_and_contested_examples_is_taken(best):
+    labels = labels_of(np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]] * 30), 2)
+    differs = disagreement(labels)
+    contested, majority = differs > 0, labels.majority()
+    right = np.where(majority, 1.0, -1.0)
+
+    def scores_of(weights):
+        # Easy examples are told by all models; contested ones upside down by the best, at random by the others.
+        at_random = np.resize([1.0, 1.0, -1.0, -1.0], contested.sum())
+        scores = right.copy()
+        scores[contested] = -right[contested] if (weights == example_weights(differs, best)).all() else at_random
+        return scores[:, np.newaxis]
+
+    assert choose_steepness(scores_of, labels, differs) == best
+    # Where contested examples are told as well, they teach something.
+    assert choose_steepness(lambda _: right[:, np.newaxis], labels, differs) == 0.0
+
+
+def test_easy_examples_of_one_class_say_nothing_about_the_steepness():
+    labels = labels_of(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 0]] * 30), 2)
+    differs = disagreement(labels)
+    five = example_weights(differs, 5.0).min()
+    upside_down = 1.0 - labels.majority()[:, np.newaxis]
+    assert choose_steepness(lambda weights: upside_down * (weights.min() <= five), labels, differs) == 5.0
+
+
+def test_contested_examples_are_the_quarter_with_the_highest_disagreement():
+    differs = np.array([0.0, 0.1, 0.2, 0.3, 0.3, 0.5, 0.5, 1.0])
+    tally = np.array([[3, 0]] * 7 + [[2, 2]])  # the last is a tie: it has no majority
+    assert contested_examples(differs, tally).tolist() == [5, 6]
+    assert contested_examples(np.zeros(8), tally).tolist() == []
+    assert contested_examples(np.ones(1), np.array([[1, 1]])).tolist() == []
+
+
+def test_standard_errors_are_those_of_mann_and_whitney(rng):
+    codes = (rng.random(200) < 0.3).astype(int)
+    scores = rng.normal(size=(200, 1)) + 0.3 * codes[:, np.newaxis]
+    n = codes.sum()
+    by_hand = (roc_auc_score(codes, scores[:, 0]) - 0.5) / np.sqrt(201 / (12 * n * (200 - n)))
+    assert standard_errors_above_chance(scores, codes, 2) == pytest.approx(by_hand)
+    chance = [standard_errors_above_chance(rng.normal(size=(60, 1)), codes[:60], 2) for _ in range(400)]
+    assert np.std(chance) == pytest.approx(1, abs=0.15)
+    assert np.isnan(standard_errors_above_chance(scores, np.zeros(200, dtype=int), 2))
+
+
+def test_any_other_word_is_refused():
+    X, labels = papers_crowd(5.0)
+    for model in (CrowdRidgeClassifier("steep"), CrowdLogisticClassifier("steep"), CrowdClassifier(steepness="steep")):
+        with pytest.raises(ValueError, match='steepness must be a finite number >= 0 or "auto"'):
+            model.fit(X, labels)
+    with pytest.raises(ValueError, match="steepnesses must be a sequence"):
+        CrowdRidgeClassifierCV("steep").fit(X, labels)

@@ -1,0 +1,441 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import twin
+from crowds import crowd, labels_of
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import crowdwise.ridge.features
+from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
+from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.ridge.courses import Steady
+from crowdwise.ridge.features import Rows
+from crowdwise.ridge.problem import SumsProblem, Task
+from crowdwise.ridge.rounds import Settled, alternate
+from crowdwise.ridge.targets import Targets, majority_targets
+
+few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
+
+
+def fit(X, matrix, n_classes=2, sample_weight=None, **settings):
+    return CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
+
+
+def assert_same_model(one, other, rtol=1e-9):
+    assert_allclose(one.coef_, other.coef_, rtol=rtol, atol=1e-10)
+    assert_allclose(one.intercept_, other.intercept_, rtol=rtol, atol=1e-10)
+    assert_allclose(one.expertise_, other.expertise_, rtol=rtol)
+
+
+@few_rounds
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("steepness", [0.0, 2.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("init", ["majority", "mean"])
+def test_equals_the_slow_twin(n_classes, missing, steepness, fit_intercept, init):
+    X, matrix = crowd(n_classes=n_classes, missing=missing)
+    sample_weight = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    settings = {"steepness": steepness, "l2": 0.7, "fit_intercept": fit_intercept, "init": init}
+    model = fit(X, matrix, n_classes, sample_weight, max_rounds=5, tol=0.0, **settings)
+    slow = twin.fit(X, matrix.tolist(), list(range(n_classes)), sample_weight=sample_weight, n_rounds=5, **settings)
+    assert_allclose(model.coef_.T, slow["coef"], rtol=1e-8, atol=1e-10)
+    assert_allclose(model.intercept_, slow["intercept"], rtol=1e-8, atol=1e-10)
+    assert_allclose(model.expertise_, slow["expertise"], rtol=1e-8)
+
+
+@few_rounds
+@pytest.mark.parametrize("scale", ["observed", "possible"])
+def test_equals_the_slow_twin_for_every_scale(scale):
+    X, matrix = crowd(missing=0.3, n_classes=3)
+    model = fit(X, matrix, 3, scale=scale, max_rounds=4, tol=0.0)
+    slow = twin.fit(X, matrix.tolist(), [0, 1, 2], scale=scale, n_rounds=4)
+    assert_allclose(model.coef_.T, slow["coef"], rtol=1e-8)
+    assert_allclose(model.expertise_, slow["expertise"], rtol=1e-8)
+
+
+def test_one_round_by_hand():
+    # Two examples at -1 and +1, two annotators who agree: ridge through the origin gives 2 / (2 + 1).
+    model = CrowdRidgeClassifier(0.0, fit_intercept=False).fit([[-1.0], [1.0]], [[0, 0], [1, 1]])
+    assert_allclose(model.coef_, [[2 / 3]])
+    assert_allclose(model.expertise_, [9.0, 9.0])  # each is 1/3 away from the score everywhere
+    assert_array_equal(model.consensus_score_, [-1, 1])
+
+
+@pytest.mark.filterwarnings("ignore:there is one annotator")
+def test_one_annotator_is_ordinary_ridge():
+    X, matrix = crowd(n_annotators=1)
+    model = fit(X, matrix, l2=0.3)
+    ridge = Ridge(alpha=0.3).fit(X, 2.0 * matrix[:, 0].astype(float) - 1)
+    assert_allclose(model.coef_[0], ridge.coef_, rtol=1e-10)
+    assert_allclose(model.intercept_[0], ridge.intercept_, rtol=1e-10)
+    assert model.expertise_.tolist() == [1.0]
+
+
+@given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), missing=st.sampled_from([0.0, 0.4]))
+@hypothesis_settings(max_examples=25)
+@few_rounds
+def test_permuting_examples_annotators_and_classes_permutes_the_result_and_nothing_else(seed, n_classes, missing):
+    X, matrix = crowd(seed, n_classes=n_classes, missing=missing)
+    rng = np.random.default_rng(seed)
+    rows, columns, names = (rng.permutation(n) for n in (*matrix.shape, n_classes))
+    shuffled = np.array([[None if v is None else names[v] for v in row] for row in matrix], dtype=object)
+    one = fit(X, matrix, n_classes)
+    other = fit(X[rows], shuffled[rows][:, columns], n_classes)
+    assert_allclose(other.expertise_, one.expertise_[columns], rtol=1e-7)
+    assert_allclose(other.disagreement_, one.disagreement_[rows], rtol=1e-12)
+    assert_array_equal(other.consensus_, names[one.consensus_[rows]])
+    if n_classes == 2:
+        sign = 1 if names[1] == 1 else -1
+        assert_allclose(other.coef_, sign * one.coef_, rtol=1e-6, atol=1e-9)
+    else:
+        assert_allclose(other.coef_[names], one.coef_, rtol=1e-6, atol=1e-9)
+    spoken, spoken_other = one.consensus(X, matrix), other.consensus(X[rows], shuffled[rows][:, columns])
+    assert_allclose(spoken_other.confidence, spoken.confidence[rows], rtol=1e-6)
+
+
+@given(seed=st.integers(0, 10**6), missing=st.sampled_from([0.0, 0.4]))
+@hypothesis_settings(max_examples=15)
+@few_rounds
+def test_repeating_every_example_equals_doubling_its_weight(seed, missing):
+    X, matrix = crowd(seed, missing=missing)
+    repeated = fit(np.vstack([X, X]), np.vstack([matrix, matrix]))
+    doubled = fit(X, matrix, sample_weight=np.full(len(X), 2.0))
+    assert_same_model(repeated, doubled, rtol=1e-7)
+    assert_allclose(repeated.model_precision_, doubled.model_precision_, rtol=1e-7)
+    assert_allclose(repeated.objective_, doubled.objective_, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_an_annotator_without_labels_changes_nothing_to_the_bit(missing):
+    X, matrix = crowd(missing=missing)
+    empty = np.full((len(X), 1), None)
+    alone, accompanied = fit(X, matrix), fit(X, np.hstack([matrix[:, :2], empty, matrix[:, 2:]]))
+    assert_array_equal(alone.coef_, accompanied.coef_)
+    assert_array_equal(alone.consensus_score_, accompanied.consensus_score_)
+    assert_array_equal(alone.expertise_, np.delete(accompanied.expertise_, 2))
+    assert np.isnan(accompanied.expertise_[2])
+    assert accompanied.expertise_share_[2] == 0
+    assert accompanied.annotator_flags_[2] == ("no labels",)
+
+
+def test_unanimous_labels_make_steepness_irrelevant():
+    X, matrix = crowd()
+    unanimous = np.repeat(matrix[:, :1], 4, axis=1)
+    assert_same_model(fit(X, unanimous, steepness=0.0), fit(X, unanimous, steepness=5.0))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
+    X, matrix = crowd(missing=missing)
+    labels = labels_of(matrix)
+    settled = []
+    for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
+        rows = Rows.of(X, intercept=True)
+        first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
+        task = Task(rows, labels, targets, first, np.ones(len(X)), disagreement(labels), 2.0)
+        problem = SumsProblem(task.statistics(), targets, True, 1.0)
+        settled.append(alternate(Steady(task, problem), max_rounds=100, tol=1e-10))
+    signs, columns = settled
+    assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)
+    assert_allclose(columns.theta[:, :1], -signs.theta, rtol=1e-8, atol=1e-10)
+    assert_allclose(columns.expertise, signs.expertise, rtol=1e-8)
+
+
+@few_rounds
+def test_two_classes_as_two_columns_by_the_twin():
+    X, matrix = crowd()
+    one = twin.fit(X, matrix.tolist(), [0, 1], n_rounds=3)
+    code = twin.code
+    twin.code = lambda label, classes: np.array([1.0 if label == k else -1.0 for k in classes])
+    try:
+        two = twin.fit(X, matrix.tolist(), [0, 1], n_rounds=3)
+    finally:
+        twin.code = code
+    assert_allclose(two["coef"][:, 1:], one["coef"], rtol=1e-10)
+    assert_allclose(two["coef"][:, :1], -one["coef"], rtol=1e-10)
+    assert_allclose(two["expertise"], one["expertise"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
+    X, matrix = crowd(n_examples=500, missing=missing)
+    whole = fit(X, matrix)
+    monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
+    monkeypatch.setattr(crowdwise.ridge.statistics, "_TASK_ROWS", 100)
+    monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
+    assert_same_model(fit(X, matrix), whole, rtol=1e-10)
+
+
+def test_threads_change_no_bit(monkeypatch):
+    X, matrix = crowd(n_examples=500)
+    monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(crowdwise.ridge.statistics, "_TASK_ROWS", 100)
+    alone = fit(X, matrix)
+    monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
+    assert_array_equal(fit(X, matrix).coef_, alone.coef_)
+
+
+@few_rounds
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_rounds_do_not_read_the_rows(missing, monkeypatch):
+    X, matrix = crowd(missing=missing)
+    n_read = []
+    read = crowdwise.ridge.features.Rows.read
+
+    def counted(self, rows, root_weight):
+        part = read(self, rows, root_weight)
+        n_read.append(part.shape[0])
+        return part
+
+    monkeypatch.setattr(crowdwise.ridge.features.Rows, "read", counted)
+    monkeypatch.setattr(crowdwise.ridge.features.Rows, "scores", None)  # would fail if it were called
+    totals = []
+    for max_rounds in (1, 50):
+        n_read.clear()
+        fit(X, matrix, max_rounds=max_rounds, tol=0.0)
+        totals.append(sum(n_read))
+    assert totals[0] == totals[1]
+    if not missing:
+        assert totals[0] == len(X)  # each row once, however many rounds
+
+
+@few_rounds
+@pytest.mark.parametrize("route", ["rows", "iterative"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_route_gives_the_same(route, n_classes, fit_intercept, monkeypatch):
+    X, matrix = crowd(missing=0.4, n_classes=n_classes)
+    settings = {"fit_intercept": fit_intercept, "max_rounds": 6, "tol": 0.0}
+    sums = fit(X, matrix, n_classes, **settings)
+    assert sums.route_ == "sums"
+    if route == "rows":
+        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
+    else:
+        monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+    other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
+    assert other.route_ == route
+    assert_same_model(other, sums, rtol=1e-6)
+    assert_allclose(other.objective_, sums.objective_, rtol=1e-6, atol=1e-8)
+    assert other.annotator_flags_ == sums.annotator_flags_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_fewer_examples_than_features_equals_the_slow_twin(n_classes, container):
+    X, matrix = crowd(n_examples=12, n_features=30, n_classes=n_classes, missing=0.2)
+    model = CrowdRidgeClassifier(max_rounds=3, tol=0.0)
+    with pytest.warns(CrowdConvergenceWarning):
+        model.fit(container(X), labels_of(matrix, n_classes))
+    slow = twin.fit(X, matrix.tolist(), list(range(n_classes)), n_rounds=3)
+    assert_allclose(model.coef_.T, slow["coef"], rtol=1e-7, atol=1e-10)
+    assert_allclose(model.intercept_, slow["intercept"], rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_sparse_and_single_precision_features_give_the_same(missing):
+    X, matrix = crowd(missing=missing)
+    X = np.where(X > 1, X, 0).astype(np.float32)
+    dense = fit(X.astype(np.float64), matrix)
+    assert_same_model(fit(X, matrix), dense)
+    assert_same_model(fit(sparse.csr_array(X), matrix), dense)
+    assert_same_model(fit(sparse.csc_matrix(X), matrix), dense)
+
+
+def test_the_objective_never_rises():
+    for seed in range(30):
+        X, matrix = crowd(seed, n_examples=60, missing=0.3 * (seed % 2))
+        objective = fit(X, matrix, l2=10.0 ** (seed % 5 - 2)).objective_
+        assert (np.diff(objective) <= 1e-9).all()
+
+
+def test_a_rise_of_the_objective_is_told():
+    with pytest.warns(CrowdConvergenceWarning, match="objective rose by 0.5 in round 3"):
+        Settled(np.zeros(1), np.ones(2), np.array([1.0, 0.0, 0.5]), True, 0.0).warn(1e-6)
+
+
+def test_rounds_that_do_not_settle_are_told_with_the_last_change():
+    X, matrix = crowd()
+    with pytest.warns(CrowdConvergenceWarning, match=r"still changed by .* after 2 rounds"):
+        model = fit(X, matrix, max_rounds=2, tol=1e-15)
+    assert not model.converged_
+    assert model.n_rounds_ == len(model.objective_) == 2
+
+
+def test_the_expert_is_found_and_the_adversary_flagged(rng):
+    X = np.vstack([rng.normal(-0.7, 1, (300, 5)), rng.normal(0.7, 1, (300, 5))])
+    truth = np.repeat(["no", "yes"], 300)
+    labels = simulate_annotators(X, truth, clarity=2.0, experts=1, adversaries=1, random_state=1)
+    model = CrowdRidgeClassifier(5.0).fit(X, labels)
+    assert model.annotators_[model.expertise_.argmax()] == "expert 1"
+    assert model.annotators_[model.expertise_.argmin()] == "adversary 1"
+    assert "worse than chance" in model.annotator_flags_["adversary 1"]
+    assert "worse than chance" not in model.annotator_flags_.get("expert 1", ())
+    assert model.expertise_share_.sum() == pytest.approx(1)
+    assert (model.predict(X) == truth).mean() > 0.9
+    assert_allclose(model.disagreement_, disagreement(labels))
+
+
+def test_consensus_attributes_are_those_of_the_labels_alone():
+    X, matrix = crowd(missing=0.4, n_classes=3)
+    model = fit(X, matrix, 3)
+    alone = model.consensus(X, labels_of(matrix, 3), use_model=False)
+    assert not alone.uses_model
+    assert not model.consensus_uses_model_
+    assert_array_equal(alone.label, model.consensus_)
+    assert_array_equal(alone.confidence, model.consensus_confidence_)
+    i = next(i for i, row in enumerate(matrix) if sum(v is not None for v in row) > 1)
+    voices = {k: sum(model.expertise_[j] for j, v in enumerate(matrix[i]) if v == k) for k in range(3)}
+    total = sum(voices.values())
+    assert_allclose(model.consensus_score_[i], [2 * voices[k] / total - 1 for k in range(3)])
+    odds = np.exp([2 * voices[k] for k in range(3)])
+    assert_allclose(model.consensus_confidence_[i], odds.max() / odds.sum())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_model_is_one_more_voice_for_new_examples(n_classes):
+    X, matrix = crowd(missing=0.4, n_classes=n_classes)
+    model = fit(X, matrix, n_classes)
+    new, matrix_new = crowd(7, n_examples=10, missing=0.4, n_classes=n_classes)
+    spoken = model.consensus(new, labels_of(matrix_new, n_classes))
+    assert spoken.uses_model
+    scores, gamma = model.decision_function(new), model.model_precision_
+    for i, row in enumerate(matrix_new):
+        given = [(model.expertise_[j], twin.code(v, range(n_classes))) for j, v in enumerate(row) if v is not None]
+        total = gamma + sum(z for z, _ in given)
+        mean = (gamma * scores[i] + sum(z * code for z, code in given)) / total
+        assert_allclose(np.ravel(spoken.score[i]), np.ravel(mean), rtol=1e-10)
+
+
+def test_training_examples_are_scored_by_models_that_have_not_seen_them():
+    X, matrix = crowd(n_examples=60, n_features=20)
+    model = fit(X, matrix, l2=1e-3, steepness=0.0)
+    spoken = model.consensus(X, matrix)
+    seen = model.decision_function(X)
+    total = model.expertise_.sum()
+    unseen = (spoken.score * (total + model.model_precision_) - model.consensus_score_ * total) / model.model_precision_
+    errors = [((scores - model.consensus_score_) ** 2).mean() for scores in (seen, unseen)]
+    assert errors[1] > 1.5 * errors[0]
+
+    from crowdwise.weights.folds import content_folds
+
+    fold = content_folds(X, 5)
+    for k in range(5):
+        others = fold != k
+        slow = twin.ridge(X[others], model.consensus_score_[others][:, None], np.ones(others.sum()), 1e-3, True)
+        assert_allclose(unseen[~others], (X[~others] @ slow[0] + slow[1])[:, 0], rtol=1e-6, atol=1e-8)
+
+
+def test_the_precision_of_the_model_is_that_of_scores_it_has_not_seen():
+    X, matrix = crowd(n_examples=2000, n_features=10)
+    model = fit(X, matrix, steepness=0.0)
+    residual = model.consensus_score_ - model.decision_function(X)
+    assert 1 / model.model_precision_ == pytest.approx((residual**2).mean() / (1 - 11 / 2000) ** 2, rel=1e-4)
+
+
+def test_unknown_annotators_count_as_the_crowd_and_unknown_classes_are_an_error():
+    X, matrix = crowd()
+    model = CrowdRidgeClassifier().fit(X, CrowdLabels.from_matrix(matrix, annotators=list("abcdef")))
+    known = CrowdLabels.from_matrix([[1, 0]], annotators=["a", "new"], classes=[0, 1])
+    spoken = model.consensus(X[:1], known, use_model=False)
+    crowd_expertise = model._crowd_expertise
+    a = model.expertise_[0]
+    assert spoken.score[0] == pytest.approx((a - crowd_expertise) / (a + crowd_expertise))
+    with pytest.raises(ValueError, match="none of the 1 annotators"):
+        model.consensus(X[:1], CrowdLabels.from_matrix([[1]], annotators=["zed"]))
+    with pytest.raises(ValueError, match=r"classes \[7\] are not among"):
+        model.consensus(X[:1], CrowdLabels.from_matrix([[7]], annotators=["a"]))
+
+
+def test_works_in_pipelines_grid_search_and_cross_validation():
+    X, matrix = crowd(n_examples=120, missing=0.3)
+    labels = labels_of(matrix)
+    pipeline = make_pipeline(StandardScaler(), CrowdRidgeClassifier())
+    search = GridSearchCV(
+        pipeline,
+        {"crowdridgeclassifier__l2": [0.1, 10.0]},
+        cv=CrowdKFold(3),
+        scoring=crowd_scorer("agreement"),
+        error_score="raise",
+    )
+    assert search.fit(X, labels).best_score_ > 0.5
+    numbers = np.array([[np.nan if v is None else v for v in row] for row in matrix])
+    scores = cross_val_score(
+        pipeline, X, numbers, cv=CrowdKFold(3), scoring=crowd_scorer("ranking"), error_score="raise"
+    )
+    assert (scores > 0.5).all()
+
+
+def test_metadata_routing_passes_sample_weight():
+    import sklearn
+
+    X, matrix = crowd(n_examples=60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = CrowdRidgeClassifier().set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model).fit(
+            X, labels_of(matrix), sample_weight=np.arange(60.0)
+        )
+    direct = fit(StandardScaler().fit_transform(X), matrix, sample_weight=np.arange(60.0))
+    assert_same_model(pipeline[-1], direct)
+
+
+def test_cloned_pickled_and_framed_models_are_the_same():
+    X, matrix = crowd()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = CrowdRidgeClassifier(1.0, l2=3.0).fit(frame, labels_of(matrix))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    again = clone(model).fit(frame, labels_of(matrix))
+    assert_same_model(pickle.loads(pickle.dumps(model)), again)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["c", "b", "a"]])
+
+
+def test_labels_are_aligned_with_a_frame_by_id():
+    X, matrix = crowd()
+    ids = [f"item {i}" for i in range(len(X))]
+    order = np.random.default_rng(0).permutation(len(X))
+    labels = CrowdLabels.from_matrix(matrix[order], examples=[ids[i] for i in order], classes=[0, 1])
+    assert_same_model(CrowdRidgeClassifier().fit(pd.DataFrame(X, index=ids), labels), fit(X, matrix))
+
+
+def test_input_is_never_changed():
+    X, matrix = crowd(missing=0.3)
+    before, weight = X.copy(), np.ones(len(X))
+    X.setflags(write=False)
+    fit(X, matrix, sample_weight=weight)
+    assert_array_equal(X, before)
+    assert (weight == 1).all()
+
+
+def test_more_annotators_than_sums_can_be_kept_for_take_the_rows_route():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 300))
+    who = rng.integers(0, 800, (3000, 2))
+    table = {"example": np.repeat(np.arange(3000), 2), "annotator": who.ravel(), "label": np.repeat(X[:, 0] > 0, 2)}
+    with pytest.warns(CrowdWarning, match="count once"):
+        labels = CrowdLabels.from_table(table)
+    assert CrowdRidgeClassifier().fit(X, labels).route_ == "rows"
+
+
+def test_settings_and_scales_that_cannot_be_used_are_told():
+    X, matrix = crowd()
+    with pytest.raises(ValueError, match="l2 must be a finite number >= 0; got 'a'"):
+        fit(X, matrix, l2="a")
+    with pytest.raises(DataError, match="squares of its values overflow"):
+        fit(X * 1e160, matrix)
+    model = CrowdRidgeClassifier().fit(X, np.where(matrix == 1, "b", "a"))
+    with pytest.raises(ValueError, match=r"none of the classes of these labels, \[0, 1\]"):
+        model.score(X, matrix[:, 0].astype(int))

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.linear_model import Ridge
+
+from crowdwise.exceptions import CrowdWarning
+from crowdwise.ridge.features import Rows, RowSpace
+from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
+from crowdwise.ridge.statistics import row_sums, values_from
+
+
+def problem(seed=0, n_rows=30, n_features=4, n_targets=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features)) + 5
+    return X, rng.normal(size=(n_rows, n_targets)), rng.uniform(0.1, 2, n_rows)
+
+
+def expected(X, y, weight, l2, intercept):
+    model = Ridge(alpha=l2, fit_intercept=intercept, solver="cholesky").fit(X, y, sample_weight=weight)
+    return model.coef_.T, model.intercept_ if intercept else np.zeros(y.shape[1])
+
+
+def to_features(theta, rows):
+    coef = theta[: rows.X.shape[1]]
+    return coef, (theta[-1] if rows.intercept else 0.0) - rows.shift @ coef
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_and_all_l2_equal_scikit_learn(intercept):
+    X, y, weight = problem()
+    rows = Rows.of(X, intercept=intercept)
+    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    l2s = np.array([1e-3, 1.0, 50.0])
+    spectrum = Spectrum.of(gram, intercept=intercept).solve(cross, l2s)
+    for s, l2 in enumerate(l2s):
+        coef, offset = expected(X, y, weight, l2, intercept)
+        for theta in (Factor.of(gram[0], l2, intercept=intercept).solve(cross[0]), spectrum[0, :, s]):
+            got_coef, got_offset = to_features(theta, rows)
+            assert_allclose(got_coef, coef, rtol=1e-8)
+            assert_allclose(got_offset, offset, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_iterative_solver_equals_scikit_learn_from_any_start(intercept):
+    X, y, weight = problem()
+    rows = Rows.of(sparse.csr_array(X), intercept=intercept)
+    coef, offset = expected(X, y, weight, 0.5, intercept)
+    for start in (None, np.random.default_rng(1).normal(size=(rows.n_columns, 2))):
+        theta = solve_iteratively(rows, weight, y, 0.5, start)
+        assert_allclose(theta[:4], coef, rtol=1e-6)
+        if intercept:
+            assert_allclose(theta[4], offset, rtol=1e-6)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_coordinates_of_the_row_space_lose_nothing(container):
+    X, y, weight = problem(n_rows=8, n_features=20)
+    space = RowSpace.of(Rows.of(container(X), intercept=True))
+    assert space.rows.n_columns <= 9
+    gram, cross = row_sums(space.rows, weight, values_from(y), 2)
+    theta = space.to_features(Factor.of(gram[0], 0.5, intercept=True).solve(cross[0]))
+    coef, offset = expected(X, y, weight, 0.5, True)
+    got_coef, got_offset = to_features(theta, space.original)
+    assert_allclose(got_coef, coef, rtol=1e-7, atol=1e-10)
+    assert_allclose(got_offset, offset, rtol=1e-7)
+
+
+def test_without_l2_the_solution_of_smallest_norm_is_taken():
+    X, y, weight = problem(n_features=3)
+    X = np.column_stack([X, X[:, 0]])  # collinear
+    rows = Rows.of(X, intercept=False)
+    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    with pytest.warns(CrowdWarning, match="only 3 of 4 directions"):
+        theta = Factor.of(gram[0], 0.0, intercept=False).solve(cross[0])
+    root = np.sqrt(weight)[:, None]
+    assert_allclose(theta, np.linalg.lstsq(root * X, root * y, rcond=None)[0], rtol=1e-6)
+
+
+def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix():
+    X, y, weight = problem(n_targets=1)
+    rows = Rows.of(X, intercept=True)
+    gram, _ = row_sums(rows, weight, values_from(y), 1)
+    hat = np.column_stack([
+        Ridge(alpha=2.0, solver="cholesky").fit(X, unit, sample_weight=weight).predict(X) for unit in np.eye(len(X))
+    ])  # fmt: skip
+    assert Factor.of(gram[0], 2.0, intercept=True).degrees_of_freedom() == pytest.approx(np.trace(hat))

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from crowds import crowd, labels_of
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from crowdwise.ridge.features import Rows
+from crowdwise.ridge.statistics import collect
+from crowdwise.ridge.targets import Targets, majority_targets
+
+
+def statistics(X, labels, *, easiness=None, sample_weight=None, cell=None, n_cells=1, intercept=True):
+    targets = Targets.of(labels)
+    return collect(
+        Rows.of(X, intercept=intercept), labels, targets, first=majority_targets(labels, targets),
+        easiness=easiness, sample_weight=sample_weight, cell=cell, n_cells=n_cells,
+    )  # fmt: skip
+
+
+def fields(sums):
+    return {name: getattr(sums, name) for name in sums.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_sums_equal_loops_over_labels(missing, n_classes, container):
+    X, matrix = crowd(missing=missing, n_classes=n_classes)
+    labels = labels_of(matrix, n_classes)
+    weight = np.random.default_rng(0).random(len(X))
+    sums = statistics(container(X), labels, easiness=weight)
+    shift = Rows.of(container(X), intercept=True).shift
+    Z = np.column_stack([X - shift, np.ones(len(X))])
+    targets = Targets.of(labels)
+    for j in range(labels.n_annotators):
+        rows = [i for i in range(len(X)) if matrix[i, j] is not None]
+        block = 0 if not missing else j
+        assert_allclose(
+            sums.gram[0, block], sum(weight[i] * np.outer(Z[i], Z[i]) for i in rows), rtol=1e-10, atol=1e-12
+        )
+        codes = [targets.codebook[matrix[i, j]] for i in rows]
+        cross = sum(weight[i] * np.outer(Z[i], code) for i, code in zip(rows, codes, strict=True))
+        assert_allclose(sums.cross[0, j], cross, rtol=1e-10, atol=1e-12)
+        assert_allclose(sums.mass[0, j], weight[rows].sum())
+        assert_allclose(sums.answered[0, j], len(rows))
+        assert_allclose(sums.squares[0, j], weight[rows].sum() * (1 if n_classes == 2 else n_classes / 2))
+    first = majority_targets(labels, targets)
+    n = labels.labels_per_example
+    assert_allclose(sums.first[0], (Z * (weight * n)[:, None]).T @ first, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_sums_of_blocks_add_up(missing):
+    X, matrix = crowd(missing=missing)
+    labels = labels_of(matrix)
+    rows = Rows.of(X, intercept=True)
+    targets = Targets.of(labels)
+    first = majority_targets(labels, targets)
+    whole = collect(rows, labels, targets, first=first)
+    half = np.arange(len(X)) < 15
+    half[:2] = [True, False]
+    cells = collect(rows, labels, targets, first=first, cell=half.astype(np.int16), n_cells=2)
+    parts = [cells.combine(np.eye(2)[[k]]) for k in (0, 1)]
+    for name, value in fields(parts[0] + parts[1]).items():
+        assert_allclose(value, fields(whole)[name], rtol=1e-10, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_cells_combined_with_weights_equal_weighted_sums(missing):
+    X, matrix = crowd(missing=missing)
+    labels = labels_of(matrix)
+    cell = np.random.default_rng(0).integers(0, 3, len(X))
+    weight = np.array([0.2, 1.0, 0.7])
+    combined = statistics(X, labels, cell=cell, n_cells=3).combine(np.ones((1, 3)), weight)
+    for name, value in fields(statistics(X, labels, easiness=weight[cell])).items():
+        assert_allclose(fields(combined)[name], value, rtol=1e-10, atol=1e-10, err_msg=name)
+
+
+def test_the_model_step_of_complete_labels_is_that_of_the_consensus():
+    X, matrix = crowd()
+    labels = labels_of(matrix)
+    expertise = np.arange(1.0, 7)
+    gram, cross = statistics(X, labels, intercept=False).system(expertise)
+    consensus = (2.0 * matrix.astype(float) - 1) @ expertise / expertise.sum()
+    assert_allclose(gram[0], X.T @ X)
+    assert_allclose(cross[0, :, 0], X.T @ consensus)
+
+
+def test_no_shift_without_an_intercept():
+    assert not Rows.of(np.full((5, 2), 3.0), intercept=False).shift.any()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_blended_sums_are_the_sums_of_blended_weights(missing):
+    X, matrix = crowd(missing=missing, n_classes=3)
+    labels = labels_of(matrix, 3)
+    targets = Targets.of(labels)
+    rng = np.random.default_rng(0)
+    easiness, own = rng.random((2, len(X)))
+    work = {"first": majority_targets(labels, targets), "sample_weight": own}
+    rows = Rows.of(X, intercept=True)
+    easy, plain = collect(rows, labels, targets, easiness=easiness, **work), collect(rows, labels, targets, **work)
+    expected = collect(rows, labels, targets, easiness=0.3 * easiness + 0.7, **work)
+    for name, value in vars(easy.blend(plain, 0.3)).items():
+        assert_allclose(value, getattr(expected, name), rtol=1e-10, atol=1e-12, err_msg=name)
