@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
-from test_ridge_cv import naive_choice
+from test_classifier_cv import naive_choice
 
 import crowdwise.ridge.problem
 from crowdwise import (
