@@ -26,7 +26,7 @@ from crowdwise.theory import (
     alignment_expertise,
     ball_radii,
     feed,
-    margin_lower_bounds,
+    nested_ball_margins,
     simulate_ball_annotators,
 )
 
@@ -127,7 +127,7 @@ def _paper_trial(clarity: float, seed: np.random.SeedSequence) -> tuple[float, f
 
 
 def _ranks(labels: Any, radii: np.ndarray, expertise: np.ndarray, margin: np.ndarray) -> tuple[float, float]:
-    nested = margin_lower_bounds(labels, radii, expertise)
+    nested = nested_ball_margins(labels, radii, expertise)
     constant = np.ptp(nested) == 0
     return (
         0.0 if constant else spearmanr(nested, np.abs(margin)).statistic,

@@ -132,5 +132,5 @@ def test_wrong_input_is_told():
         ball_radii(X, [0, 0, 1, 1], expertise=[1.0, 1.0])
     with pytest.raises(LabelError, match="at least 0 for every annotator"):
         ball_radii(X, [0, 0, 1, 1], expertise=[-1.0])
-    with pytest.raises(ValueError, match="n_radii must be at least 2"):
+    with pytest.raises(ValueError, match="n_radii must be a whole number >= 2; got 1"):
         ball_radii(X, [0, 0, 1, 1], n_radii=1)
