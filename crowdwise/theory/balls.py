@@ -241,7 +241,7 @@ def _best_of_all_radii(X: Floats, estimated: Floats, signs: Any) -> Floats:
 
 
 def _growing_balls(X: Floats, estimated: Floats) -> tuple[Floats, Positions, Floats, Floats]:
-    """Every pair of examples by distance: the distance, whose ball grows, and by how much its mean (squared) changes."""
+    """All pairs of examples by distance: the distance, whose ball grows, and how its mean and squared mean change."""
     distances = cdist(X, X)
     nearest = np.argsort(distances, axis=1, kind="stable")
     averages = np.cumsum(estimated[nearest], axis=1) / np.arange(1, len(X) + 1)

@@ -49,10 +49,10 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     """Online perceptron over labels of many annotators, fed with the easiest examples first.
 
     With ``order="margin"`` it learns the sequence of the paper: margins and labels estimated from features and labels,
-    each label being the sign of the sum of its annotators' labels times their expertise. With any other order the
-    label of an example is the one that most of its annotators gave. Examples without a label, or with a tie, take no part
-    in learning. Two classes only. The perceptron has scores and no probabilities, and so has its consensus; an
-    expertise is estimated for ``order="margin"`` only.
+    each label being the sign of the sum of the annotators' labels times their expertise. With any other order the
+    label of an example is the one that most of its annotators gave. Examples without a label, or with a tie, take no
+    part in learning. Two classes only. The perceptron and its consensus have no probabilities, and expertise is
+    estimated for ``order="margin"`` only.
 
     Parameters
     ----------
@@ -147,9 +147,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(
-        self, X: Any, y: Any, *, margins: Any = None, curriculum: ArrayLike | None = None
-    ) -> EasyFirstPerceptron:
+    def fit(self, X: Any, y: Any, *, margins: Any = None, curriculum: ArrayLike | None = None) -> EasyFirstPerceptron:
         """Learn from examples, easiest first.
 
         Parameters
@@ -347,10 +345,11 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
 
     def _forget(self) -> None:
         for name in _OF_THE_FIT:
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _labels_to_learn(self, data: TrainingSet, margins: Floats | None) -> tuple[Floats, Floats | None]:
-        """The label of every example, as -1, 0 (takes no part) or +1, and the margins if they are known or estimated."""
+        """The label of every example, as -1, 0 (takes no part) or +1, and the margins if known or estimated."""
         if self.order != "margin":
             return weighted_majority(label_signs(data.labels)), margins
         if margins is not None:

@@ -12,6 +12,9 @@ from crowdwise.arrays import Floats
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+# Expertise by least squares is exact to about 1e-7: sums that should cancel leave as much, and its sign means nothing.
+_ROUNDING = 1e-6
+
 
 def label_signs(labels: CrowdLabels) -> Any:
     """The labels as a sparse matrix of -1 (first class) and +1 (second class); nothing is stored where there is none.
@@ -68,6 +71,5 @@ def weighted_majority(signs: Any, expertise: ArrayLike | None = None) -> Floats:
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise LabelError("expertise must be finite and at least 0 for every annotator.")
     total = np.asarray(signs @ weights)
-    # Sums that should cancel may leave a rest of rounding, whose sign means nothing.
-    total[np.abs(total) <= 1e-12 * weights.sum()] = 0.0
+    total[np.abs(total) <= _ROUNDING * (abs(signs) @ weights)] = 0.0
     return np.sign(total)

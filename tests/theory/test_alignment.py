@@ -137,6 +137,25 @@ def test_missing_labels_are_means_over_the_pairs_that_were_labelled():
         assert pairs.alignment(similarity)[left] == pytest.approx(expected)
 
 
+def test_sparse_labels_give_the_dense_sums():
+    rng = np.random.default_rng(4)
+    X, L = rng.normal(size=(40, 3)), 12
+    signs = rng.choice([-1.0, 0.0, 1.0], size=(40, L), p=[0.2, 0.6, 0.2])
+    given, m = np.abs(signs), 40
+    pairs, similarity = Pairs.of(signs), _similarity(X, "linear", None, rng)
+    K = similarity.block(np.arange(m), np.arange(m))
+
+    def mean(total, diagonal, n):
+        return ((m - 1) * (total - diagonal) / (n * (n - 1)) + diagonal / n) / m
+
+    b = mean(np.diag(signs.T @ K @ signs), np.diag(K) @ given, given.sum(axis=0))
+    assert pairs.alignment(similarity) == pytest.approx(b, rel=1e-10)
+    shared = given.T @ given
+    assert shared.min() > 1
+    values, vectors = np.linalg.eigh(mean((signs.T @ signs) ** 2, shared, shared))
+    assert pairs.agreement() == pytest.approx((vectors * np.maximum(values, 0)) @ vectors.T, abs=1e-12)
+
+
 def test_missing_labels_leave_the_normal_equations_right_on_average(crowd):
     X, labels = crowd
     signs = label_signs(labels).toarray()
@@ -200,7 +219,7 @@ def test_annotators_who_share_no_example_still_get_expertise():
     assert (found > 0).all()
 
 
-def test_wrong_input_is_told(crowd):
+def test_wrong_input_is_reported(crowd):
     X, labels = crowd
     with pytest.raises(ValueError, match="method must be"):
         alignment_expertise(X, labels, method="fast")

@@ -120,7 +120,7 @@ def test_quantiles_start_at_zero_and_reach_the_largest_distance():
     assert distance_quantiles(X[:1], 40).tolist() == [0.0]
 
 
-def test_wrong_input_is_told():
+def test_wrong_input_is_reported():
     X = np.arange(4.0)[:, np.newaxis]
     with pytest.raises(DataError, match="radii must be finite numbers >= 0"):
         simulate_ball_annotators(X, [0, 0, 1, 1], [-1.0])

@@ -11,8 +11,8 @@ from crowdwise.theory import (
     ball_radii,
     estimate_margins,
     label_signs,
-    nested_ball_margins,
     margin_upper_bounds,
+    nested_ball_margins,
     simulate_ball_annotators,
     weighted_majority,
 )
@@ -95,6 +95,18 @@ def test_estimates_are_the_three_steps():
     expertise = alignment_expertise(X, labels)
     assert np.array_equal(margins, nested_ball_margins(labels, ball_radii(X, labels, expertise), expertise))
     assert margins.max() > margins.min() >= 0
+    assert np.array_equal(found.expertise, expertise)
+    assert np.array_equal(found.signs, weighted_majority(label_signs(labels), expertise))
+    assert repr(found) == "MarginEstimates: 150 examples, 4 annotators"
+    assert found.to_frame()["label"].tolist() == found.label.tolist()
+
+
+def test_somebody_always_right_and_somebody_always_wrong_leave_no_label():
+    labels = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]])
+    found = estimate_margins(np.array([[0.0], [1.0], [0.1], [0.9]]), labels)
+    assert found.expertise[0] == pytest.approx(found.expertise[1])
+    assert found.label.tolist() == [None] * 4
+    assert found.margins.tolist() == [0.0] * 4
 
 
 def test_annotators_who_line_up_with_nothing_are_trusted_alike():
@@ -102,7 +114,7 @@ def test_annotators_who_line_up_with_nothing_are_trusted_alike():
     assert np.isfinite(estimate_margins(np.zeros((4, 1)), labels).margins).all()
 
 
-def test_wrong_radii_are_told():
+def test_wrong_radii_are_reported():
     with pytest.raises(LabelError, match="radii must be 2 numbers"):
         nested_ball_margins([[1, 0], [0, 0]], [1.0])
     with pytest.raises(LabelError, match="radii must be 2 numbers"):
