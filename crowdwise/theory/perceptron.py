@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,7 +26,7 @@ from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins
 from crowdwise.theory.online import Progress
 from crowdwise.theory.signs import label_signs, weighted_majority
-from crowdwise.training_set import TrainingSet, check_y
+from crowdwise.training_set import TrainingSet, check_features, check_y
 
 Order = Literal["disagreement", "margin", "given", "random"]
 
@@ -327,9 +328,13 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         return np.asarray(rows)
 
     def _read(self, X: Any, y: Any, *, reset: bool, classes: Array | None = None) -> tuple[Floats, CrowdLabels]:
-        labels = check_y(self, y)
-        rows = self._features(X, reset=reset)
-        _, labels = align(X if labels.named_examples else rows, labels)  # the order of X is kept
+        if reset and not sparse.issparse(X):
+            rows, labels = check_features(self, X, y)
+            check_finite(rows)
+            rows = np.asarray(rows, dtype=np.float64)
+        else:
+            labels, rows = check_y(self, y), self._features(X, reset=False)
+            _, labels = align(X if hasattr(X, "index") else rows, labels)
         if classes is not None:
             labels = labels.with_classes(classes)
         if len(labels.classes) > 2:  # type: ignore[arg-type]
@@ -410,7 +415,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
 
 
 def _note_easiness(core: CrowdLabels) -> None:
-    """Say so if no example can be told to be easier than another."""
+    """Say so if nothing makes one example easier than another."""
     if core.n_annotators == 1:
         warn("there is one annotator: disagreement says nothing, so no example is easier than another.")
     elif core.labels_per_example.max() < 2:
