@@ -42,23 +42,19 @@ class _Truth:
         if isinstance(truth, Mapping):
             return cls(truth, None)
         values = as_column(truth, "truth")
-        index = getattr(truth, "index", None)
-        if not hasattr(index, "to_numpy"):  # lists have a method of that name
-            return cls(None, values)
-        return cls(dict(zip(index.to_numpy().tolist(), values.tolist(), strict=True)), values)
+        ids = _index_of(truth)
+        return cls(None if ids is None else dict(zip(ids.tolist(), values.tolist(), strict=True)), values)
 
     def of_rows(self, X: Any, labels: CrowdLabels, known_positions: bool) -> Array:
         """The truth of every row, None where it is unknown.
 
         `known_positions` says that labels without ids have the positions that their examples had in the whole.
         """
-        index = getattr(X, "index", None)
-        has_index = hasattr(index, "to_numpy")
-        if self.by_id is not None and (labels.named_examples or has_index or self.values is None):
-            if not (labels.named_examples or has_index or known_positions):
+        ids = labels.examples if labels.named_examples else _index_of(X)
+        if self.by_id is not None and (ids is not None or self.values is None):
+            if ids is None and not known_positions:
                 raise LabelError(_UNKNOWN_EXAMPLES)
-            ids = index.to_numpy() if has_index and not labels.named_examples else labels.examples
-            found = [self.by_id.get(name) for name in ids.tolist()]
+            found = [self.by_id.get(name) for name in (labels.examples if ids is None else ids).tolist()]
         else:
             found = self._by_position(labels, known_positions).tolist()
         return np.fromiter(found, dtype=object, count=len(found))
@@ -74,6 +70,12 @@ class _Truth:
         if len(labels) != len(self.values):
             raise LabelError(_UNKNOWN_EXAMPLES)
         return self.values
+
+
+def _index_of(data: Any) -> Array | None:
+    """The index of a pandas object; None for anything else."""
+    index: Any = getattr(data, "index", None)  # lists have a method of that name
+    return np.asarray(index.to_numpy()) if hasattr(index, "to_numpy") else None
 
 
 _UNKNOWN_EXAMPLES = (

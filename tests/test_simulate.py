@@ -143,5 +143,5 @@ def test_truth_is_matched_with_the_ids_of_the_features():
     frame = pd.DataFrame(X, index=[f"e{i}" for i in range(len(X))])
     truth = pd.Series(TRUTH, index=frame.index)
     expected = simulate_annotators(X, TRUTH, random_state=0)
-    for given in (truth, truth[::-1], dict(truth[::-1])):
-        assert simulate_annotators(frame, given, random_state=0) == expected
+    for matched in (truth, truth[::-1], dict(truth[::-1])):
+        assert simulate_annotators(frame, matched, random_state=0) == expected
