@@ -11,21 +11,23 @@ from scipy.stats import norm, rankdata, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import _safe_indexing, check_array, indexable
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.checks import check_seed
 from crowdwise.crowd.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
 from crowdwise.crowd.disagreement import disagreement
 from crowdwise.em.aggregate import Aggregation, aggregate
-from crowdwise.em.held_out import HeldOut, dealt_folds
+from crowdwise.em.held_out import EstimatorFolds, stratified_folds
 from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels.frames import make_frame
-from crowdwise.weights.round_weights import Lesson
+from crowdwise.ridge.auto_steepness import auto_steepness
+from crowdwise.ridge.features import check_finite
+from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -105,7 +107,8 @@ class Diagnosis:
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators.
     steepness : float
-        What ``steepness="auto"`` chooses with the same estimator.
+        What ``steepness="auto"`` chooses: of the ridge and logistic models, or of `CrowdClassifier` if an estimator was
+        given, whose random folds may be others.
     advice : str
         Whether to weight examples by disagreement, and why, in a sentence.
     """
@@ -224,16 +227,23 @@ def diagnose(
     if not paired.any():
         raise LabelError("no example has two labels: nothing can be said about disagreement.")
     learner = _learner(X, crowd, estimator)
-    found = aggregate(crowd)
+    labelled = crowd.labels_per_example > 0
+    core = crowd[labelled]
+    found = aggregate(core)
     reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
-    codes = _codes_of_consensus(found, crowd) if truth is None else _codes_of_truth(truth, X, crowd)
+    if truth is None:
+        codes = np.full(len(crowd), -1)
+        codes[labelled] = found.proba.argmax(axis=1)
+    else:
+        codes = _codes_of_truth(truth, X, crowd)
     if len(np.unique(codes[codes >= 0])) < 2:
         raise LabelError(f"a boundary lies between two classes, and the {reference} has fewer.")
     known = paired & (codes >= 0)
     differs = disagreement(crowd)
     distance, signed = margins(_unseen_scores(learner, codes, rng)[known], codes[known])
     correlation = rank_correlation(differs[known], distance)
-    steepness = _auto_steepness(learner, crowd, differs, rng)
+    of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
+    steepness = _auto_steepness(of_core, core, differs[labelled], None if estimator is None else rng)
     return Diagnosis(
         n_examples=len(crowd),
         n_annotators=crowd.n_annotators,
@@ -242,7 +252,7 @@ def diagnose(
         correlation=correlation,
         signed_correlation=rank_correlation(differs[known], signed),
         levels=_levels(differs[known], distance, _majority_error(crowd, codes)[known], reference),
-        annotator_share=share_of_annotators(crowd, found),
+        annotator_share=share_of_annotators(core, found),
         alpha=krippendorff_alpha(crowd),
         pairs=cohen_kappas(crowd),
         steepness=steepness,
@@ -258,11 +268,6 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     weight_parameter(estimator)
     assert crowd.classes is not None
     return Learner(estimator, crowd.classes, X)
-
-
-def _codes_of_consensus(found: Aggregation, crowd: CrowdLabels) -> Positions:
-    """The consensus as positions among the classes; -1 for examples without labels."""
-    return np.where(crowd.labels_per_example > 0, found.proba.argmax(axis=1), -1)
 
 
 def _codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
@@ -282,22 +287,33 @@ def _codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
     return codes
 
 
+def _numbers(X: Any) -> Any:
+    """Features as the ridge models take them."""
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    check_finite(rows)
+    return rows
+
+
+def _auto_steepness(learner: Learner, core: CrowdLabels, differs: Floats, rng: np.random.Generator | None) -> float:
+    """What ``steepness="auto"`` chooses: by ridge regression, or by the learner itself in random folds."""
+    weight = np.ones(len(core))
+    if rng is None:
+        return auto_steepness(_numbers(learner.X), core, weight, differs)
+    return _folds(learner, core.tally.argmax(axis=1), rng).steepness(core, differs, weight)
+
+
+def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> EstimatorFolds:
+    """Models of the examples of known class, and the others of these that each of them scores."""
+    known = np.flatnonzero(codes >= 0)
+    splits = [(known[learn], known[held_out]) for learn, held_out in stratified_folds(codes[known], _FOLDS, rng)]
+    return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
+
+
 def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator) -> Floats:
     """Scores of every example of known class by a model of others."""
-    known, n_classes = np.flatnonzero(codes >= 0), len(learner.classes)
-    folds = dealt_folds(codes[known], _FOLDS, rng)
-    splits = [(known[learn], known[held_out]) for learn, held_out in folds]
-    lesson = Lesson(np.eye(n_classes)[np.maximum(codes, 0)], np.ones(len(codes)), np.ones(n_classes))
-    return learner.out_of_fold(lesson, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
-
-
-def _auto_steepness(learner: Learner, crowd: CrowdLabels, differs: Floats, rng: np.random.Generator) -> float:
-    """What ``steepness="auto"`` chooses for these labels with this estimator."""
-    labelled = crowd.labels_per_example > 0
-    core = crowd[labelled]
-    rows = replace(learner, X=_safe_indexing(learner.X, np.flatnonzero(labelled)))
-    held_out = HeldOut.of(_FOLDS, learner.X, crowd, labelled, core, rng)
-    return held_out.steepness(rows, core, differs[labelled], np.ones(len(core)))
+    n_classes = len(learner.classes)
+    targets = SoftTargets(np.eye(n_classes)[np.maximum(codes, 0)], np.ones(len(codes)), np.ones(n_classes))
+    return _folds(learner, codes, rng).out_of_fold(targets).scores
 
 
 def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
@@ -401,20 +417,13 @@ def advise(steepness: float, correlation: Correlation, reference: str) -> str:
     -------
     advice : str
     """
+    seen = f"rank correlation {correlation.value:+.2f} with the margin of a model of the {reference}"
     if np.isnan(correlation.value):
-        seen = "disagreement, or the margin, is the same for all examples"
+        boundary = "Disagreement, or the margin, is the same for all examples."
+    elif correlation.high < 0:
+        boundary = f"Annotators disagree more near the boundary ({seen})."
     else:
-        near = "clearly " if correlation.high < 0 else "do not clearly "
-        seen = (
-            f"annotators {near}disagree more near the boundary (rank correlation {correlation.value:+.2f} with the margin "
-            f"of a model of the {reference})"
-        )
+        boundary = f"Annotators do not clearly disagree more near the boundary ({seen})."
     if steepness > 0:
-        return (
-            f"Weight, with a steepness of {steepness:g}: the labels of contested examples do not follow from the features; "
-            f"{seen}."
-        )
-    return (
-        "Don't weight: the labels of contested examples follow from the features, or these examples are too few to tell; "
-        f"{seen}."
-    )
+        return f"Weight, with steepness {steepness:g}: contested labels do not follow from the features. {boundary}"
+    return f"Don't weight: contested labels follow from the features, or are too few to know. {boundary}"
