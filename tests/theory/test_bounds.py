@@ -269,8 +269,11 @@ def test_theorem_3_holds_without_separability_if_regions_are_cut_by_the_signed_m
     assume(radius > 0)
     if sort:
         signed = signed[np.argsort(-(signed @ u), kind="stable")]
-    made = feed(np.tile(signed, (3, 1)), np.zeros(2)) % len(signed)
+    weights = np.zeros(2)
+    made = feed(np.tile(signed, (3, 1)), weights) % len(signed)
     found = regions(signed @ u, radius, margin=width)
+    near = np.maximum(0.0, width - (signed @ u)[made])  # how far from the edge of the first region
+    assert weights @ u >= (found.region[made] * width - near).sum() - 1e-9
     spread = np.bincount(found.region[made] - 1, minlength=found.n_regions).std()
     short = deviation((signed @ u)[made], width / under)
     assert len(made) <= noisy_bound(width, short, spread=spread, radius=radius) * (1 + 1e-9)
