@@ -568,8 +568,8 @@ def test_fault_29_labels_are_not_changed(estimator):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["CrowdLabels", "matrix with NaN"])
-def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_our_splitter_and_scorer(whole):
-    X, _, labels = crowd(missing=0.5)
+def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_a_splitter_and_our_scorer(whole):
+    X, _, labels = crowd(clarity=5.0, missing=0.5)
     y = labels if whole else labels.to_matrix()
     search = GridSearchCV(
         CrowdRidgeClassifier(),
