@@ -32,17 +32,25 @@ def is_frame(data: object) -> bool:
         ) from None
 
 
+def index_of(data: object) -> Array | None:
+    """The index of a pandas object, a default one too; None for anything that has none."""
+    index = getattr(data, "index", None)
+    return None if index is None or not hasattr(index, "to_numpy") else np.asarray(index.to_numpy())
+
+
+def is_default(ids: Array) -> bool:
+    """Whether ids are 0, 1, 2, ..., which pandas makes where nobody gave any."""
+    return ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
+
+
 def row_ids(data: object) -> Array | None:
     """The index of a pandas object; None for a default index and for anything that has none."""
-    index = getattr(data, "index", None)
-    if index is None or not hasattr(index, "to_numpy"):
-        return None
-    is_default = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    return None if is_default else np.asarray(index.to_numpy())
+    ids = index_of(data)
+    return None if ids is None or is_default(ids) else ids
 
 
 def _column(series: Any) -> Array:
-    """A column as an array, every kind of "absent" turned into None or NaN."""
+    """A column as an array, everything that means "absent" turned into None or NaN."""
     values = series.to_numpy()
     absent = series.is_null().to_numpy()
     if absent.any() and values.dtype.kind not in "fMm":
@@ -62,11 +70,11 @@ def frame_matrix(frame: Any) -> tuple[Array, list[object]]:
     columns = [_column(table[:, i]) for i in range(len(names))]
     if not columns:
         return np.empty((len(table), 0)), names
-    number_kinds = {column.dtype.kind for column in columns}
-    if number_kinds <= {"i", "f"} and not (len(number_kinds) == 2 and any(map(loses_digits, columns))):
+    letters = {column.dtype.kind for column in columns}
+    if letters <= {"i", "f"} and not (len(letters) == 2 and any(map(loses_digits, columns))):
         return np.column_stack(columns), names
-    kinds = {column.dtype for column in columns}
-    matrix = np.empty((len(table), len(columns)), dtype=kinds.pop() if len(kinds) == 1 else object)
+    dtypes = {column.dtype for column in columns}
+    matrix = np.empty((len(table), len(columns)), dtype=dtypes.pop() if len(dtypes) == 1 else object)
     for i, column in enumerate(columns):
         is_time = column.dtype.kind in "Mm" and matrix.dtype == object  # which would become numbers
         matrix[:, i] = np.fromiter(column, dtype=object, count=len(column)) if is_time else column
