@@ -184,8 +184,8 @@ def _by_position(X: Any, labels: CrowdLabels, *, known: bool) -> CrowdLabels:
         )
     if labels.sorted_examples and not known:
         warn(
-            "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were sorted "
-            f"(row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
+            "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "
+            f"sorted (row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
             "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index."
         )
     return labels

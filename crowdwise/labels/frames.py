@@ -111,8 +111,18 @@ def table_columns(table: Any) -> dict[Hashable, Array]:
 
 
 def make_frame(columns: Mapping[str, Array]) -> Any:
-    """A data frame of pandas, or of polars where pandas is not installed."""
-    for library in ("pandas", "polars"):
-        with contextlib.suppress(ImportError):
-            return importlib.import_module(library).DataFrame(dict(columns))
+    """A data frame of pandas, or of polars where pandas is not installed; it can be changed, whatever the columns."""
+    own = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("pandas").DataFrame(own)
+    with contextlib.suppress(ImportError):
+        polars = importlib.import_module("polars")
+        return polars.DataFrame([_polars_column(polars, name, column) for name, column in own.items()])
     raise MissingExtraError("a data frame needs pandas (or polars): pip install pandas.")
+
+
+def _polars_column(polars: Any, name: str, column: Any) -> Any:
+    """A column of polars, which has one type; values of several stay as they are."""
+    if isinstance(column, np.ndarray) and len({type(value) for value in column.tolist() if value is not None}) > 1:
+        return polars.Series(name, column.tolist(), dtype=polars.Object)
+    return polars.Series(name, column)
