@@ -165,7 +165,17 @@ def _elements(values: Array) -> list[Any]:
     return list(values) if values.dtype.kind in "Mm" else values.tolist()
 
 
-def _encode_objects(values: Iterable[object], *, ids: bool) -> tuple[Array, Array]:
+def _in_one_unit(values: list[Any]) -> list[Any]:
+    """The values; times of several units in the finest of them, for equal ones have different hashes in NumPy 2.0."""
+    is_time = bool(values) and type(values[0]) in (np.datetime64, np.timedelta64)
+    if is_time and len({value.dtype if isinstance(value, np.generic) else None for value in values}) > 1:
+        times = np.array(values)
+        return list(times) if times.dtype.kind in "Mm" else values
+    return values
+
+
+def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
+    values = _in_one_unit(values)
     index: dict[object, int] = {}
     try:
         codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
@@ -257,8 +267,9 @@ def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
 def encode_declared(values: Array, declared: Array) -> Array:
     """Codes of `values` in `declared`; -1 where a value was not declared."""
     codes, distinct = encode(values, ids=True)
-    position = {value: i for i, value in enumerate(_elements(declared))}
-    table = np.array([position.get(value, -1) for value in _elements(distinct)], dtype=np.int64)
+    both = _in_one_unit([*_elements(declared), *_elements(distinct)])
+    position = {value: i for i, value in enumerate(both[: len(declared)])}
+    table = np.array([position.get(value, -1) for value in both[len(declared) :]], dtype=np.int64)
     return table[codes].astype(smallest_integer_type(len(declared)))
 
 
