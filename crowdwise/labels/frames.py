@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import narwhals as nw  # comes with scikit-learn
+import narwhals as nw
 import numpy as np
 
 from crowdwise.arrays import Array
