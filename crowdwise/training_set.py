@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
-from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
@@ -66,7 +66,7 @@ class TrainingSet:
         if not labelled.any():
             raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
         if not learnt.any():
-            raise DataError("all labelled examples have sample_weight 0: nothing is left to learn from.")
+            raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         if not labelled.all():
             warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
         core = labels if learnt.all() else labels[learnt]
@@ -84,6 +84,12 @@ class TrainingSet:
         return self.X if self.learnt.all() else _safe_indexing(self.X, np.flatnonzero(self.learnt))
 
     @property
+    def classes(self) -> Array:
+        """The classes of labels that are not ratings."""
+        assert self.labels.classes is not None
+        return self.labels.classes
+
+    @property
     def others(self) -> Positions:
         """Positions of the examples that take no part."""
         return np.flatnonzero(~self.learnt)
@@ -92,6 +98,13 @@ class TrainingSet:
     def core_disagreement(self) -> Floats:
         """Disagreement of the examples that take part."""
         return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
+
+    def of_named_classes(self) -> TrainingSet:
+        """The same without the classes that nobody named on the examples that take part."""
+        named = self.core.tally.any(axis=0)
+        if named.all():
+            return self
+        return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named))
 
     def among_all(self, values: Floats) -> Floats:
         """Values of the annotators heard, with NaN for those who were not."""

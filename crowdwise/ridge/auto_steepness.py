@@ -9,10 +9,10 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.ballot import Ballot
-from crowdwise.ridge.features import Rows, one_blas_thread
+from crowdwise.ridge.features import Rows, one_blas_thread, row_space
 from crowdwise.ridge.fit import N_FOLDS, cross_fitted_scores
-from crowdwise.ridge.preparation import Prepared, row_space
 from crowdwise.ridge.targets import Targets
 from crowdwise.weights.auto_steepness import choose_steepness
 from crowdwise.weights.folds import content_folds
@@ -23,7 +23,7 @@ _ENOUGH = 20_000
 _PENALTY = 0.1
 
 
-def auto_steepness(prepared: Prepared) -> float:
+def auto_steepness(X: Any, labels: CrowdLabels, weight: Floats, disagreement: Floats) -> float:
     """The steepness that suits a crowd, contested examples being scored by ridge regression on the shares of votes.
 
     Parameters
@@ -35,8 +35,6 @@ def auto_steepness(prepared: Prepared) -> float:
     -------
     steepness : float
     """
-    X, labels, weight = prepared.original.X, prepared.core, prepared.sample_weight
-    disagreement = prepared.disagreement[prepared.learnt]
     if len(labels) > _ENOUGH:
         some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
         X, labels, weight, disagreement = X[some], labels[some], weight[some], disagreement[some]

@@ -180,7 +180,14 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness or 0.0,
         )  # fmt: skip
         pace = Pace.of(curriculum, self.class_weight, prepared.classes, self.random_state)
-        task = prepared.task(auto_steepness(prepared) if steepness is None else steepness, self.init)
+        task = prepared.task(
+            auto_steepness(
+                prepared.original.X, prepared.core, prepared.sample_weight, prepared.disagreement[prepared.learnt]
+            )
+            if steepness is None
+            else steepness,
+            self.init,
+        )
         note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
         fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
         self.classes_ = prepared.classes

@@ -155,7 +155,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             self, X, y, sample_weight,
             kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(given, default=0.0),
         )  # fmt: skip
-        steepnesses = given or [auto_steepness(prepared)]
+        steepnesses = given or [
+            auto_steepness(
+                prepared.original.X, prepared.core, prepared.sample_weight, prepared.disagreement[prepared.learnt]
+            )
+        ]
         self.classes_ = prepared.classes
         pace = Pace.of(curriculum, self.class_weight, self.classes_, self.random_state)
         examples, codes = self._examples_to_rank(

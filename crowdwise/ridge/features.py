@@ -197,3 +197,15 @@ class RowSpace:
         mix = self.lift @ theta[:n_coordinates]
         coef = np.asarray(self.original.X.T @ mix) - np.outer(self.original.shift, mix.sum(axis=0))
         return np.vstack([coef, theta[n_coordinates:]])
+
+
+N_FOLDS = 5
+_SPARSE_ROWS = 500
+EXACT_COLUMNS = 3000
+
+
+def row_space(rows: Rows) -> RowSpace | None:
+    """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
+    n_rows, n_features = rows.X.shape
+    most = _SPARSE_ROWS if sparse.issparse(rows.X) else EXACT_COLUMNS
+    return RowSpace.of(rows) if n_rows < n_features and n_rows < most else None

@@ -19,12 +19,9 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.ballot import Ballot
-from crowdwise.ridge.features import Rows, RowSpace, check_finite, distant_offset
-from crowdwise.ridge.problem import EXACT_COLUMNS, Task
+from crowdwise.ridge.features import Rows, RowSpace, check_finite, distant_offset, row_space
+from crowdwise.ridge.problem import Task
 from crowdwise.ridge.targets import Targets, majority_targets
-
-# Wide sparse features are solved by iterating from this many rows on: their coordinates would be dense.
-_SPARSE_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -205,13 +202,6 @@ def disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: NDArray[
     everyone = disagreement(labels, scale=scale)
     everyone[learnt] = differs
     return everyone
-
-
-def row_space(rows: Rows) -> RowSpace | None:
-    """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
-    n_rows, n_features = rows.X.shape
-    most = _SPARSE_ROWS if sparse.issparse(rows.X) else EXACT_COLUMNS
-    return RowSpace.of(rows) if n_rows < n_features and n_rows < most else None
 
 
 def check_settings(*, l2: float, init: str, max_rounds: int, tol: float) -> None:

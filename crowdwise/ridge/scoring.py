@@ -16,9 +16,8 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.ridge.ballot import Ballot, Consensus, consensus_of
-from crowdwise.ridge.features import Rows, check_finite
+from crowdwise.ridge.features import Rows, check_finite, row_space
 from crowdwise.ridge.fit import N_FOLDS, cross_fitted_scores
-from crowdwise.ridge.preparation import row_space
 from crowdwise.ridge.targets import Targets
 from crowdwise.weights.folds import content_folds
 
