@@ -179,7 +179,8 @@ def _as_weights(values: Any, n_rows: int) -> Floats:
             array = array.astype(np.float64)
     except (ValueError, OverflowError):  # lists of different lengths, whole numbers beyond all floats
         array = np.asarray(None)
-    if array.dtype.kind not in "biuf":  # strings and times would become numbers without a word
+    # Strings, times and masked values would become numbers without a word.
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
         raise ValueError(f"sample_weight must be numbers, one per example; got {reprlib.repr(values)}.")
     if array.ndim == 0:
         array = np.full(n_rows, array)

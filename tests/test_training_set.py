@@ -108,6 +108,7 @@ def test_weights_beside_which_others_are_immense_count_for_nothing():
         ([1, None, 1, 1], "sample_weight must be numbers, one per example; got [1, None, 1, 1]"),
         (np.array([1j] * 4), "sample_weight must be numbers"),
         (np.array(["2020"] * 4, dtype="M8[D]"), "sample_weight must be numbers"),
+        (np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), "sample_weight must be numbers, one per example"),
         ({1, 2}, "sample_weight must be numbers, one per example; got {1, 2}"),
         ([10**400, 1, 1, 1], "sample_weight must be numbers"),
         (pd.Series([1, None, 1, 1], dtype="Int64"), "sample_weight must be"),
