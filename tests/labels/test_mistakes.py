@@ -3,8 +3,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from crowdwise import CrowdLabels, as_labels
+from crowdwise import CrowdLabels
 from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.labels.align import as_labels
 
 CLASSES = {"ann": [0, 1, 1, 0] * 5, "bob": [0, 0, 1, 0] * 5}
 N = 20
