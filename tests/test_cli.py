@@ -58,7 +58,7 @@ def test_every_fault_has_its_exit_code_and_one_sentence(error, code, monkeypatch
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("crowdwise.cli.reproduce", fail)
+    monkeypatch.setattr("crowdwise.cli.reproduce.reproduce", fail)
     assert main(["reproduce", "table1", "--out", str(tmp_path)]) == code
     message = capsys.readouterr().err.lstrip("\n")  # click ends the line that was interrupted
     assert message.startswith("crowdwise: ")
@@ -70,7 +70,7 @@ def test_a_bug_of_ours_is_shown_with_its_traceback(monkeypatch):
     def bug(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("crowdwise.cli.reproduce", bug)
+    monkeypatch.setattr("crowdwise.cli.reproduce.reproduce", bug)
     with pytest.raises(ZeroDivisionError):  # Python then prints it and exits with 1
         main(["reproduce", "table1"])
 

@@ -1,0 +1,131 @@
+"""The command ``crowdwise``: arguments -> a command -> an exit code, and one sentence if something went wrong.
+
+Each command is one module here with a click command called ``command``, and one line in `crowdwise.cli.group.COMMANDS`.
+Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the exit codes mean; those from 65 to 75 are those of sysexits.h."""
+
+    FINE = 0
+    OUR_BUG = 1  # with a traceback
+    WRONG_USAGE = 2
+    BAD_DATA = 65
+    NO_INPUT = 66
+    NO_EXTRA = 69
+    NO_OUTPUT = 73
+    INPUT_OUTPUT = 74
+    TRY_AGAIN = 75  # busy, changed while we worked, or out of memory
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141  # the reader of our output left: what a shell reports for SIGPIPE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What follows the command; by default what the shell gave.
+
+    Returns
+    -------
+    code : int
+        An `ExitCode`. A bug of ours is raised, so that Python prints its traceback and exits with 1.
+
+    Examples
+    --------
+    >>> from crowdwise.__main__ import main
+    >>> main(["--version"])
+    crowdwise, version 0.1.0
+    0
+    """
+    try:
+        _occupy_standard_descriptors()
+        return _run(arguments)
+    except KeyboardInterrupt:  # while starting up
+        return _interrupted()
+    finally:
+        _empty_streams()
+
+
+def _run(arguments: Sequence[str] | None) -> ExitCode:
+    try:
+        import click
+    except ImportError:
+        return _failed("the command line needs click: pip install 'crowdwise[cli]'.", ExitCode.NO_EXTRA)
+    from crowdwise.cli.group import crowd
+
+    given = None if arguments is None else list(arguments)
+    try:
+        result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return ExitCode(error.exit_code)
+    except click.Abort:  # click's word for Ctrl-C
+        return _interrupted()
+    except SystemExit as end:  # click's answer to a closed pipe
+        if isinstance(end.__context__, BrokenPipeError):
+            return ExitCode.PIPE_CLOSED
+        raise
+    except Exception as error:
+        code = _code_of(error)
+        if code is ExitCode.OUR_BUG:
+            raise
+        return _failed(str(error) or type(error).__name__, code)
+    return ExitCode(result) if isinstance(result, int) else ExitCode.FINE
+
+
+def _code_of(error: Exception) -> ExitCode:
+    from crowdwise import exceptions as ours  # slow to import, so not before there is an error
+
+    codes: tuple[tuple[type[Exception], ExitCode], ...] = (  # the first that fits counts
+        (ours.MissingExtraError, ExitCode.NO_EXTRA),
+        (ours.MissingDataError, ExitCode.NO_INPUT),
+        (ours.BusyError, ExitCode.TRY_AGAIN),
+        (ours.WorkerError, ExitCode.TRY_AGAIN),
+        (MemoryError, ExitCode.TRY_AGAIN),
+        (ours.OutputError, ExitCode.NO_OUTPUT),
+        (ours.DataError, ExitCode.BAD_DATA),
+        (BrokenPipeError, ExitCode.PIPE_CLOSED),
+        (OSError, ExitCode.INPUT_OUTPUT),
+    )
+    return next((code for kind, code in codes if isinstance(error, kind)), ExitCode.OUR_BUG)
+
+
+def _interrupted() -> ExitCode:
+    return _failed("interrupted; what is finished is kept, start again to go on.", ExitCode.INTERRUPTED)
+
+
+def _failed(sentence: str, code: ExitCode) -> ExitCode:
+    if sys.stderr is not None:  # print(file=None) would write to standard output
+        with contextlib.suppress(OSError):
+            print(f"crowdwise: {sentence}", file=sys.stderr)
+    return code
+
+
+def _occupy_standard_descriptors() -> None:
+    """Where standard input, output or error are closed, a file opened later must not take their place."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # always the lowest that is free
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def _empty_streams() -> None:
+    """What cannot be written any more must not be tried again, with a traceback, when Python ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
