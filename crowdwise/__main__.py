@@ -2,7 +2,10 @@
 
 import sys
 
-from crowdwise.cli import main
+try:
+    from crowdwise.cli import main
+except KeyboardInterrupt:  # before anything could answer it
+    sys.exit(130)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from typing import TextIO
 
 
 class ExitCode(IntEnum):
@@ -49,13 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowdwise, version 0.1.0
     0
     """
-    try:
-        _occupy_standard_descriptors()
-        return _run(arguments)
-    except KeyboardInterrupt:  # while starting up
-        return _interrupted()
-    finally:
-        _empty_streams()
+    with _streams():
+        try:
+            return _run(arguments)
+        except KeyboardInterrupt:  # while starting up
+            return _interrupted()
 
 
 def _run(arguments: Sequence[str] | None) -> ExitCode:
@@ -66,6 +65,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     from crowdwise.cli.group import crowd
 
     given = None if arguments is None else list(arguments)
+    streams = sys.stdout, sys.stderr
     try:
         result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False)
     except click.ClickException as error:
@@ -73,10 +73,11 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
         return ExitCode(error.exit_code)
     except click.Abort:  # click's word for Ctrl-C
         return _interrupted()
-    except SystemExit as end:  # click's answer to a closed pipe
-        if isinstance(end.__context__, BrokenPipeError):
-            return ExitCode.PIPE_CLOSED
-        raise
+    except SystemExit:
+        if sys.stdout is streams[0]:
+            raise
+        sys.stdout, sys.stderr = streams  # click hides them when the pipe is closed
+        return ExitCode.PIPE_CLOSED
     except Exception as error:
         code = _code_of(error)
         if code is ExitCode.OUR_BUG:
@@ -107,25 +108,35 @@ def _interrupted() -> ExitCode:
 
 
 def _failed(sentence: str, code: ExitCode) -> ExitCode:
-    if sys.stderr is not None:  # print(file=None) would write to standard output
-        with contextlib.suppress(OSError):
-            print(f"crowdwise: {sentence}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody listens: the code must do
+        print(f"crowdwise: {sentence}", file=sys.stderr)
     return code
 
 
-def _occupy_standard_descriptors() -> None:
-    """Where standard input, output or error are closed, a file opened later must not take their place."""
+@contextlib.contextmanager
+def _streams() -> Iterator[None]:
+    """Standard output and error as they are, or leading nowhere if they are closed; empty at the end."""
+    # A file that is opened later must not take the place of one that is closed.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # always the lowest that is free
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
-
-
-def _empty_streams() -> None:
-    """What cannot be written any more must not be tried again, with a traceback, when Python ends."""
-    for stream in (sys.stdout, sys.stderr):
+    with contextlib.ExitStack() as stack:
+        nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+        if sys.stdout is None:
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+        if sys.stderr is None:
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
         try:
-            if stream is not None:
-                stream.flush()
-        except (OSError, ValueError):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            yield
+        finally:
+            _empty(sys.stdout)
+            _empty(sys.stderr)
+
+
+def _empty(stream: TextIO) -> None:
+    """Flush, or let Python not try again, with a traceback, when it ends."""
+    try:
+        stream.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())

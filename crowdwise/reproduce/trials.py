@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from multiprocessing import resource_tracker
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
@@ -71,15 +73,20 @@ def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title
     todo = [key for key in keys if key not in log.trials]
     n_jobs = cpu_count() if jobs == -1 else jobs
     before = f" ({len(keys) - len(todo)} of {len(keys)} trials were there)" if len(todo) < len(keys) else ""
+    results = _results(todo, work, n_jobs)
     try:
-        with _watched(_results(todo, work, n_jobs), len(todo), title + before, progress) as results:
-            for rows in results:
+        with _watched(results, len(todo), title + before, progress) as shown:
+            for rows in shown:
                 log.append(rows)
     except BrokenProcessPool as error:
         raise WorkerError(
             f"a worker process of {title} was ended from outside, most likely because memory ran out. What is finished "
             f"is kept in {log.path}: start again to go on, with fewer jobs than {n_jobs}."
         ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
+            results.close()
     log.finish()
 
 
@@ -94,7 +101,7 @@ def _watched(
     return click.progressbar(results, length=length, label=title, show_pos=True, file=sys.stderr)
 
 
-def _results(todo: Sequence[Key], work: Work, jobs: int) -> Iterator[list[Row]]:
+def _results(todo: Sequence[Key], work: Work, jobs: int) -> Generator[list[Row]]:
     """Rows of the trials as they end. One thread each: the bits must not depend on how many share the machine."""
     if jobs == 1 or len(todo) < 2:
         yield from map(partial(_single_threaded, work), todo)
@@ -117,6 +124,7 @@ def _interrupts_wait() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # if it were started later, it would let Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
