@@ -329,6 +329,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path):
         assert killed == calm
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
     command = [sys.executable, "-m", "crowdwise", "reproduce", "table2", "--steepness", "2", "--jobs", "1"]

@@ -63,6 +63,7 @@ def test_a_killed_process_holds_nothing(tmp_path, holder):
     assert os.listdir(tmp_path) == ["run.json"]  # neither its lock nor what it was writing
 
 
+@pytest.mark.slow
 def test_many_processes_hold_it_one_at_a_time(tmp_path):
     """Each counts up a number that would lose steps if two were inside at once."""
     script = (

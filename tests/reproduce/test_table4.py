@@ -48,6 +48,7 @@ def test_without_any_data_it_says_what_to_put_where(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()  # found out before anything was made
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("libsvm_data")
 def test_quick_version_shows_the_strong_effect_and_the_same_bytes_whatever_the_processes(tmp_path):
     sets = ("splice", "heart")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -222,12 +223,24 @@ def test_progress_is_silent_where_no_terminal_is_watching(tmp_path, monkeypatch,
     assert capsys.readouterr().out == ""
 
 
+def test_a_worker_that_was_ended_is_one_sentence_that_says_what_is_kept(tmp_path):
+    def ended(key):
+        if key == ("a", 3):
+            raise BrokenProcessPool
+        return work(key)
+
+    with pytest.raises(WorkerError, match=r"worker process of toy was ended from outside.*kept in .*rows\.csv"):
+        run(tmp_path / "rows.csv", work=ended)
+    assert len(log_at(tmp_path / "rows.csv").trials) == 9
+
+
 def killed_at_a3(key):
     if key == ("a", 3):
         os.kill(os.getpid(), signal.SIGKILL)
     return work(key)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 def test_a_worker_that_is_killed_is_one_sentence_and_keeps_what_is_finished(tmp_path, undisturbed):
     path = tmp_path / "rows.csv"
@@ -263,6 +276,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs the processes as Linux lists them")
 def test_workers_end_with_their_parent_even_if_it_is_killed(tmp_path, undisturbed):
     path = tmp_path / "rows.csv"
