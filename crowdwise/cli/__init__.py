@@ -52,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     with _streams():
         try:
-            return _run(arguments)
+            return int(_run(arguments))
         except KeyboardInterrupt:  # while starting up
-            return _interrupted()
+            return int(_interrupted())
 
 
 def _run(arguments: Sequence[str] | None) -> ExitCode:
