@@ -294,16 +294,22 @@ def test_whatever_becomes_of_the_output_the_results_are_the_same(command, code, 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_interrupted_while_it_starts_it_exits_130_without_a_traceback(tmp_path):
     """At many moments: imports, the start of the workers, the first trials."""
-    command = [sys.executable, "-m", "crowdwise", "reproduce", "table2", "--jobs", "2", "--trials", "500"]
-    for delay in (0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0):
+    script = "import sys; from crowdwise.__main__ import main; print('up', flush=True); sys.exit(main())"
+    command = [sys.executable, "-c", script, "reproduce", "table2", "--jobs", "2", "--trials", "500"]
+    for delay in (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0):
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True, start_new_session=True
+            [*command, "--out", str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
+        assert process.stdout.readline() == "up\n"  # what Python does before is not ours
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
         _, message = process.communicate()
         # Python ends itself by the signal if it came inside exec(); a shell says 130 for both.
-        assert process.returncode in (130, -signal.SIGINT), delay
+        assert process.returncode in (130, -signal.SIGINT), message
         assert message.strip() == "crowdwise: interrupted; what is finished is kept, start again to go on.", delay
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TextIO
+
+_INTERRUPTED = "interrupted; what is finished is kept, start again to go on."
 
 
 class ExitCode(IntEnum):
@@ -50,11 +54,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowdwise, version 0.1.0
     0
     """
-    with _streams():
-        try:
-            return int(_run(arguments))
-        except KeyboardInterrupt:  # while starting up
-            return int(_interrupted())
+    with _streams(), _starting():
+        return int(_run(arguments))
+
+
+def started() -> None:
+    """A command says that its imports are done: from here on Ctrl-C is a KeyboardInterrupt, which can be answered."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    """Until `started`, Ctrl-C ends the process at once: imports may swallow an interrupt or make an error of it."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _leave(*_: object) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"crowdwise: {_INTERRUPTED}\n".encode())
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def _run(arguments: Sequence[str] | None) -> ExitCode:
@@ -72,7 +99,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
         error.show()
         return ExitCode(error.exit_code)
     except click.Abort:  # click's word for Ctrl-C
-        return _interrupted()
+        return _failed(_INTERRUPTED, ExitCode.INTERRUPTED)
     except SystemExit:
         if sys.stdout is streams[0]:
             raise
@@ -101,10 +128,6 @@ def _code_of(error: Exception) -> ExitCode:
         (OSError, ExitCode.INPUT_OUTPUT),
     )
     return next((code for kind, code in codes if isinstance(error, kind)), ExitCode.OUR_BUG)
-
-
-def _interrupted() -> ExitCode:
-    return _failed("interrupted; what is finished is kept, start again to go on.", ExitCode.INTERRUPTED)
 
 
 def _failed(sentence: str, code: ExitCode) -> ExitCode:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
+from crowdwise.cli import started
 from crowdwise.cli.group import show
 from crowdwise.reproduce import EXPERIMENTS, Options, Report, reproduce
 from crowdwise.reproduce.paper import TABLE3
@@ -83,7 +85,11 @@ def command(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    reports = [reproduce(name, options) for name in (EXPERIMENTS if what == "all" else [what])]
+    names = EXPERIMENTS if what == "all" else (what,)
+    for name in names:
+        import_module(f"crowdwise.reproduce.{name}")
+    started()
+    reports = [reproduce(name, options) for name in names]
     show(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))
 
 

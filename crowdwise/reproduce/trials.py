@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from multiprocessing import resource_tracker
 
@@ -73,9 +73,11 @@ def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title
     todo = [key for key in keys if key not in log.trials]
     n_jobs = cpu_count() if jobs == -1 else jobs
     before = f" ({len(keys) - len(todo)} of {len(keys)} trials were there)" if len(todo) < len(keys) else ""
-    results = _results(todo, work, n_jobs)
     try:
-        with _watched(results, len(todo), title + before, progress) as shown:
+        with (
+            closing(_results(todo, work, n_jobs)) as results,
+            _watched(results, len(todo), title + before, progress) as shown,
+        ):
             for rows in shown:
                 log.append(rows)
     except BrokenProcessPool as error:
@@ -83,10 +85,6 @@ def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title
             f"a worker process of {title} was ended from outside, most likely because memory ran out. What is finished "
             f"is kept in {log.path}: start again to go on, with fewer jobs than {n_jobs}."
         ) from error
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
-            results.close()
     log.finish()
 
 
@@ -108,9 +106,21 @@ def _results(todo: Sequence[Key], work: Work, jobs: int) -> Generator[list[Row]]
         return
     with parallel_config("loky", inner_max_num_threads=1, initializer=_end_with, initargs=(os.getpid(),)):
         parallel = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered", batch_size=1)
-        with _interrupts_wait():
-            results = parallel(delayed(_single_threaded)(work, key) for key in todo)
-        yield from results
+        results: Generator[list[Row]] | None = None
+        try:
+            with _interrupts_wait():
+                results = parallel(delayed(_single_threaded)(work, key) for key in todo)
+            for rows in results:  # noqa: UP028, "yield from" would close joblib's generator before _close does
+                yield rows
+        finally:
+            _close(results)
+
+
+def _close(results: Generator[list[Row]] | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
+        if results is not None:
+            results.close()
 
 
 def _single_threaded(work: Work, key: Key) -> list[Row]:
