@@ -31,8 +31,7 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdClassifierMixin
-from crowdwise.ridge.ballot import Consensus
-from crowdwise.ridge.preparation import disagreement_of_all, participants
+from crowdwise.ridge.preparation import Consensus, disagreement_of_all, participants
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.round_weights import Lesson, Lessons
 

@@ -25,11 +25,16 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdClassifierMixin
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.ballot import Consensus
 from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.fit import N_FOLDS
-from crowdwise.ridge.preparation import Prepared, check_rounds, note_effective_number, prepare
-from crowdwise.ridge.scoring import checked
+from crowdwise.ridge.preparation import (
+    N_FOLDS,
+    Consensus,
+    Prepared,
+    check_rounds,
+    checked,
+    note_effective_number,
+    prepare,
+)
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
@@ -225,7 +230,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             kind="class", scale=self.scale, fit_intercept=False, steepest=given or 0.0,
         )  # fmt: skip
         check_finite(prepared.original.X)
-        self.steepness_ = auto_steepness(prepared) if given is None else given
+        own = (prepared.sample_weight, prepared.disagreement[prepared.learnt])
+        self.steepness_ = auto_steepness(prepared.original.X, prepared.core, *own) if given is None else given
         lessons = Lessons(
             curriculum,
             example_weights(prepared.disagreement[prepared.learnt], self.steepness_),

@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from crowdwise.ridge.ballot import Ballot, consensus_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
-from crowdwise.ridge.ballot import Ballot, consensus_of
 from crowdwise.ridge.targets import Targets
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import twin
 from crowds import crowd, labels_of
+from crowdwise.ridge.courses import Steady
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 import crowdwise.ridge.features
 from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
-from crowdwise.ridge.courses import Steady
 from crowdwise.ridge.features import Rows
 from crowdwise.ridge.problem import SumsProblem, Task
 from crowdwise.ridge.rounds import Settled, alternate
