@@ -64,7 +64,7 @@ def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds:
     if folds.n_folds < 2:  # there is no other example to learn from
         return np.zeros_like(target)
     if rows.n_columns <= EXACT_COLUMNS:
-        theta = fold_models(rows, weight, target, np.full(folds.n_folds, l2), folds.fold)
+        theta = fold_models(rows, weight, target, l2, folds.fold)
     else:
         held_in = (np.where(folds.fold == k, 0.0, weight) for k in range(folds.n_folds))
         theta = np.array([solve_iteratively(rows, others, target, l2, None) for others in held_in])

@@ -57,7 +57,7 @@ class Folds:
     @classmethod
     def of(cls, cv: Any, data: RidgeData, seed: Any) -> Folds:
         """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
-        if hasattr(cv, "split") or (hasattr(cv, "__iter__") and not isinstance(cv, str)):
+        if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
             folds = cls(*_folds_of_splitter(cv, data))
         else:
             n_examples = len(data.labels)

@@ -332,15 +332,15 @@ class SumsProblem:
 
     def fold_models(self, expertise: Floats) -> Floats:
         """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
-        n_folds = self.sums.n_cells
-        others = leave_one_out(n_folds)[:-1]
-        crosses = self.sums.crosses(expertise, others)
+        training = leave_one_out(self.sums.n_cells)
+        crosses = self.sums.crosses(expertise, training)
         if "_fixed_spectrum" in vars(self):  # was needed to choose l2
-            everything = self.sums.crosses(expertise, leave_one_out(n_folds))
-            return self._fixed_spectrum.solve(everything, np.array([self.choice.l2]))[:-1, :, 0]
-        grams, intercept = self.sums.grams(expertise, others), self.data.rows.intercept
-        pairs = zip(grams, crosses, strict=True)
-        return np.array([Factor.of(gram, self.choice.l2, intercept=intercept).solve(cross) for gram, cross in pairs])
+            return self._fixed_spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
+        grams, average = self.sums.grams(expertise, training), self.sums.average_expertise(expertise, training)
+        # An example counts relative to the average of all folds, as in the model of all.
+        systems = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
+        intercept = self.data.rows.intercept
+        return np.array([Factor.of(gram, float(l2), intercept=intercept).solve(cross) for gram, cross, l2 in systems])
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
         """The error of the models of a given l2, as an array of one."""
@@ -457,13 +457,12 @@ class RowsProblem:
     def fold_models(self, expertise: Floats) -> Floats:
         """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
         target, total = self.data.consensus(expertise)
-        l2s = self.choice.l2 * self._averages(total, leave_one_out(self.n_folds)[:-1])
-        weight = self.weights.product * total
+        weight = self.weights.product * (total / np.average(total, weights=self.weights.sample_weight))
         if not self.iterative:
-            return fold_models(self.data.rows, weight, target, l2s, self.fold)
+            return fold_models(self.data.rows, weight, target, self.choice.l2, self.fold)
+        others = (np.where(self.fold == k, 0.0, weight) for k in range(self.n_folds))
         return np.array([
-            solve_iteratively(self.data.rows, np.where(self.fold == k, 0.0, weight), target, float(l2s[k]), self.latest)
-            for k in range(self.n_folds)
+            solve_iteratively(self.data.rows, held_in, target, self.choice.l2, self.latest) for held_in in others
         ])  # fmt: skip
 
     def held_out_error(self, expertise: Floats, theta: Floats) -> Floats:
@@ -500,7 +499,7 @@ class RowsProblem:
         return float(self.choice.l2 * np.average(total, weights=self.weights.sample_weight))
 
 
-def fold_models(rows: Rows, weight: Floats, target: Floats, l2s: Floats, fold: Codes) -> Floats:
+def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:
     """Models of all folds but one, by one pass over the rows.
 
     Parameters
@@ -511,8 +510,8 @@ def fold_models(rows: Rows, weight: Floats, target: Floats, l2s: Floats, fold: C
         Weights of the squared errors.
     target : ndarray of shape (n_examples, n_targets)
         What the scores should be.
-    l2s : ndarray of shape (n_folds,)
-        For each fold that is left out.
+    l2 : float
+        Ridge strength.
     fold : ndarray of shape (n_examples,)
         The fold of each row.
 
@@ -520,8 +519,7 @@ def fold_models(rows: Rows, weight: Floats, target: Floats, l2s: Floats, fold: C
     -------
     theta : ndarray of shape (n_folds, n_columns, n_targets)
     """
-    sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, len(l2s))
-    others = leave_one_out(len(l2s))[:-1]
-    gram, cross = (np.tensordot(others, cells, axes=1) for cells in sums)
-    systems = zip(gram, cross, l2s, strict=True)
-    return np.array([Factor.of(g, float(l2), intercept=rows.intercept).solve(c) for g, c, l2 in systems])
+    n_folds = int(fold.max()) + 1
+    sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
+    systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)
+    return np.array([Factor.of(gram, l2, intercept=rows.intercept).solve(cross) for gram, cross in systems])
