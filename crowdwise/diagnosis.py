@@ -18,13 +18,13 @@ from crowdwise.arrays import Floats
 from crowdwise.crowd.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
 from crowdwise.crowd.disagreement import disagreement
 from crowdwise.em.aggregate import aggregate
-from crowdwise.em.held_out import dealt_folds
+from crowdwise.em.held_out import EstimatorFolds, stratified_folds
 from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode_declared, missing_mask
-from crowdwise.weights.round_weights import Lesson
+from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -262,12 +262,14 @@ def _unseen_scores(
         )
     weight_parameter(estimator)
     known = np.flatnonzero(codes >= 0)
-    folds = dealt_folds(codes[known], _FOLDS, rng)
+    folds = stratified_folds(codes[known], _FOLDS, rng)
     splits = [(known[learn], known[held_out]) for learn, held_out in folds]
     certain = np.eye(len(crowd.classes))[np.maximum(codes, 0)]
-    lesson = Lesson(certain, np.ones(len(crowd)), np.ones(len(crowd.classes)))
+    targets = SoftTargets(certain, np.ones(len(crowd)), np.ones(len(crowd.classes)))
     learner = Learner(estimator, crowd.classes, X)
-    return learner.out_of_fold(lesson, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
+    return (
+        EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist()).out_of_fold(targets).scores
+    )
 
 
 def margins(scores: Floats, codes: NDArray[np.intp]) -> tuple[Floats, Floats]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
-from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples
@@ -64,7 +65,7 @@ class TrainingSet:
         if not labelled.any():
             raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
         if not learnt.any():
-            raise DataError("all labelled examples have sample_weight 0: nothing is left to learn from.")
+            raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         if not labelled.all():
             warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
         core = labels if learnt.all() else labels[learnt]
@@ -82,6 +83,12 @@ class TrainingSet:
         return self.X if self.learnt.all() else _safe_indexing(self.X, np.flatnonzero(self.learnt))
 
     @property
+    def classes(self) -> Array:
+        """The classes of labels that are not ratings."""
+        assert self.labels.classes is not None
+        return self.labels.classes
+
+    @property
     def others(self) -> Positions:
         """Positions of the examples that take no part."""
         return np.flatnonzero(~self.learnt)
@@ -90,6 +97,13 @@ class TrainingSet:
     def core_disagreement(self) -> Floats:
         """Disagreement of the examples that take part."""
         return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
+
+    def of_named_classes(self) -> TrainingSet:
+        """The same without the classes that nobody named on the examples that take part."""
+        named = self.core.tally.any(axis=0)
+        if named.all():
+            return self
+        return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named))
 
     def among_all(self, values: Floats) -> Floats:
         """Values of the annotators heard, with NaN for those who were not."""
@@ -141,7 +155,7 @@ def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None =
     n_rows = _num_samples(X)
     if sample_weight is None:
         return np.ones(n_rows)
-    if np.ndim(sample_weight) == 0 and not hasattr(sample_weight, "keys"):
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, sample_weight)
     try:
         weight = np.array(match_examples(sample_weight, X, labels, "sample_weight"), dtype=np.float64)

@@ -1,1 +1,5 @@
 """A posterior over classes: labels alone, with logistic regression, or with any classifier."""
+
+from crowdwise.em.confusion import Confusion, OneCoin, Shared
+
+__all__ = ["Confusion", "OneCoin", "Shared"]

@@ -4,95 +4,159 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
-from crowdwise.crowd.disagreement import Scale, disagreement
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.checks import check_number, check_rounds
+from crowdwise.consensus import Consensus
+from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
-from crowdwise.em.confusion import AnnotatorModelName, Incidence, model_of_annotators
-from crowdwise.em.hard_examples import Annotators, Kinds, check_kinds
-from crowdwise.exceptions import CrowdConvergenceWarning, LabelError, warn
+from crowdwise.em.annotators import Behaviour
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares
+from crowdwise.em.rounds import OnRound, note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.results import AnnotatorResults, Flags
+from crowdwise.training_set import TrainingSet
+from crowdwise.weights.round_weights import RoundWeights
 
-# How many kinds of examples there are is found out on no more examples than this, and then in no more rounds.
-_ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Aggregation:
     """What the labels of a crowd say, and how far each annotator can be trusted.
 
     Parameters
     ----------
-    label : ndarray of shape (n_examples,)
-        The most probable class.
-    confidence : ndarray of shape (n_examples,)
-        Its probability if annotators err independently of each other. Real ones do not: use it to sort examples.
-    proba : ndarray of shape (n_examples, n_classes)
-        Probability of every class; that of the crowd as a whole for examples without labels.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-    annotators : ndarray of shape (n_annotators,)
-        Names of the annotators.
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
-    expertise : ndarray of shape (n_annotators,)
-        Probability that an annotator is right; NaN for those without labels.
+    consensus : Consensus
+        The class of every example with the probability of every class; examples without labels have the frequency of
+        the classes.
+    fitted : FittedAnnotators
+        How annotators answer; gives the posterior of other labels.
+    annotator_results : AnnotatorResults
+        Scores and flags of the annotators.
+    disagreement : ndarray of shape (n_examples,)
+        How far the annotators of each example differ.
     hardness : ndarray of shape (n_examples,)
-        Probability that the example is of the hardest kind; zeros if there is one kind only.
-    kinds : int
-        How many kinds of examples every class has.
+        Probability that the example is hard for everybody; zeros if there are no hard examples.
+    hard_examples : bool
+        Whether there are hard examples.
     objective : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
-        Whether probabilities changed by less than the tolerance in the last round.
+        Whether the probabilities changed by no more than the tolerance in the last round.
     """
 
-    label: NDArray[Any]
-    confidence: Floats
-    proba: Floats
-    classes: NDArray[Any]
-    class_prior: Floats
-    annotators: NDArray[Any]
-    confusion: Floats
-    expertise: Floats
+    consensus: Consensus
+    fitted: FittedAnnotators
+    annotator_results: AnnotatorResults
+    disagreement: Floats
     hardness: Floats
-    kinds: int
+    hard_examples: bool
     objective: Floats
     converged: bool
+
+    @property
+    def examples(self) -> Array:
+        """Identifiers of the examples, in the order of all results."""
+        return self.consensus.examples
+
+    @property
+    def classes(self) -> Array:
+        """The classes."""
+        return self.consensus.classes
+
+    @property
+    def label(self) -> Array:
+        """The most probable class of every example."""
+        return self.consensus.label
+
+    @property
+    def confidence(self) -> Floats:
+        """Its probability if annotators err independently of each other. Real ones do not: use it to sort examples."""
+        return self.consensus.confidence
+
+    @property
+    def proba(self) -> Floats:
+        """Probability of every class, of shape (n_examples, n_classes)."""
+        return self.consensus.proba
+
+    @property
+    def class_prior(self) -> Floats:
+        """How frequent each class is."""
+        return self.fitted.class_prior
+
+    @property
+    def annotators(self) -> Array:
+        """Names of the annotators."""
+        return self.fitted.annotators
+
+    @property
+    def confusion(self) -> Floats:
+        """Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels."""
+        return self.fitted.confusion
+
+    @property
+    def accuracy(self) -> Floats:
+        """Probability that an annotator is right about an example; NaN for annotators without labels."""
+        return self.fitted.accuracy
+
+    @property
+    def expertise(self) -> Floats:
+        """A precision: one over the mean squared error that goes with the accuracy."""
+        return self.annotator_results.expertise
+
+    @property
+    def annotator_flags(self) -> Flags:
+        """What is remarkable about annotators; those of whom nothing is are left out."""
+        return self.annotator_results.flags
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds."""
+        return len(self.objective)
+
+    def to_frame(self) -> Any:
+        """The consensus, one row per example.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        return self.consensus.to_frame()
+
+    def annotators_frame(self) -> Any:
+        """Scores and flags of the annotators, one row per annotator.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        return self.annotator_results.to_frame()
 
     def __repr__(self) -> str:
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
-            f"{len(self.classes)} classes{', easy and hard' if self.kinds > 1 else ''}\n"
-            f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; expertise "
-            f"{np.nanmin(self.expertise):.2f} to {np.nanmax(self.expertise):.2f}"
+            f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
+            f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
+            f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
         )
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds turned."""
-        return len(self.objective)
 
 
 def aggregate(
     labels: Any,
     *,
-    annotator_model: AnnotatorModelName = "shared",
-    strength: float = 3.0,
-    kinds: Kinds = "auto",
+    annotator_model: AnnotatorModel | None = None,
+    hard_examples: HardExamples = "auto",
     class_prior: float = 1.0,
     steepness: float = 0.0,
     scale: Scale = "observed",
     max_rounds: int = 1000,
-    tol: float = 1e-4,
+    tol: float = 1e-5,
+    on_round: OnRound | None = None,
 ) -> Aggregation:
     """The consensus of labels without features: the method of Dawid and Skene, smoothed, and with hard examples.
 
@@ -100,14 +164,12 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
-    annotator_model : {"shared", "confusion", "one-coin"}, default="shared"
-        What is estimated of an annotator: a confusion matrix drawn towards the crowd's, one of their own, or how often
-        they are right.
-    strength : float, default=3.0
-        How many labels the prior of an annotator is worth.
-    kinds : int or "auto", default="auto"
-        How many kinds of examples every class has, from easy to hard: annotators may be confused in another way by hard
-        ones. 1 is the method of Dawid and Skene; "auto" takes 1 or 2, whichever makes the labels more probable.
+    annotator_model : Shared, Confusion, OneCoin or None, default=None
+        What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
+        their own, or how often they are right. See `crowdwise.em`.
+    hard_examples : bool or "auto", default="auto"
+        Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
+        and Skene; "auto" is whichever makes the labels more probable.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0
@@ -116,219 +178,92 @@ def aggregate(
         How disagreement is scaled, see `disagreement`.
     max_rounds : int, default=1000
         The most rounds.
-    tol : float, default=1e-4
-        Stop when no probability changes by more than this.
+    tol : float, default=1e-05
+        Stop when the probabilities of the average example change by no more than this.
+    on_round : callable, default=None
+        Is given the number, objective, change and seconds of every round.
 
     Returns
     -------
     aggregation : Aggregation
+        In the order of the labels' examples: `aggregation.to_frame()` has their identifiers beside the results.
 
     Examples
     --------
     >>> from crowdwise import aggregate
     >>> result = aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
-    >>> result.label.tolist(), int(result.expertise.argmin())
+    >>> result.label.tolist(), int(result.accuracy.argmin())
     ([1, 0, 1, 0, 1], 2)
     """
-    _check_settings(class_prior, max_rounds, tol)
+    check_number("class_prior", class_prior)
+    check_rounds(max_rounds, tol)
+    steepness, model = check_steepness(steepness), check_annotator_model(annotator_model)
+    difficulties = check_hard_examples(hard_examples)
     crowd = as_labels(labels)
-    if crowd.classes is None or crowd.n_labels == 0:
-        raise LabelError("there is no label to aggregate.")
-    weight = example_weights(disagreement(crowd, scale=scale), check_steepness(steepness))
-    heard = crowd.labels_per_annotator > 0
-    core, weight, where = distinct_patterns(crowd.select_annotators(heard), weight)
-    settled = settle(
-        core, weight, annotator_model, strength,
-        kinds=kinds, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+    training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
+    if training.core.n_annotators == 1:
+        return _believed(training)
+    weight = example_weights(training.core_disagreement, steepness)
+    patterns, weight, where = distinct_patterns(training.core, weight)
+    fit = fit_labels(
+        patterns, weight, model,
+        difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol, on_round=on_round,
     )  # fmt: skip
-    if not settled.converged:
-        warn(
-            f"probabilities still changed by more than tol={tol:g} after {max_rounds} rounds. Raise max_rounds or tol.",
-            CrowdConvergenceWarning,
-        )
-    every = slice(None) if where is None else where
-    proba = settled.posterior[every]
-    confusion = np.full((crowd.n_annotators, len(crowd.classes), len(crowd.classes)), np.nan)
-    confusion[heard] = settled.annotators.behaviour.by_class()
-    return Aggregation(
-        label=crowd.classes[proba.argmax(axis=1)],
-        confidence=proba.max(axis=1),
-        proba=proba,
-        classes=crowd.classes,
-        class_prior=settled.class_prior,
-        annotators=crowd.annotators,
-        confusion=confusion,
-        expertise=probability_right(confusion, settled.class_prior),
-        hardness=settled.hardness()[every],
-        kinds=settled.annotators.n_kinds,
-        objective=np.array(settled.objective),
-        converged=settled.converged,
+    note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
+    posterior = fit.rounds.posterior
+    hardness = fit.annotators.hardness(posterior)
+    if where is not None:
+        posterior, hardness = posterior[where], hardness[where]
+    return _aggregation(
+        training,
+        fit.annotators.behaviour,
+        np.exp(fit.prior.log_frequency),
+        posterior,
+        hardness,
+        hard_examples=fit.annotators.n_difficulties > 1,
+        objective=fit.rounds.objective,
+        converged=fit.rounds.converged,
     )
 
 
-def _check_settings(class_prior: float, max_rounds: int, tol: float) -> None:
-    if not (np.isfinite(class_prior) and class_prior >= 0):
-        raise ValueError(f"class_prior must be a finite number >= 0; got {class_prior!r}.")
-    if not (isinstance(max_rounds, int | np.integer) and max_rounds >= 1):
-        raise ValueError(f"max_rounds must be a whole number >= 1; got {max_rounds!r}.")
-    if not tol >= 0:
-        raise ValueError(f"tol must be at least 0; got {tol!r}.")
+def _believed(training: TrainingSet) -> Aggregation:
+    """What one annotator says: nobody is there to compare with."""
+    posterior = vote_shares(training.core)
+    behaviour = Behaviour.always_right(posterior.shape[1])
+    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, np.zeros(len(posterior)))
 
 
-def probability_right(confusion: Floats, class_prior: Floats) -> Floats:
-    """The probability that each annotator is right about an example drawn at random.
-
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Of each annotator.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-
-    Returns
-    -------
-    probability : ndarray of shape (n_annotators,)
-    """
-    return np.einsum("lkk,k->l", confusion, class_prior)
-
-
-def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
-    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
-
-    Parameters
-    ----------
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of the probabilities before the labels are known.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithms of the probabilities of the labels if the truth is each class.
-
-    Returns
-    -------
-    posterior : ndarray of shape (n_examples, n_classes)
-    evidence : ndarray of shape (n_examples,)
-    """
-    posterior = log_prior + log_likelihood
-    # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
-    top = reduce(np.maximum, posterior.T)
-    posterior -= top[:, np.newaxis]
-    np.exp(posterior, out=posterior)
-    total = reduce(np.add, posterior.T)
-    posterior /= total[:, np.newaxis]
-    return posterior, top + np.log(total)
-
-
-@dataclass
-class Settled:
-    """What labels alone say.
-
-    Parameters
-    ----------
-    annotators : Annotators
-        How they answer.
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-    objective : list of float
-        One value a round.
-    converged : bool
-        Whether the posterior settled.
-    """
-
-    annotators: Annotators
-    posterior: Floats
-    class_prior: Floats
-    objective: list[float]
-    converged: bool
-
-    def hardness(self) -> Floats:
-        """Probability that an example is of the hardest of several kinds."""
-        if self.annotators.n_kinds == 1:
-            return np.zeros(len(self.posterior))
-        return np.einsum("ik,ik->i", self.posterior, self.annotators.kind[:, -1])
-
-
-def settle(
-    labels: CrowdLabels,
-    weight: Floats,
-    annotator_model: AnnotatorModelName,
-    strength: float,
+def _aggregation(
+    training: TrainingSet,
+    behaviour: Behaviour,
+    class_prior: Floats,
+    posterior: Floats,
+    hardness: Floats,
     *,
-    kinds: Kinds,
-    class_prior: float,
-    max_rounds: int,
-    tol: float,
-) -> Settled:
-    """Estimate annotators and classes in rounds, with the number of kinds that makes the labels most probable.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    annotator_model, strength, kinds, class_prior, max_rounds, tol
-        As in `aggregate`.
-
-    Returns
-    -------
-    settled : Settled
-    """
-
-    def turn(some: CrowdLabels, counts: Floats, n_kinds: int, max_rounds: int = max_rounds) -> Settled:
-        model, votes = model_of_annotators(annotator_model, strength), vote_shares(some)
-        annotators = Annotators.of(Incidence.of(some), model, votes, n_kinds)
-        return _turn(annotators, votes, counts, class_prior, max_rounds, tol)
-
-    choice = check_kinds(kinds)
-    if len(choice) == 1:
-        return turn(labels, weight, choice[0])
-    few, weight_of_few = labels, weight
-    if len(labels) > _ENOUGH:
-        some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-        few, weight_of_few = labels[some], weight[some]
-    rounds = max_rounds if few is labels else min(max_rounds, _ENOUGH_ROUNDS)
-    tried = {n_kinds: turn(few, weight_of_few, n_kinds, rounds) for n_kinds in choice}
-    best = max(choice, key=lambda n_kinds: tried[n_kinds].annotators.evidence(tried[n_kinds].posterior, weight_of_few))
-    return tried[best] if few is labels else turn(labels, weight, best)
+    hard_examples: bool = False,
+    objective: Floats | None = None,
+    converged: bool = True,
+) -> Aggregation:
+    """Results in the terms of the caller: all examples and all annotators."""
+    labels, classes = training.labels, training.classes
+    fitted = FittedAnnotators.of(labels, training.heard, classes, behaviour, class_prior)
+    proba = np.tile(class_prior, (len(labels), 1))
+    proba[training.learnt] = posterior
+    how_hard = np.zeros(len(labels))
+    how_hard[training.learnt] = hardness
+    return Aggregation(
+        Consensus(labels.examples, classes, proba),
+        fitted,
+        fitted.results(labels),
+        training.disagreement,
+        how_hard,
+        hard_examples,
+        np.empty(0) if objective is None else objective,
+        converged,
+    )
 
 
-def _turn(
-    annotators: Annotators, posterior: Floats, weight: Floats, class_prior: float, max_rounds: int, tol: float
-) -> Settled:
-    """Estimate annotators and classes, then the posterior, until it settles."""
-    objective: list[float] = []
-    converged = False
-    while len(objective) < max_rounds and not converged:
-        annotators.estimate(posterior, weight)
-        prior = weight @ posterior + class_prior
-        prior /= prior.sum()
-        previous = posterior
-        posterior, evidence = expectation(np.log(prior), annotators.log_likelihood())
-        objective.append(float(weight @ evidence) + annotators.log_prior() + class_prior * float(np.log(prior).sum()))
-        converged = bool(np.abs(posterior - previous).max() < tol)
-    return Settled(annotators, posterior, prior, objective, converged)
-
-
-def vote_shares(labels: CrowdLabels) -> Floats:
-    """The share of each class among the labels of each example; even where there is none.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_examples, n_classes)
-    """
-    counts = labels.tally.astype(np.float64)
-    total = counts.sum(axis=1, keepdims=True)
-    even = np.full_like(counts, 1.0 / counts.shape[1])
-    return np.divide(counts, total, out=even, where=total > 0)
-
-
-def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, NDArray[np.intp] | None]:
+def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     Parameters
@@ -341,7 +276,7 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
     Returns
     -------
     labels : CrowdLabels
-        An example a pattern, or all as they were.
+        An example per pattern, or all as they were.
     weight : ndarray
         Summed over the examples of a pattern.
     where : ndarray of shape (n_examples,) or None

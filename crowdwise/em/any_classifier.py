@@ -1,39 +1,44 @@
-"""Any scikit-learn classifier that takes weights, taught by a crowd."""
+"""Any scikit-learn classifier that takes weights, fitted to the labels of a crowd."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Floats
-from crowdwise.crowd.easiness import check_auto_steepness, example_weights
-from crowdwise.crowd.flags import flag_annotators
-from crowdwise.em.aggregate import expectation, probability_right
-from crowdwise.em.confusion import Incidence
-from crowdwise.em.first_annotators import Init, Joint
-from crowdwise.em.hard_examples import Kinds
-from crowdwise.em.held_out import HeldOut
-from crowdwise.em.named_classes import labels_of_named, named_classes, weights_of_named
-from crowdwise.em.soft_rounds import SoftFit, alternate, taken_at_their_word
-from crowdwise.em.temperature import Voice
-from crowdwise.em.weighted_copies import Learner, class_scores, has_probabilities, usable_weights, weight_parameter
-from crowdwise.exceptions import warn
+from crowdwise.arrays import Array, Floats
+from crowdwise.checks import check_number, check_rounds, check_seed
+from crowdwise.consensus import Consensus
+from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.fitted import FittedAnnotators, fit_results
+from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
+from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.priors import OutOfFold
+from crowdwise.em.rounds import Rounds, note_convergence, run_em
+from crowdwise.em.temperature import ClassScores
+from crowdwise.em.weighted_copies import (
+    Learner,
+    check_numbers,
+    class_scores,
+    has_probabilities,
+    usable_weights,
+    weight_parameter,
+)
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.mixins import CrowdClassifierMixin
-from crowdwise.ridge.preparation import Consensus, disagreement_of_all, participants
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.training_set import TrainingSet, check_y, note_effective_number
+from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, check_curriculum
-from crowdwise.weights.round_weights import Lesson, Lessons
+from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -46,15 +51,49 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@dataclass(frozen=True, eq=False)
+class FittedEstimator:
+    """Everything that a fitted model needs to give a consensus on examples.
+
+    Parameters
+    ----------
+    annotators : FittedAnnotators
+        How the annotators of the fit answer.
+    estimator : classifier
+        Fitted on all examples.
+    class_weight : ndarray of shape (n_classes,)
+        What each class counted for the estimator.
+    temperature : float
+        The factor on its scores.
+    n_learnt : int
+        How many examples it was fitted to.
+    """
+
+    annotators: FittedAnnotators
+    estimator: Any
+    class_weight: Floats
+    temperature: float
+    n_learnt: int
+
+    def log_prior(self, X: Any) -> Floats:
+        """Logarithms of the estimator's probabilities as the consensus uses them."""
+        scores = class_scores(self.estimator, X, self.annotators.classes, self.n_learnt)
+        return ClassScores(scores, self.class_weight, has_probabilities(self.estimator)).log_proba(self.temperature)
+
+    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples."""
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
+
+
 class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
 
-    Each round estimates a confusion matrix for every annotator (drawn towards that of the crowd where labels are few),
-    fits the classifier on weighted copies of the examples, one for every class that an example may be of, and
-    weighs the annotators' labels and the classifier's probabilities into a new consensus. The classifier's voice is
-    always that of a clone that has not seen the example, else a forest would agree with itself. It is as loud as makes
-    the labels likeliest: scores (the logarithm of `predict_proba`; without that `decision_function`; without that one
-    for the class of `predict`) are multiplied by a common factor, then turned into probabilities by a softmax.
+    Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for
+    every class that an example may be of, and combines the annotators' labels and the classifier's probabilities into a
+    new consensus. The probabilities are always out of fold, from a clone that has not seen the example. They have the
+    temperature that makes the labels most probable: scores (the logarithm of `predict_proba`; without that
+    `decision_function`; without that one for the class of `predict`) are multiplied by a common factor, then turned
+    into probabilities by a softmax.
 
     Parameters
     ----------
@@ -72,23 +111,24 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         total. Predictions are of that classifier, as in scikit-learn. In the consensus, its probabilities have the
         weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
-        How examples are held out; all of them once. A number of folds deals out each class over the folds.
-    strength : float, default=3.0
-        How many labels of the crowd's quality are added to every row of an annotator's confusion matrix.
-    kinds : int or "auto", default="auto"
-        How many kinds of examples every class has, from easy to hard, see `aggregate`.
+        How examples are held out; all of them once. A number of folds is stratified by the majority vote.
+    annotator_model : Shared, Confusion, OneCoin or None, default=None
+        What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
+        their own, or how often they are right. See `crowdwise.em`.
+    hard_examples : bool or "auto", default="auto"
+        Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
     joint : bool or "auto", default="auto"
-        Whether annotators are judged by the consensus of labels and classifier, as by Raykar et al., or by labels
-        alone. "auto" judges by labels alone if there are hard examples (`kinds` is above 1): features often tell what
-        tempts annotators, and a classifier that has learnt their common errors would confirm them. The classifier has
-        a voice in the consensus either way.
+        Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
+        labels alone. "auto" is labels alone if there are hard examples: features often tell what misleads annotators,
+        and a classifier that has learnt their common errors would confirm them. The classifier counts in the consensus
+        either way.
     init : {"labels", "votes"}, default="labels"
         The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
     max_rounds : int, default=15
         The most rounds; each fits the classifier once a fold.
     tol : float, default=0.01
-        Stop when a round moves the consensus by no more than this, in probability, of the average example, and
-        the curriculum is done with changing weights (`Fading` with c <= 1 never is).
+        Stop when the probabilities of the average example change by no more than this and the curriculum is done with
+        changing weights (`Fading` with c <= 1 never is).
     random_state : int, Generator or None, default=0
         Seed of the folds, of the estimator and of a curriculum that draws.
     n_jobs : int or None, default=None
@@ -101,40 +141,47 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Fitted on all examples.
     classes_ : ndarray of shape (n_classes,)
         The classes that have labels.
+    examples_ : ndarray of shape (n_examples,)
+        Identifiers of the examples of `fit`.
+    consensus_ : ndarray of shape (n_examples,)
+        Their most probable classes, by labels and classifier together, the classifier's part being out of fold.
+    consensus_proba_ : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    consensus_confidence_ : ndarray of shape (n_examples,)
+        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+    label_consensus_, label_proba_ : ndarray
+        The same by labels alone.
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability of a label (last axis) when this is the truth (middle axis); NaN for annotators without labels.
-    expertise_ : ndarray of shape (n_annotators,)
-        Probability that an annotator is right on an average example; NaN for those without labels. A single annotator
-        is taken at their word.
+    accuracy_ : ndarray of shape (n_annotators,)
+        Probability that an annotator is right; NaN for those without labels. A single annotator is believed.
+    expertise_, expertise_share_ : ndarray of shape (n_annotators,)
+        A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    disagreement_, easiness_ : ndarray of shape (n_examples,)
+        Of the examples of `fit`.
     steepness_ : float
         The steepness given, or the one found.
-    disagreement_ : ndarray of shape (n_examples,)
-        Of the examples of `fit`.
-    easiness_ : ndarray of shape (n_examples,)
-        Their weights, as far as they come from disagreement.
-    consensus_ : ndarray of shape (n_examples,)
-        Their likeliest classes, by labels and classifier together.
-    consensus_proba_ : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`.
-    consensus_uses_model_ : bool
-        Whether the classifier has a voice in it: always, unless there is one annotator.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is in the consensus.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for `estimator_`; ones without `class_weight`.
     temperature_ : float
         The factor on the classifier's scores.
+    objective_ : ndarray of shape (n_rounds,)
+        Log-likelihood plus log priors after every round. Being out of fold, it may fall.
     n_rounds_ : int
-        Rounds turned; none if there is one annotator.
+        Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    results_ : FitResults
+        All results about the examples and annotators of `fit` in one record.
+    fitted_ : FittedEstimator
+        What gives a consensus on other examples, in one record.
     n_features_in_ : int
         Number of features, if the estimator tells.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -162,6 +209,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     {'adversary 1': ('worse than chance',)}
     """
 
+    fitted_: FittedEstimator
+
     def __init__(
         self,
         estimator: Any = None,
@@ -170,8 +219,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
-        strength: float = 3.0,
-        kinds: Kinds = "auto",
+        annotator_model: AnnotatorModel | None = None,
+        hard_examples: HardExamples = "auto",
         joint: Joint = "auto",
         init: Init = "labels",
         max_rounds: int = 15,
@@ -184,8 +233,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.cv = cv
-        self.strength = strength
-        self.kinds = kinds
+        self.annotator_model = annotator_model
+        self.hard_examples = hard_examples
         self.joint = joint
         self.init = init
         self.max_rounds = max_rounds
@@ -203,6 +252,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.non_deterministic = inner.non_deterministic
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
 
@@ -221,90 +271,88 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         base = self._base()
         weight_parameter(base)  # raises before work starts
-        given = self._check_settings()
-        curriculum = check_curriculum(self.curriculum)
-        X, labels = _aligned(self, X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        _, learnt, heard, core = participants(labels, weight, given or 0.0)
-        classes = named_classes(core)
-        class_weight = weights_of_named(self.class_weight, core, classes)
-        core = core.with_classes(classes)
-        differs = disagreement_of_all(labels, core, learnt, "observed")
-        rows = X if learnt.all() else _safe_indexing(X, np.flatnonzero(learnt))
-        learner = Learner(base, classes, rows, self.n_jobs)
-        rng = np.random.default_rng(self.random_state)
+        steepness = self._check_settings()
+        X, labels = align(indexable(X)[0], check_y(self, y))
+        check_numbers(X, base)
+        training = TrainingSet.of(X, labels, sample_weight, weighting=steepness != 0).of_named_classes()
+        rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
-        held_out = HeldOut.of(self.cv, X, labels, learnt, core, rng)
-        self.steepness_ = held_out.steepness(learner, core, differs[learnt], weight[learnt]) if given is None else given
-        easiness = example_weights(differs, self.steepness_)
-        easiness[learnt] = usable_weights(example_weights(differs[learnt], self.steepness_))
-        lessons = Lessons(curriculum, easiness[learnt], weight[learnt], class_weight, rng)
-        fitted = self._turn_rounds(learner, lessons, core, held_out)
-        lesson = lessons.again(fitted.posterior)
-        self.classes_ = classes
-        self.estimator_ = learner.fit(lesson, np.arange(len(core)), last_seed)
+        learner = Learner(base, training.classes, training.rows, self.n_jobs)
+        folds = self._folds(learner, training, rng)
+        class_weight = weights_of_classes(self.class_weight, labels, training.classes)
+        weights = self._weights(training, folds, steepness, class_weight, rng)
+        start, prior = self._start(training, weights), OutOfFold(folds)
+        rounds = Rounds.none(start.posterior)
+        if training.core.n_annotators > 1:
+            rounds = run_em(
+                start.annotators, prior, weights, start.posterior,
+                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+            )  # fmt: skip
+            note_convergence(rounds, weights, self.tol)
+        targets = weights.again(rounds.posterior)
+        self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
+        self.temperature_ = prior.temperature
+        self.fitted_ = self._record(training, start, targets)
+        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
+        self.class_weight_ = targets.class_weight
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.disagreement_, self.easiness_ = differs, easiness
-        self._keep_annotators(labels, heard, fitted, lesson)
-        self._keep_consensus(X, labels, learnt, fitted)
         return self
 
-    def _check_settings(self) -> float | None:
-        if not (np.isfinite(self.strength) and self.strength > 0):
-            raise ValueError(f"strength must be a finite number of labels > 0; got {self.strength!r}.")
-        if self.max_rounds < 1:
-            raise ValueError(f"max_rounds must be at least 1; got {self.max_rounds!r}.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0; got {self.tol!r}.")
-        return check_auto_steepness(self.steepness)
+    def _check_settings(self) -> float:
+        check_rounds(self.max_rounds, self.tol)
+        check_annotator_model(self.annotator_model)
+        check_curriculum(self.curriculum)
+        return check_number("steepness", self.steepness, auto=True)
 
-    def _turn_rounds(self, learner: Learner, lessons: Lessons, core: CrowdLabels, held_out: HeldOut) -> SoftFit:
-        if core.n_annotators == 1:
-            return taken_at_their_word(core)
-        return alternate(
-            learner, lessons, core, held_out,
-            strength=self.strength, kinds=self.kinds, joint=self.joint, init=self.init,
-            max_rounds=self.max_rounds, tol=self.tol,
-        )  # fmt: skip
+    def _folds(self, learner: Learner, training: TrainingSet, rng: np.random.Generator) -> EstimatorFolds:
+        if training.core.n_annotators == 1:  # believed, so nothing is held out
+            return EstimatorFolds(learner, [], [])
+        splits = splits_of(self.cv, training, rng)
+        check_splits(splits, len(training.core))
+        return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
 
-    def _keep_annotators(self, labels: CrowdLabels, heard: NDArray[np.bool_], fitted: SoftFit, lesson: Lesson) -> None:
-        self.annotators_ = labels.annotators
-        self.class_prior_ = np.average(fitted.posterior, axis=0, weights=lesson.weight)
-        self.class_weight_, self._n_learnt = lesson.class_weight, int((lesson.weight > 0).sum())
-        self._behaviour = fitted.behaviour.among(heard)
-        self.confusion_ = self._behaviour.by_class()
-        self.expertise_ = probability_right(self.confusion_, self.class_prior_)
-        by_chance = np.einsum("lkc,k,c->l", self.confusion_, self.class_prior_, self.class_prior_)
-        self.annotator_flags_ = flag_annotators(labels, self.expertise_ - by_chance)
-        self.temperature_ = fitted.temperature
-        self.n_rounds_, self.converged_ = fitted.n_rounds, fitted.converged
+    def _weights(
+        self,
+        training: TrainingSet,
+        folds: EstimatorFolds,
+        steepness: float,
+        class_weight: Floats | str | None,
+        rng: np.random.Generator,
+    ) -> RoundWeights:
+        differs = training.core_disagreement
+        if np.isnan(steepness):  # "auto"
+            steepness = folds.steepness(training.core, differs, training.sample_weight)
+        self.steepness_ = steepness
+        weights = RoundWeights(
+            check_curriculum(self.curriculum),
+            usable_weights(example_weights(differs, steepness)),
+            training.sample_weight,
+            class_weight,
+            rng,
+        )
+        note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
+        return weights
 
-    def _keep_consensus(self, X: Any, labels: CrowdLabels, learnt: NDArray[np.bool_], fitted: SoftFit) -> None:
-        """The posterior of all examples; those that took no part have the voice of the final estimator."""
-        labels = labels_of_named(labels, self.classes_)
-        self._fingerprint = labels.fingerprint()
-        proba = np.zeros((len(labels), len(self.classes_)))
-        proba[learnt] = fitted.posterior
-        others = np.flatnonzero(~learnt)
-        if len(others):
-            proba[others] = self._posterior(self._final_voice(_safe_indexing(X, others)), labels[others])
-        self.consensus_proba_ = proba
-        self.consensus_ = self.classes_[proba.argmax(axis=1)]
-        self.consensus_confidence_ = proba.max(axis=1)
-        self.consensus_uses_model_ = self.n_rounds_ > 0
+    def _start(self, training: TrainingSet, weights: RoundWeights) -> Start:
+        if training.core.n_annotators == 1:
+            return Start.believed(training.core)
+        model = check_annotator_model(self.annotator_model)
+        return start_from_labels(
+            training.core, weights.first, model, hard_examples=self.hard_examples, joint=self.joint, init=self.init
+        )
 
-    def _final_voice(self, X: Any) -> Floats:
-        scores = class_scores(self.estimator_, X, self.classes_, self._n_learnt)
-        return Voice(scores, self.class_weight_, has_probabilities(self.estimator_)).at(self.temperature_)
+    def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:
+        prior = np.average(targets.posterior, axis=0, weights=targets.weight)
+        annotators = FittedAnnotators.of(
+            training.labels, training.heard, training.classes, start.annotators.behaviour, prior
+        )
+        n_learnt = int((targets.weight > 0).sum())
+        return FittedEstimator(annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt)
 
-    def _posterior(self, log_prior: Floats, labels: CrowdLabels) -> Floats:
-        """The probability of every class; annotators whom the fit does not know are like the crowd."""
-        position = encode_declared(labels.annotators, self.annotators_).astype(np.int64)
-        return expectation(log_prior, self._behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
-
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.
 
         Parameters
@@ -352,50 +400,26 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.estimator_.decision_function(X))
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
-        """The consensus on any labelled examples, with the estimator as one more voice.
+        """The consensus on any labelled examples, by the annotators and the estimator of the fit.
 
-        The examples of `fit` are recognised by their labels; each then has the voice of an estimator that has not seen
-        it. An annotator that `fit` did not see counts as the crowd does.
+        The consensus on the examples of `fit` is in `consensus_`, the estimator's part in it being out of fold.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
             Features.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            Labels by annotators of `fit`.
+            Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.
         use_model : bool, default=True
-            Whether the estimator has a voice; if not, classes are as frequent beforehand as in the consensus of `fit`.
-            Examples without labels always have the estimator's voice.
+            Whether the estimator counts; if not, the frequency of the classes takes its place, except on examples
+            without labels.
 
         Returns
         -------
         consensus : Consensus
-            With `label`, `confidence`, `score` (the probability of every class) and `uses_model`.
+            With `examples`, `label`, `confidence` and `proba`.
         """
         check_is_fitted(self)
         X, crowd = align(indexable(X)[0], as_labels(labels))
-        crowd = crowd.with_classes(self.classes_)
-        if use_model and crowd.fingerprint() == self._fingerprint:
-            proba = self.consensus_proba_
-        elif use_model:
-            proba = self._posterior(self._final_voice(X), crowd)
-        else:
-            proba = self._posterior(np.log(self.class_prior_), crowd)
-            silent = np.flatnonzero(crowd.labels_per_example == 0)
-            if len(silent):
-                proba[silent] = np.exp(self._final_voice(_safe_indexing(X, silent)))
-        return Consensus(self.classes_[proba.argmax(axis=1)], proba.max(axis=1), proba, use_model)
-
-
-def _aligned(estimator: Any, X: Any, y: Any) -> tuple[Any, CrowdLabels]:
-    """Features that rows can be taken from and the labels of the same rows."""
-    if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
-        )
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        warn(
-            "A column-vector y was passed when a 1d array was expected: it is taken as the labels of one annotator.",
-            DataConversionWarning,
-        )
-    return align(indexable(X)[0], as_labels(y))
+        check_numbers(X, self._base())
+        return self.fitted_.consensus(X, crowd, use_model=use_model)

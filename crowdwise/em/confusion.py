@@ -1,23 +1,24 @@
 """Labels and a posterior over classes -> what each annotator says when the truth is this or that, and back.
 
 A confusion matrix has a row per state that an example may be in and a column per label: ``confusion[l, k, c]`` is the
-probability that annotator l says c in state k. The states are the true classes or, if classes come in several kinds,
-all classes of the first kind, then all of the second. All products of probabilities are sums of logarithms.
+probability that annotator l says c in state k. The states are the true classes or, if there are hard examples, all
+classes of easy examples, then all of hard ones. All products of probabilities are sums of logarithms.
+
+How counts become matrices is a part that users may pass: `Shared`, `Confusion`, `OneCoin`, or their own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, xlogy
 
 from crowdwise.arrays import Floats
+from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
-
-AnnotatorModelName = Literal["confusion", "one-coin", "shared"]
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12
@@ -82,53 +83,101 @@ class Incidence:
 
 
 class AnnotatorModel(Protocol):
-    """How counts become confusion matrices, and how likely these are beforehand."""
+    """How counts become confusion matrices, and how likely these are beforehand.
 
-    def estimate(self, counts: Floats) -> Floats: ...
+    `crowd` is the confusion matrix of the crowd as a whole, of shape (n_states, n_classes); a model may draw each
+    annotator towards it.
+    """
 
-    def log_prior(self, confusion: Floats) -> float: ...
+    def check(self) -> None:
+        """Raise if a setting makes no sense."""
+        ...
 
-    def log_evidence(self, counts: Floats) -> float: ...
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The crowd's matrix, from the counts of all annotators and the matrix of the round before."""
+        ...
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
+        """Matrices of shape (n_annotators, n_states, n_classes) from counts of that shape."""
+        ...
+
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+        """Logarithm of the prior of matrices, up to a constant."""
+        ...
+
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
+        """Logarithm of the probability of the labels, over all matrices that the prior allows."""
+        ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class Confusion:
-    """A full matrix for every annotator, each row with a few labels added that are spread evenly.
+    """A confusion matrix per annotator, each row with a few labels added that are spread evenly over the classes.
 
     Parameters
     ----------
-    strength : float
-        Labels added to every row.
+    strength : float, default=3.0
+        Labels added to every row; above 0.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.em import Confusion
+    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]], annotator_model=Confusion()).label.tolist()
+    [1, 0, 1]
     """
 
-    strength: float
+    strength: float = 3.0
 
-    def estimate(self, counts: Floats) -> Floats:
+    def check(self) -> None:
+        """Raise if the strength is not above 0."""
+        check_number("strength", self.strength, above=True)
+
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The matrix of all labels together."""
+        return pooled(counts)
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
         return _rows(counts + self.strength / counts.shape[-1])
 
-    def log_prior(self, confusion: Floats) -> float:
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
         return float(self.strength / confusion.shape[-1] * np.log(confusion).sum())
 
-    def log_evidence(self, counts: Floats) -> float:
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
         """Logarithm of the probability of the labels, over all matrices that the prior allows."""
         return _drawn(counts, np.full(counts.shape[-1], self.strength / counts.shape[-1]))
 
 
-@dataclass
+@dataclass(frozen=True)
 class OneCoin:
-    """One number for every annotator and kind of example: how often they are right. Wrong labels are all alike.
+    """One number per annotator (and one on hard examples): how often they are right. Wrong labels are all alike.
 
     Parameters
     ----------
-    strength : float
-        Labels added, half of them right.
+    strength : float, default=3.0
+        Labels added, half of them right; above 0.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.em import OneCoin
+    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]], annotator_model=OneCoin()).label.tolist()
+    [1, 0, 1]
     """
 
-    strength: float
+    strength: float = 3.0
 
-    def estimate(self, counts: Floats) -> Floats:
+    def check(self) -> None:
+        """Raise if the strength is not above 0."""
+        check_number("strength", self.strength, above=True)
+
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The matrix of all labels together."""
+        return pooled(counts)
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
         right, wrong = self._right_and_wrong(counts)
         accuracy = (right + self.strength / 2) / (right + wrong + self.strength)
@@ -138,12 +187,12 @@ class OneCoin:
         matrices = np.where(diagonal, each, (1 - each) / max(n_classes - 1, 1))
         return matrices.reshape(counts.shape)
 
-    def log_prior(self, confusion: Floats) -> float:
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
         accuracy = confusion[:, :: confusion.shape[-1], 0]
         return float(self.strength / 2 * (np.log(accuracy) + np.log1p(-accuracy)).sum())
 
-    def log_evidence(self, counts: Floats) -> float:
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
         """Logarithm of the probability of the labels, over all accuracies that the prior allows."""
         right, wrong = self._right_and_wrong(counts)
         which = -np.log(max(counts.shape[-1] - 1, 1)) * wrong.sum()
@@ -151,54 +200,62 @@ class OneCoin:
 
     @staticmethod
     def _right_and_wrong(counts: Floats) -> tuple[Floats, Floats]:
-        """Labels of each annotator on each kind of example."""
+        """Labels of each annotator on easy and on hard examples."""
         n_annotators, n_states, n_classes = counts.shape
-        by_kind = counts.reshape(n_annotators, n_states // n_classes, n_classes, n_classes)
-        right = np.einsum("ljkk->lj", by_kind)
-        return right, by_kind.sum(axis=(2, 3)) - right
+        by_difficulty = counts.reshape(n_annotators, n_states // n_classes, n_classes, n_classes)
+        right = np.einsum("ljkk->lj", by_difficulty)
+        return right, by_difficulty.sum(axis=(2, 3)) - right
 
 
-@dataclass
+@dataclass(frozen=True)
 class Shared:
-    """A full matrix for every annotator, drawn towards that of the crowd as a whole where labels are few.
-
-    The crowd's matrix is made of the labels of all annotators together.
+    """A confusion matrix per annotator, drawn towards that of the crowd as a whole where labels are few.
 
     Parameters
     ----------
-    strength : float
-        Labels of the crowd's quality that are added to every row.
+    strength : float, default=3.0
+        Labels of the crowd's quality that are added to every row; above 0.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.em import Shared
+    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]], annotator_model=Shared(strength=5.0)).label.tolist()
+    [1, 0, 1]
     """
 
-    strength: float
-    crowd: Floats | None = field(default=None, init=False)
+    strength: float = 3.0
 
-    def estimate(self, counts: Floats) -> Floats:
-        """Matrices from counts; the crowd's is made anew unless the old one explains them better."""
-        pooled = _rows(counts.sum(axis=0) + 1.0 / counts.shape[-1])  # a label never given is not impossible
-        candidates = [pooled] if self.crowd is None else [pooled, self.crowd]
-        worth = [self._explained(counts, crowd) for crowd in candidates]
-        self.crowd = candidates[int(np.argmax(worth))]
-        return _rows(counts + self.strength * self.crowd)
+    def check(self) -> None:
+        """Raise if the strength is not above 0."""
+        check_number("strength", self.strength, above=True)
+
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The matrix of all labels together, unless that of the round before explains the labels better."""
+        candidates = [pooled(counts)] if last is None else [pooled(counts), last]
+        return max(candidates, key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
+        """Matrices from counts."""
+        return _rows(counts + self.strength * crowd)
+
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+        """Minus the strength times the divergence of the crowd's rows from each annotator's."""
+        return float(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
+        """Logarithm of the probability of the labels, over all matrices around the crowd's."""
+        return _drawn(counts, self.strength * crowd)
 
     def _explained(self, counts: Floats, crowd: Floats) -> float:
         """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
-        return float(xlogy(counts, _rows(counts + self.strength * crowd)).sum()) + self._log_prior(
-            _rows(counts + self.strength * crowd), crowd
-        )
+        confusion = self.estimate(counts, crowd)
+        return float(xlogy(counts, confusion).sum()) + self.log_prior(confusion, crowd)
 
-    def log_prior(self, confusion: Floats) -> float:
-        """Minus the strength times the divergence of the crowd's rows from each annotator's."""
-        assert self.crowd is not None
-        return self._log_prior(confusion, self.crowd)
 
-    def _log_prior(self, confusion: Floats, crowd: Floats) -> float:
-        return float(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
-
-    def log_evidence(self, counts: Floats) -> float:
-        """Logarithm of the probability of the labels, over all matrices around the crowd's."""
-        assert self.crowd is not None
-        return _drawn(counts, self.strength * self.crowd)
+def pooled(counts: Floats) -> Floats:
+    """The confusion matrix of all annotators together; a label never given is not impossible."""
+    return _rows(counts.sum(axis=0) + 1.0 / counts.shape[-1])
 
 
 def _drawn(counts: Floats, prior: Floats) -> float:
@@ -214,15 +271,15 @@ def _rows(counts: Floats) -> Floats:
     return np.divide(counts, sums, out=even, where=sums > 0)
 
 
-def model_of_annotators(name: AnnotatorModelName, strength: float) -> AnnotatorModel:
-    """The model of that name."""
-    models: dict[str, type[Confusion] | type[OneCoin] | type[Shared]] = {
-        "confusion": Confusion,
-        "one-coin": OneCoin,
-        "shared": Shared,
-    }
-    if name not in models:
-        raise ValueError(f"annotator_model must be one of {', '.join(map(repr, models))}; got {name!r}.")
-    if not (np.isfinite(strength) and strength > 0):
-        raise ValueError(f"strength must be a finite number of labels > 0; got {strength!r}.")
-    return models[name](float(strength))
+def check_annotator_model(model: Any) -> AnnotatorModel:
+    """The model of annotators, if it is one; None is `Shared()`."""
+    if model is None:
+        return Shared()
+    needed = ("check", "crowd", "estimate", "log_prior", "log_evidence")
+    if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needed):
+        raise ValueError(
+            "annotator_model must be Shared(), Confusion() or OneCoin() of crowdwise.em, your own object with "
+            f"{', '.join(needed)}, or None for Shared(); got {model!r}."
+        )
+    model.check()
+    return model

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_expit
-from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
 
@@ -49,45 +46,6 @@ def log_softmax(scores: Floats) -> Floats:
         return np.hstack([second - scores, second])
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Features brought to a common size, so that the optimiser sees all of them; the model stays the same.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (n_features,)
-        Subtracted from the features; zero for sparse ones, and without an intercept.
-    size : ndarray of shape (n_features,)
-        What they are divided by.
-    """
-
-    centre: Floats
-    size: Floats
-
-    @classmethod
-    def of(cls, X: Any, weight: Floats, *, centred: bool, alike: bool) -> Scaling:
-        """The weighted means (if `centred` and X is dense) and standard deviations, one for all if `alike`."""
-        spread = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
-        mean = np.zeros(X.shape[1])
-        size = np.sqrt(spread.var_ if sparse.issparse(X) or centred else spread.var_ + spread.mean_**2)
-        if alike:
-            size = np.full_like(size, np.sqrt(np.mean(size**2)))
-        if centred and not sparse.issparse(X):
-            mean = spread.mean_
-        return cls(np.asarray(mean, dtype=np.float64), np.where(size > 0, size, 1.0))
-
-    def apply(self, X: Any) -> Any:
-        """The scaled features."""
-        if sparse.issparse(X):
-            return sparse.csr_array(X @ sparse.diags_array(1 / self.size))
-        return (X - self.centre) / self.size
-
-    def undo(self, theta: Floats) -> Floats:
-        """Coefficients of the features as they were, from those of the scaled ones."""
-        coef = theta[:-1] / self.size[:, np.newaxis]
-        return np.vstack([coef, theta[-1] - self.centre @ coef])
 
 
 def fit_softmax(

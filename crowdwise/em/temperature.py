@@ -1,4 +1,4 @@
-"""Scores of a classifier -> its voice beside the labels: probabilities, as loud as the labels bear out."""
+"""Temperature scaling: scores of a classifier -> probabilities that are as sure as the labels bear out."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
-from crowdwise.em.aggregate import expectation
+from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax import log_softmax
 
-# The model's scores are multiplied by a number between these, on a logarithmic scale.
-_COLDEST, _WARMEST = np.log(1e-3), np.log(1e2)
+# Scores are multiplied by a number between these, on a logarithmic scale.
+_SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
 
 
 @dataclass(frozen=True)
-class Voice:
-    """What a model says about examples beside their labels; what each class counted for it is divided out again.
+class ClassScores:
+    """Scores of a classifier; what each class counted for it is divided out again in its probabilities.
 
-    A class of weight 10 looks ten times as frequent to the model. Beside the labels that would be a prior that nobody
-    believes in.
+    A class of weight 10 looks ten times as frequent to the classifier. Beside the labels that would be a prior that
+    nobody believes in.
 
     Parameters
     ----------
     scores : ndarray of shape (n_examples, n_classes)
-        Of a model that has not seen the example.
+        Larger for more probable classes.
     class_weight : ndarray of shape (n_classes,)
-        What each class counted for it.
+        What each class counted for the classifier.
     are_probabilities : bool
         Whether scores are logarithms of probabilities. If not, their unit is unknown before they have a temperature.
     """
@@ -36,7 +36,7 @@ class Voice:
     class_weight: Floats
     are_probabilities: bool
 
-    def at(self, temperature: float) -> Floats:
+    def log_proba(self, temperature: float) -> Floats:
         """Logarithms of probabilities when scores are multiplied by a temperature."""
         shift = np.log(self.class_weight)
         if self.are_probabilities:
@@ -44,15 +44,15 @@ class Voice:
         return log_softmax(temperature * self.scores - shift)
 
 
-def best_temperature(voice: Voice, log_likelihood: Floats, weight: Floats) -> float:
-    """The factor on the model's scores under which the labels are likeliest: how loud its voice should be.
+def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats) -> float:
+    """The factor on a classifier's scores under which the labels are most probable.
 
-    A prior around one keeps it finite where few examples never contradict the model: every doubling of a loud voice has
-    to be paid for by the labels.
+    A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
+    factor has to be paid for by the labels.
 
     Parameters
     ----------
-    voice : Voice
+    scores : ClassScores
         Of models that have not seen the example.
     log_likelihood : ndarray of shape (n_examples, n_classes)
         Logarithm of the probability of the example's labels for every true class.
@@ -64,9 +64,9 @@ def best_temperature(voice: Voice, log_likelihood: Floats, weight: Floats) -> fl
     temperature : float
     """
 
-    def badness(logarithm: float) -> float:
+    def loss(logarithm: float) -> float:
         prior = logarithm - np.exp(logarithm)
-        return -float(weight @ expectation(voice.at(np.exp(logarithm)), log_likelihood)[1] + prior)
+        return -float(weight @ expectation(scores.log_proba(np.exp(logarithm)), log_likelihood)[1] + prior)
 
-    found = minimize_scalar(badness, bounds=(_COLDEST, _WARMEST), method="bounded", options={"xatol": 1e-6})
+    found = minimize_scalar(loss, bounds=(_SMALLEST, _LARGEST), method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))

@@ -1,4 +1,4 @@
-"""A soft consensus -> weighted copies of examples, and any estimator that learns from them.
+"""A soft consensus -> weighted copies of examples, and any estimator fitted to them.
 
 An example that is a cat with probability 0.7 and a dog with 0.3 becomes two rows with the same features: a cat of
 weight 0.7 and a dog of weight 0.3. Whatever takes `sample_weight` can learn from that.
@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
-from crowdwise.ridge.features import one_blas_thread
-from crowdwise.weights.round_weights import Lesson
-
-Rows = NDArray[np.intp]
+from crowdwise.ridge.features import check_finite, one_blas_thread
+from crowdwise.weights.round_weights import SoftTargets
 
 # A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.
 NEGLIGIBLE = 1e-3
@@ -71,6 +68,17 @@ def weight_parameter(estimator: Any) -> str:
     return name + "sample_weight"
 
 
+def check_numbers(X: Any, estimator: Any) -> None:
+    """Raise with the places of NaN or infinity in numeric features, unless the estimator takes them."""
+    first = estimator
+    while isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.dtype.kind != "f":
+        return
+    if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
+        check_finite(X)
+
+
 def seeded(estimator: Any, seed: int) -> Any:
     """A clone in which every `random_state` that is None has a seed, so that fitting it again gives the same."""
     copy = clone(estimator)
@@ -86,7 +94,7 @@ def usable_weights(easiness: Floats) -> Floats:
     return np.maximum(easiness, _LIGHTEST * easiness.max())
 
 
-def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Rows, Rows, Floats]:
+def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Positions, Floats]:
     """One copy of an example for every class that is not negligible; their weights add up to the example's.
 
     Every class keeps its likeliest example, so that a classifier knows all classes.
@@ -117,7 +125,7 @@ def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Rows, Rows, Floa
 
 @dataclass(frozen=True)
 class Learner:
-    """An estimator that learns what a round teaches.
+    """An estimator that can be fitted to soft targets.
 
     Parameters
     ----------
@@ -132,39 +140,31 @@ class Learner:
     """
 
     estimator: Any
-    classes: NDArray[Any]
+    classes: Array
     X: Any
     n_jobs: int | None = None
 
-    def fit(self, lesson: Lesson, rows: Rows, seed: int) -> Any:
+    def fit(self, targets: SoftTargets, rows: Positions, seed: int) -> Any:
         """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
-        rows = rows[lesson.weight[rows] > 0]
+        rows = rows[targets.weight[rows] > 0]
         if len(rows) == 0:
             return None
-        example, code, weight = weighted_copies(lesson.posterior[rows], lesson.weight[rows])
+        example, code, weight = weighted_copies(targets.posterior[rows], targets.weight[rows])
         present = np.bincount(code, minlength=len(self.classes)) > 0
         if present.sum() < 2:
             return None
         model = seeded(self.estimator, seed)
         features = _safe_indexing(self.X, rows[example])
-        weight = weight * lesson.class_weight[code]
+        weight = weight * targets.class_weight[code]
         return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
 
-    def out_of_fold(self, lesson: Lesson, splits: list[tuple[Rows, Rows]], seeds: list[int]) -> Floats:
-        """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""
-        tasks = [(learn, held_out, seed) for (learn, held_out), seed in zip(splits, seeds, strict=True)]
-        found = Parallel(n_jobs=self.n_jobs)(delayed(self._scores)(lesson, *task) for task in tasks)
-        scores = np.zeros(lesson.posterior.shape)
-        for (_, held_out, _), of_fold in zip(tasks, found, strict=True):
-            scores[held_out] = of_fold
-        return scores
-
-    def _scores(self, lesson: Lesson, learn: Rows, held_out: Rows, seed: int) -> Floats:
+    def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:
+        """Scores of some examples by a model of others; zero, which says nothing, if there is none."""
         with one_blas_thread():  # so that no bit depends on how many folds share the machine
-            model = self.fit(lesson, learn, seed)
+            model = self.fit(targets, learn, seed)
             if model is None:
                 return np.zeros((len(held_out), len(self.classes)))
-            n_learnt = int((lesson.weight[learn] > 0).sum())
+            n_learnt = int((targets.weight[learn] > 0).sum())
             return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_learnt)
 
 
@@ -173,7 +173,7 @@ def has_probabilities(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def class_scores(model: Any, X: Any, classes: NDArray[Any], n_learnt: int) -> Floats:
+def class_scores(model: Any, X: Any, classes: Array, n_learnt: int) -> Floats:
     """A number for every class that is larger the likelier a fitted model finds it.
 
     The logarithm of `predict_proba` if there is one, no probability being taken for smaller than n examples can show

@@ -356,6 +356,25 @@ class CrowdLabels:
             raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
         return replace(self, values=table[self.values], classes=classes)._freeze()
 
+    def of_classes(self, keep: ArrayLike) -> CrowdLabels:
+        """The labels that are of some classes (a mask over `classes`); all examples and annotators stay.
+
+        Parameters
+        ----------
+        keep : array-like of bool of shape (n_classes,)
+            Which classes to keep.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        classes, mask = self._need_classes("of_classes"), np.asarray(keep, dtype=bool)
+        kept = mask[self.values]
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        index, values = self.annotator_index[kept], (np.cumsum(mask) - 1)[self.values[kept]]
+        values = values.astype(smallest_integer_type(int(mask.sum())))
+        return replace(self, indptr=indptr, annotator_index=index, values=values, classes=classes[mask])._freeze()
+
     def to_matrix(self) -> Array:
         """The matrix with a row per example and a column per annotator.
 

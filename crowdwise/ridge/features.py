@@ -66,8 +66,8 @@ class Rows:
         shift = np.sort(some, axis=0)[len(some) // 2].astype(np.float64)
         shift[~np.isfinite(shift)] = 0.0  # reported when the sums are checked
         with np.errstate(invalid="ignore", over="ignore"):
-            far = np.abs(shift) > _FAR_OFF * np.abs(some - shift).max(axis=0)
-        return cls(X, shift, True, bool(far.any()))
+            spread = np.abs(some - shift).max(axis=0)
+        return cls(X, shift, True, distant_offset(shift, spread) is not None)
 
     @classmethod
     def _sparse(cls, X: Any) -> Rows:
@@ -106,12 +106,10 @@ class Rows:
         """Features, and the column of ones if there is one."""
         return self.n_features + self.intercept
 
-    def read(self, at: slice | Positions, out: Floats) -> None:
-        """Write the shifted features of some rows of a dense X into the columns of `out`."""
-        if isinstance(at, slice):
-            np.subtract(self.X[at], self.shift, out=out)
-        else:
-            np.subtract(self.X.take(at, axis=0), self.shift, out=out)
+    def read(self, at: slice | Positions, out: Floats | None = None) -> Floats:
+        """The shifted features of some rows of a dense X, in the columns of `out` if it is given."""
+        some = self.X[at] if isinstance(at, slice) else self.X.take(at, axis=0)
+        return np.subtract(some, self.shift, out=out, dtype=np.float64)
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -157,6 +155,11 @@ class Rows:
     def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
         coef = theta[: self.n_features]
         return coef, theta[self.n_features] if self.intercept else np.zeros(theta.shape[1])
+
+
+def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
+    """The shift, if scores would lose digits without it; None if they would not."""
+    return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None
 
 
 def spans(n_rows: int) -> list[range]:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
 
 # An example whose leading class has changed this often is taken as tied.
 _MOST_CHANGES = 3
@@ -41,6 +43,15 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str
             raise ValueError(f"class_weight of {name!r} must be a finite number above 0; got {weight!r}.")
         weights[known[name]] = weight
     return weights
+
+
+def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[Any]) -> Floats | str | None:
+    """What `class_weight` says of some classes; it may name others that the labels declare."""
+    assert labels.classes is not None
+    checked = check_class_weight(class_weight, labels.classes)
+    if checked is None or isinstance(checked, str):
+        return checked
+    return checked[encode_declared(classes, labels.classes).astype(np.intp)]
 
 
 def leading_shares(votes: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """Rows -> folds that depend on what is in a row, not on where it stands.
 
 Examples with the same features are never in two folds, so a model is not tested on a copy of what it was trained on.
-Up to 20,000 examples, neither their order nor repeating them changes anything; beyond that both may change which
-features tell rows apart, and how folds are drawn. Neither the order of features nor how they are stored matters, nor
-does rounding in late digits, unless rows differ in nothing else (such as which of many features is the one).
+Up to 20,000 examples, rows are put into an order by a smooth function of their features and dealt out over the folds:
+neither the order of examples or features, nor repetition, units, offsets or a little jitter change the folds, and dense
+and sparse features give the same ones. Beyond that, folds are drawn by a hash of the features.
 """
 
 from __future__ import annotations
@@ -14,22 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# From this many examples on, folds drawn independently are of nearly the same size without being counted.
-_MANY = 20_000
-# Then rows are told apart by their most diverse columns, if these do it as well as all of them.
-_FEW_COLUMNS = 2
-_SOME_ROWS = 2000
-# With more columns than this, finding the most diverse ones takes longer than using all.
-_MANY_COLUMNS = 1000
-# Rows of a dense X that are hashed at a time.
-_BLOCK_ROWS = 4096
-# Bits of a number that are left after rounding: its sign and exponent and 20 bits, about six digits.
-_LATE_BITS = np.uint64(32)
+from crowdwise.arrays import Array, Floats
 
 Keys = NDArray[np.uint64]
 
+# Rows are told apart by their first columns if these do it as well as all of them.
+_FIRST_COLUMNS = 2
+_SOME_ROWS = 2000
+# From this many examples on, folds drawn independently are of nearly the same size without being counted.
+_MANY = 20_000
+# Two rows whose places differ by less than this, relative to the range, are taken to tie.
+_ROUNDING = 1e-9
 
-def content_folds(X: Any, n_folds: int, seed: Any = 0) -> NDArray[np.int64]:
+
+def content_folds(X: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
     """A fold for every row, the same for equal rows.
 
     Parameters
@@ -38,7 +36,7 @@ def content_folds(X: Any, n_folds: int, seed: Any = 0) -> NDArray[np.int64]:
         Features.
     n_folds : int
         Number of folds; there are fewer if there are fewer different rows.
-    seed : int or Generator, default=0
+    seed : int, default=0
         Another seed gives other folds.
 
     Returns
@@ -46,58 +44,97 @@ def content_folds(X: Any, n_folds: int, seed: Any = 0) -> NDArray[np.int64]:
     fold : ndarray of shape (n_examples,)
         From 0 to n_folds - 1.
     """
-    X = X.tocsr() if sparse.issparse(X) else X
-    key = _row_keys(X, np.random.default_rng(seed))
-    if len(key) >= _MANY:
-        return (key % np.uint64(n_folds)).astype(np.int64)
-    rank = np.unique(key, return_inverse=True)[1]
-    return rank.astype(np.int64) % n_folds
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    if X.shape[0] >= _MANY:
+        return (_quick_keys(X, seed) % np.uint64(n_folds)).astype(np.int64)
+    keys, first, where = np.unique(_row_keys(X, 0), return_index=True, return_inverse=True)
+    if len(keys) == 0:
+        return np.zeros(0, dtype=np.int64)
+    order = np.lexsort([keys, _places(X[first])])  # keys break ties between rows that features cannot order
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return _dealt(len(order), n_folds, seed)[rank][where]
 
 
-def _row_keys(X: Any, rng: np.random.Generator) -> Keys:
-    """A number for every row that is the same for equal rows and looks random."""
-    n_rows, n_columns = X.shape
-    odd = rng.integers(1, 2**63, n_columns + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    alike, apart = odd[:1], odd[1:]  # the same factor for all columns makes their order irrelevant
-    some = X if n_rows < _MANY else X[:: n_rows // _SOME_ROWS]
-    n_different = len(np.unique(_keys(some, apart, rounded=False)))
-    if n_rows >= _MANY and n_columns <= _MANY_COLUMNS:
-        columns = _most_diverse(some)
-        if len(np.unique(_keys(some[:, columns], alike, rounded=True))) == n_different:
-            return _keys(X[:, columns], alike, rounded=True)
-    for rounded in (True, False):
-        # Rows of the same values in other places, such as 0, 1 and 1, 0, are taken for alike: a few may be.
-        key = _keys(some, alike, rounded=rounded)
-        if 2 * len(np.unique(key)) > n_different:
-            return key if some is X else _keys(X, alike, rounded=rounded)
-    return _keys(X, apart, rounded=False)
+def _dealt(n_rows: int, n_folds: int, seed: int) -> NDArray[np.int64]:
+    """Folds of rows in order: every stretch of n_folds rows has one of each, shuffled."""
+    n_stretches = -(-n_rows // n_folds)
+    stretches = np.tile(np.arange(n_folds), (n_stretches, 1))
+    stretches[-1, : n_rows - (n_stretches - 1) * n_folds] = np.arange(n_rows - (n_stretches - 1) * n_folds)
+    rng = np.random.default_rng(seed)
+    dealt = rng.permuted(stretches[:-1], axis=1).ravel() if n_stretches > 1 else np.zeros(0, dtype=np.int64)
+    return np.concatenate([dealt, stretches[-1]])[:n_rows].astype(np.int64)
 
 
-def _most_diverse(some: Any) -> NDArray[np.intp]:
-    """Columns with the most different values, in an order that does not depend on where they stand."""
-    values = np.sort(some.toarray() if sparse.issparse(some) else some, axis=0)
-    n_different = (np.diff(values, axis=0) != 0).sum(axis=0)
-    return np.lexsort([*values[:: max(1, len(values) // 10)], -n_different])[:_FEW_COLUMNS]
+def _places(X: Any) -> Floats:
+    """A number per row that puts different rows into an order, whatever the order and the units of the features.
+
+    A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of the
+    mean and the mean square of its scaled values, so that features do not have to be named to be told apart.
+    """
+    low, span = _range(X)
+    scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if sparse.issparse(X):
+            at_zero = -low * scale
+            entries = X.copy()
+            entries.data = X.data * scale[X.indices]
+            squares = entries.copy()
+            squares.data = entries.data * (entries.data + 2 * at_zero[X.indices])
+            linear, square = _shares(at_zero + _column_means(entries), at_zero**2 + _column_means(squares))
+            total = entries @ linear + squares @ square + float(at_zero @ linear + at_zero**2 @ square)
+        else:
+            scaled = (X - low) * scale
+            linear, square = _shares(scaled.mean(axis=0), (scaled**2).mean(axis=0))
+            total = scaled @ linear + scaled**2 @ square
+    total = np.nan_to_num(np.asarray(total, dtype=np.float64))
+    return np.round((total - total.min()) / max(np.ptp(total), np.finfo(np.float64).tiny) / _ROUNDING)
 
 
-def _keys(X: Any, odd: Keys, *, rounded: bool) -> Keys:
-    """Sums over columns of a hash of each value; a zero adds nothing."""
+def _range(X: Any) -> tuple[Floats, Floats]:
+    """The smallest value of every feature, and how far it is to the largest."""
     if sparse.issparse(X):
-        entries = _hashed(X.data, odd[X.indices] if len(odd) > 1 else odd, rounded=rounded)
+        low, high = (np.asarray(part.todense(), dtype=np.float64).ravel() for part in (X.min(axis=0), X.max(axis=0)))
+    else:
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return low, np.nan_to_num(high - low)
+
+
+def _column_means(X: Any) -> Floats:
+    return np.asarray(X.sum(axis=0), dtype=np.float64).ravel() / X.shape[0]
+
+
+def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
+    """What a feature's value and its square count, smoothly and differently for different features."""
+    return 1 + np.sin(40 * mean + 17 * mean_square), np.cos(23 * mean - 31 * mean_square)
+
+
+def _quick_keys(X: Any, seed: int) -> Keys:
+    """A hash of every row, by the first columns alone if these tell rows apart."""
+    if sparse.issparse(X) or X.shape[1] <= _FIRST_COLUMNS:
+        return _row_keys(X, seed)
+    some = X[:: len(X) // _SOME_ROWS]
+    few = some[:, :_FIRST_COLUMNS]
+    as_good = len(np.unique(_row_keys(few, seed))) == len(np.unique(_row_keys(some, seed)))
+    return _row_keys(X[:, :_FIRST_COLUMNS] if as_good else X, seed)
+
+
+def _row_keys(X: Any, seed: int) -> Keys:
+    """A number for every row that is the same for equal rows, dense or sparse, and looks random."""
+    odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    if sparse.issparse(X):
+        entries = _stir(_bits(X.data) * odd[X.indices])  # 0 for a zero that is stored
         ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
         return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
-    sums = np.empty(len(X), dtype=np.uint64)
-    for start in range(0, len(X), _BLOCK_ROWS):
-        block = slice(start, start + _BLOCK_ROWS)
-        sums[block] = _hashed(X[block], odd, rounded=rounded).sum(axis=1, dtype=np.uint64)
-    return _stir(sums)
+    key = np.zeros(X.shape[0], dtype=np.uint64)
+    for column, factor in zip(np.ascontiguousarray(X.T), odd, strict=True):
+        key += _stir(_bits(column) * factor)
+    return _stir(key)
 
 
-def _hashed(values: Any, odd: Keys, *, rounded: bool) -> Keys:
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # adding zero makes -0.0 and 0.0 the same
-    if rounded:
-        bits = (bits + (np.uint64(1) << (_LATE_BITS - np.uint64(1)))) >> _LATE_BITS
-    return _stir(bits * odd)
+def _bits(values: Array) -> Keys:
+    return (values.astype(np.float64) + 0.0).view(np.uint64)  # adding zero makes -0.0 and 0.0 the same
 
 
 def _stir(key: Keys) -> Keys:

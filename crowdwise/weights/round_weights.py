@@ -1,4 +1,4 @@
-"""The current consensus -> what a round teaches: how much every example and every class counts in it."""
+"""The current consensus -> what a round is fitted to: how much every example and every class counts in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 from crowdwise.weights.class_weights import class_weights
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights.curricula import Curriculum, Fixed
 
 
 @dataclass(frozen=True)
-class Lesson:
+class SoftTargets:
     """What a classifier and the annotators' matrices are estimated from in one round.
 
     Parameters
@@ -29,7 +29,7 @@ class Lesson:
     weight: Floats
     class_weight: Floats
 
-    def targets(self) -> tuple[Floats, Floats]:
+    def by_class(self) -> tuple[Floats, Floats]:
         """Soft classes and weights of the examples in which each class counts by its weight; rows still sum to one."""
         if (self.class_weight == 1).all():
             return self.posterior, self.weight
@@ -39,8 +39,8 @@ class Lesson:
 
 
 @dataclass
-class Lessons:
-    """The lessons of one fit, round after round.
+class RoundWeights:
+    """The weights of one fit, round after round.
 
     Parameters
     ----------
@@ -67,6 +67,16 @@ class Lessons:
     def __post_init__(self) -> None:
         self.current = self.easiness
 
+    @classmethod
+    def fixed(cls, weight: Floats) -> RoundWeights:
+        """The same weights in every round."""
+        return cls(Fixed(), weight, np.ones(len(weight)), None, np.random.default_rng(0))
+
+    @property
+    def first(self) -> Floats:
+        """The weights before the first round."""
+        return self.easiness * self.sample_weight
+
     def settled(self, tol: float) -> bool:
         """Whether later rounds may be taken to have the weights of the last; else two rounds alike say nothing."""
         steady = self.curriculum.is_mixture and bool((self.easiness == 1).all())
@@ -79,38 +89,40 @@ class Lessons:
             "choose a curriculum that is done sooner (a larger c or growth)."
         )
 
-    def next(self, posterior: Floats, voice: Floats | None) -> Lesson:
-        """The lesson of the next round.
+    def next(self, posterior: Floats, log_prior: Floats | None) -> SoftTargets:
+        """What the next round is fitted to.
 
         Parameters
         ----------
         posterior : ndarray of shape (n_examples, n_classes)
             The current consensus.
-        voice : ndarray of shape (n_examples, n_classes) or None
+        log_prior : ndarray of shape (n_examples, n_classes) or None
             Logarithms of the classifier's probabilities in the last round; None before the first.
 
         Returns
         -------
-        lesson : Lesson
+        targets : SoftTargets
         """
         self.n_rounds += 1
-        losses = None if voice is None else -np.einsum("ik,ik->i", posterior, voice)
-        self.current = _checked(self._by_curriculum(posterior, losses), self.curriculum)
+        losses = None
+        if log_prior is not None and self.curriculum.reads_losses:
+            losses = -np.einsum("ik,ik->i", posterior, np.broadcast_to(log_prior, posterior.shape))
+        self.current = check_weights(self._by_curriculum(posterior, losses), self.curriculum)
         return self.again(posterior)
 
-    def again(self, posterior: Floats) -> Lesson:
-        """The lesson of the same round for a newer consensus: only what the classes count may have changed."""
+    def again(self, posterior: Floats) -> SoftTargets:
+        """The same for a newer consensus: only what the classes count may have changed."""
         weight = self.current * self.sample_weight
         counts = np.ones(posterior.shape[1])
         if self.class_weight is not None:
             counts = class_weights(self.class_weight, posterior, weight)
         if isinstance(self.class_weight, str):  # balanced, but no class is blown up from less than one example
             counts = np.minimum(counts, (weight > 0).sum() / len(counts))
-        return Lesson(posterior, weight, counts)
+        return SoftTargets(posterior, weight, counts)
 
     def _by_curriculum(self, posterior: Floats, losses: Floats | None) -> Floats:
-        if losses is None or not self.curriculum.reads_losses:
-            return self.curriculum.weights(self.n_rounds, self.easiness, losses, self.rng, self.sample_weight)
+        if losses is None:
+            return self.curriculum.weights(self.n_rounds, self.easiness, None, self.rng, self.sample_weight)
         # Under one threshold for all, a rare class would stay outside until the model has forgotten it.
         weights = np.empty_like(self.easiness)
         likeliest = posterior.argmax(axis=1)
@@ -122,7 +134,7 @@ class Lessons:
         return weights
 
 
-def _checked(weights: Floats, curriculum: Curriculum) -> Floats:
+def check_weights(weights: Floats, curriculum: Curriculum) -> Floats:
     """The weights that anybody's curriculum gave, if one can learn with them."""
     if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
         raise ValueError(

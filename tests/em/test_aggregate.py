@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, aggregate
+from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.aggregate import distinct_patterns
-from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
@@ -42,32 +43,34 @@ def twin(matrix, n_classes, *, n_rounds, strength=1.0, class_prior=1.0):
 def test_equals_the_slow_twin(n_classes, missing):
     _, matrix = crowd(n_classes=n_classes, missing=missing)
     slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
-    result = aggregate(labels_of(matrix, n_classes), annotator_model="confusion", strength=1.0, max_rounds=6, tol=0.0)
+    result = aggregate(labels_of(matrix, n_classes), annotator_model=Confusion(1.0), max_rounds=6, tol=0.0)
     assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
     assert_allclose(result.confusion, confusion, rtol=1e-8)
-    assert_allclose(result.expertise, np.einsum("lkk,k->l", confusion, result.class_prior))
+    accuracy = np.einsum("lkk,k->l", confusion, result.class_prior)
+    assert_allclose(result.accuracy, accuracy)
+    assert_allclose(result.expertise, 1 / (4 * (1 - accuracy)))
 
 
-@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 3.0]))
 @settings(max_examples=25)
 @quiet
-def test_the_objective_never_falls(name, seed, n_classes, steepness):
+def test_the_objective_never_falls(model, seed, n_classes, steepness):
     _, matrix = crowd(seed, n_classes=n_classes, missing=0.3)
-    result = aggregate(labels_of(matrix, n_classes), annotator_model=name, steepness=steepness)
+    result = aggregate(labels_of(matrix, n_classes), annotator_model=model, steepness=steepness)
     assert (np.diff(result.objective) >= -1e-8).all()
 
 
 @quiet
-@given(seed=st.integers(0, 10**6), name=st.sampled_from(["confusion", "one-coin", "shared"]))
+@given(seed=st.integers(0, 10**6), model=st.sampled_from([Confusion(), OneCoin(), Shared()]))
 @settings(max_examples=25)
-def test_permuting_examples_annotators_and_classes_permutes_the_result(seed, name):
+def test_permuting_examples_annotators_and_classes_permutes_the_result(seed, model):
     _, matrix = crowd(seed, n_classes=3, missing=0.3)
     rng = np.random.default_rng(seed)
     rows, columns, names = rng.permutation(40), rng.permutation(6), rng.permutation(3)
     renamed = np.array([[None if v is None else names[v] for v in row] for row in matrix], dtype=object)
-    one = aggregate(labels_of(matrix, 3), annotator_model=name, max_rounds=20)
-    other = aggregate(labels_of(renamed[rows][:, columns], 3), annotator_model=name, max_rounds=20)
+    one = aggregate(labels_of(matrix, 3), annotator_model=model, max_rounds=20)
+    other = aggregate(labels_of(renamed[rows][:, columns], 3), annotator_model=model, max_rounds=20)
     assert_allclose(other.proba[:, names], one.proba[rows], rtol=1e-6, atol=1e-9)
     assert_allclose(other.expertise, one.expertise[columns], rtol=1e-6)
 
@@ -97,10 +100,12 @@ def test_a_thousand_labels_on_one_example_do_not_underflow():
 
 def test_annotators_and_examples_without_labels():
     matrix = np.array([[1, 1, np.nan], [0, 0, np.nan], [1, 0, np.nan], [np.nan] * 3])
-    result = aggregate(matrix)
+    with pytest.warns(CrowdWarning, match="1 of 4 examples have no label"):
+        result = aggregate(matrix)
     assert np.isnan(result.expertise[2])
+    assert result.annotator_flags[2] == ("no labels",)
     assert_allclose(result.proba[3], result.class_prior)
-    with pytest.raises(ValueError, match="no label to aggregate"):
+    with pytest.raises(ValueError, match="there is no label"):
         aggregate(CrowdLabels.from_matrix([[None, None]], classes=[0, 1]))
 
 

@@ -19,8 +19,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, Fading, Fixed, SelfPaced, Smooth, crowd_scorer
-from crowdwise.em.held_out import dealt_folds
-from crowdwise.em.temperature import Voice, best_temperature
+from crowdwise.em import Shared
+from crowdwise.em.held_out import stratified_folds
+from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.em.weighted_copies import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 
@@ -31,7 +32,7 @@ few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConve
 
 def fit(X, matrix, n_classes=2, *, estimator=None, sample_weight=None, **settings):
     # One kind of examples, annotators and classifier judged together from the votes on, unweighted.
-    plain = {"steepness": 0.0, "kinds": 1, "joint": True, "init": "votes"}
+    plain = {"steepness": 0.0, "hard_examples": False, "joint": True, "init": "votes"}
     settings = {"max_rounds": 3, "tol": 0.0, **plain, **settings}
     return CrowdClassifier(estimator, **settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
 
@@ -175,7 +176,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     assert_allclose(model.confusion_, confusion, rtol=1e-4, atol=1e-5)
     assert_allclose(model.consensus_proba_, posterior, rtol=1e-3, atol=1e-5)
     right = [sum(model.class_prior_[k] * confusion[a, k, k] for k in range(n_classes)) for a in range(len(confusion))]
-    assert_allclose(model.expertise_, right, rtol=1e-4)
+    assert_allclose(model.accuracy_, right, rtol=1e-4)
 
 
 # ---------------------------------------------------------------------- parts
@@ -206,7 +207,7 @@ def test_the_temperature_of_a_voice_that_only_predicts_is_its_rate_of_agreement(
     scores = np.tile([1.0, 0.0], (4, 1))
     certain = np.log(np.array([[1, 1e-300]] * 3 + [[1e-300, 1]]))
     many = np.full(4, 1e6)  # so that the prior is of no consequence
-    assert_allclose(best_temperature(Voice(scores, np.ones(2), True), certain, many), np.log(3), rtol=1e-4)
+    assert_allclose(best_temperature(ClassScores(scores, np.ones(2), True), certain, many), np.log(3), rtol=1e-4)
 
 
 def test_the_temperature_stays_finite_where_nothing_contradicts_the_model():
@@ -214,13 +215,13 @@ def test_the_temperature_stays_finite_where_nothing_contradicts_the_model():
     by_hand = np.exp(np.linspace(-3, 3, 60001))
     gain = -5 * np.log1p(9.0**-by_hand) + np.log(by_hand) - by_hand
     assert_allclose(
-        best_temperature(Voice(scores, np.ones(2), True), certain, np.ones(5)), by_hand[gain.argmax()], rtol=1e-3
+        best_temperature(ClassScores(scores, np.ones(2), True), certain, np.ones(5)), by_hand[gain.argmax()], rtol=1e-3
     )
 
 
 def test_folds_spread_every_class():
     code = np.array([0] * 20 + [1] * 2 + [2] * 7)
-    splits = dealt_folds(code, 5, np.random.default_rng(0))
+    splits = stratified_folds(code, 5, np.random.default_rng(0))
     assert sorted(np.concatenate([held_out for _, held_out in splits]).tolist()) == list(range(29))
     for learn, held_out in splits:
         assert set(code[learn]) == {0, 1, 2}
@@ -304,7 +305,6 @@ def test_nothing_is_judged_by_a_model_that_has_learnt_from_it():
     X, matrix = crowd(missing=0.3)
     model = fit(X, matrix, estimator=Memory())
     assert model.estimator_.seen_ == {tuple(row) for row in X}
-    model.consensus(X, labels_of(matrix))
     with pytest.raises(AssertionError, match="agrees with itself"):
         model.predict_proba(X)
 
@@ -359,11 +359,14 @@ def test_weights_are_routed_to_the_last_step():
     [
         ({"steepness": -1.0}, "steepness must be"),
         ({"steepness": np.nan}, "steepness must be"),
-        ({"strength": 0.0}, "strength must be"),
-        ({"strength": np.inf}, "strength must be"),
+        ({"annotator_model": Shared(0.0)}, "strength must be"),
+        ({"annotator_model": Shared(np.inf)}, "strength must be"),
         ({"max_rounds": 0}, "max_rounds must be"),
         ({"tol": np.nan}, "tol must be"),
-        ({"cv": 1}, "cv must be at least 2"),
+        ({"cv": 1}, "cv must be a whole number >= 2"),
+        ({"cv": "5"}, "cv must be a whole number"),
+        ({"cv": 2.5}, "cv must be a whole number"),
+        ({"max_rounds": 1.5}, "max_rounds must be"),
         ({"curriculum": "fading"}, "curriculum must be"),
         ({"curriculum": Smooth(-1.0)}, "c must be"),
         ({"class_weight": {2: 1.0}}, "names the class 2"),
@@ -465,11 +468,11 @@ def test_no_label_and_no_weight_and_one_class_are_errors():
     X, matrix = crowd()
     with pytest.raises(LabelError, match="there is no label"):
         CrowdClassifier().fit(X, labels_of(np.full_like(matrix, None)))
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="sample_weight of every labelled example is zero"):
         CrowdClassifier().fit(X, labels_of(matrix), sample_weight=np.zeros(len(X)))
     half = matrix.copy()
     half[:20] = None
-    with pytest.raises(DataError, match="sample_weight 0"):
+    with pytest.raises(DataError, match="sample_weight of every labelled example is zero"):
         CrowdClassifier().fit(X, labels_of(half), sample_weight=np.arange(40) < 20)
     with pytest.raises(LabelError, match="at least two classes"):
         CrowdClassifier().fit(X, labels_of(np.zeros_like(matrix)))
@@ -485,20 +488,22 @@ def test_an_annotator_with_one_label_is_like_the_crowd_and_flagged():
     model = fit(X, np.hstack([matrix, newcomer]))
     assert "few labels" in model.annotator_flags_[6]
     # Three labels of the crowd and at most one of their own.
-    assert np.abs(model.confusion_[6] - model._behaviour.crowd[0]).max() <= 0.25 + 1e-9
+    assert np.abs(model.confusion_[6] - model.fitted_.annotators.behaviour.crowd[0]).max() <= 0.25 + 1e-9
 
 
-def test_one_annotator_is_taken_at_their_word():
+def test_one_annotator_is_believed():
     X, matrix = crowd(n_annotators=1)
     y = matrix[:, 0].astype(int)
-    model = CrowdClassifier(LogisticRegression()).fit(X, y)
+    with pytest.warns(CrowdWarning, match="one annotator"):
+        model = CrowdClassifier(LogisticRegression()).fit(X, y)
     assert_allclose(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
     assert model.expertise_.tolist() == [1.0]
     assert_array_equal(model.consensus_, y)
-    assert (model.n_rounds_, model.converged_, model.consensus_uses_model_) == (0, True, False)
+    assert (model.n_rounds_, model.converged_) == (0, True)
     assert model.score(X, y) == np.mean(model.predict(X) == y)
     with pytest.warns(CrowdWarning, match="one annotator"):
         CrowdClassifier(steepness=1.0).fit(X, y)
+    CrowdClassifier(steepness=0.0).fit(X, y)  # nothing to say: no weighting was asked for
 
 
 @few_rounds
@@ -551,7 +556,7 @@ def test_a_class_that_nobody_names_is_not_learnt():
     declared = CrowdLabels.from_matrix(np.where(matrix == 1, "yes", "no"), classes=["maybe", "no", "yes"])
     model = CrowdClassifier(max_rounds=2, tol=0.0).fit(X, declared)
     assert model.classes_.tolist() == ["no", "yes"]
-    assert_array_equal(model.consensus(X, declared).score, model.consensus_proba_)
+    assert model.consensus(X, declared).proba.shape == model.consensus_proba_.shape
 
 
 @few_rounds
@@ -560,7 +565,7 @@ def test_an_annotator_who_is_always_wrong_is_turned_round():
     wrong = 1 - (matrix.sum(axis=1, keepdims=True) > 3).astype(int)
     model = fit(X, np.hstack([matrix, wrong]))
     assert model.annotator_flags_[6] == ("worse than chance",)
-    assert 0 < model.expertise_[6] < 0.5
+    assert 0 < model.accuracy_[6] < 0.5
 
 
 @few_rounds
@@ -576,7 +581,7 @@ def test_thousands_of_labels_on_an_example_do_not_underflow():
 
 def test_says_that_it_has_not_settled():
     X, matrix = crowd(missing=0.3)
-    with pytest.warns(CrowdConvergenceWarning, match="after 1 rounds the consensus still changes by"):
+    with pytest.warns(CrowdConvergenceWarning, match="after 1 rounds the probabilities still changed by"):
         model = CrowdClassifier(max_rounds=1, tol=0.0).fit(X, labels_of(matrix))
     assert not model.converged_
     assert CrowdClassifier(tol=1.0).fit(X, labels_of(matrix)).converged_
@@ -586,33 +591,30 @@ def test_says_that_it_has_not_settled():
 
 
 @few_rounds
-def test_the_consensus_of_the_fit_is_recognised_and_others_use_the_final_model():
+def test_the_consensus_uses_the_final_model():
     X, matrix = crowd(missing=0.4, n_classes=3, n_examples=80)
     labels = labels_of(matrix, 3)
     model = fit(X, matrix, 3)
-    again = model.consensus(X, labels)
-    assert_array_equal(again.label, model.consensus_)
-    assert_array_equal(again.confidence, model.consensus_confidence_)
-    assert again.uses_model
-    assert not model.consensus(X, labels, use_model=False).uses_model
     few = model.consensus(X[:5], labels[:5])
     likelihood = twin_likelihood(matrix[:5].tolist(), model.confusion_)
     scores = np.log((80 * model.predict_proba(X[:5]) + 1) / 83)
-    assert_allclose(few.score, twin_posterior(scores, likelihood, model.temperature_)[0], rtol=1e-10)
+    assert_allclose(few.proba, twin_posterior(scores, likelihood, model.temperature_)[0], rtol=1e-10)
     alone = model.consensus(X[:5], labels[:5], use_model=False)
-    assert_allclose(alone.score, twin_posterior(np.tile(np.log(model.class_prior_), (5, 1)), likelihood, 1.0)[0])
+    assert_allclose(alone.proba, twin_posterior(np.tile(np.log(model.class_prior_), (5, 1)), likelihood, 1.0)[0])
 
 
 @few_rounds
 def test_new_annotators_count_as_the_crowd_and_silence_as_the_model():
     X, matrix = crowd()
     model = fit(X, matrix)
-    stranger = CrowdLabels.from_matrix([[1], [None]], annotators=["new"], classes=[0, 1])
-    found = model.consensus(X[:2], stranger, use_model=False)
-    odds = model.class_prior_ * model._behaviour.crowd[0, :, 1]
-    assert_allclose(found.score[0], odds / odds.sum())
+    stranger = CrowdLabels.from_matrix([[1, None], [None, None], [None, 1]], annotators=["new", 0], classes=[0, 1])
+    found = model.consensus(X[:3], stranger, use_model=False)
+    with pytest.raises(LabelError, match="none of the 2 annotators"):
+        model.consensus(X[:1], stranger[:1])
+    odds = model.class_prior_ * model.fitted_.annotators.behaviour.crowd[0, :, 1]
+    assert_allclose(found.proba[0], odds / odds.sum())
     scores = np.log((40 * model.predict_proba(X[1:2]) + 1) / 42)
-    assert_allclose(found.score[1], twin_posterior(scores, np.zeros((1, 2)), model.temperature_)[0][0])
+    assert_allclose(found.proba[1], twin_posterior(scores, np.zeros((1, 2)), model.temperature_)[0][0])
     with pytest.raises(LabelError, match="not among those of the fit"):
         model.consensus(X[:1], CrowdLabels.from_matrix([["a"]], classes=["a", "b"]))
 
@@ -642,7 +644,7 @@ def test_grid_search_clone_and_pickle():
     labels = labels_of(matrix)
     search = GridSearchCV(
         CrowdClassifier(SVC(), max_rounds=2),
-        {"estimator__C": [0.1, 1.0], "strength": [1.0, 3.0]},
+        {"estimator__C": [0.1, 1.0], "annotator_model": [Shared(1.0), Shared(3.0)]},
         cv=CrowdKFold(3),
         scoring=crowd_scorer(),
         error_score="raise",
@@ -661,7 +663,7 @@ def test_labels_are_matched_to_rows_by_identifier():
     table = labels_of(matrix, examples=frame.index).to_table()
     shuffled = np.random.default_rng(0).permutation(len(table["label"]))
     labels = CrowdLabels.from_table({name: column[shuffled] for name, column in table.items()})
-    settings = {"max_rounds": 3, "tol": 0.0, "steepness": 0.0, "kinds": 1, "joint": True, "init": "votes"}
+    settings = {"max_rounds": 3, "tol": 0.0, "steepness": 0.0, "hard_examples": False, "joint": True, "init": "votes"}
     by_name, by_place = fit(frame, matrix), CrowdClassifier(**settings).fit(frame, labels)
     assert_array_equal(by_name.consensus_proba_, by_place.consensus_proba_)
 
@@ -758,14 +760,14 @@ def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     few = model.consensus(X[:5], labels_of(matrix[:5]))
     scores = np.log((100 * model.predict_proba(X[:5]) + 1) / 102) - np.log([1.0, 5.0])
     likelihood = twin_likelihood(matrix[:5].tolist(), model.confusion_)
-    assert_allclose(few.score, twin_posterior(scores, likelihood, model.temperature_)[0], rtol=1e-10)
+    assert_allclose(few.proba, twin_posterior(scores, likelihood, model.temperature_)[0], rtol=1e-10)
 
 
 def test_margins_get_their_temperature_before_class_weights_are_divided_out():
     scores, weight = np.array([[-0.5, 0.5]]), np.array([1.0, 4.0])
-    spoken = np.exp(Voice(scores, weight, False).at(2.0))[0]
+    spoken = np.exp(ClassScores(scores, weight, False).log_proba(2.0))[0]
     assert_allclose(spoken[1] / spoken[0], np.exp(2.0) / 4)
-    spoken = np.exp(Voice(np.log([[0.2, 0.8]]), weight, True).at(2.0))[0]
+    spoken = np.exp(ClassScores(np.log([[0.2, 0.8]]), weight, True).log_proba(2.0))[0]
     assert_allclose(spoken, [0.5, 0.5])  # odds of 4 to 1 are what the weights alone would give
 
 
@@ -773,7 +775,7 @@ def test_one_annotator_with_class_weights_is_scikit_learn():
     X, matrix = crowd(n_annotators=1)
     y = matrix[:, 0].astype(int)
     for class_weight in ("balanced", {0: 3.0}):
-        model = CrowdClassifier(LogisticRegression(), class_weight=class_weight).fit(X, y)
+        model = CrowdClassifier(LogisticRegression(), class_weight=class_weight, steepness=0.0).fit(X, y)
         assert_allclose(
             model.estimator_.coef_, LogisticRegression(class_weight=class_weight).fit(X, y).coef_, rtol=1e-3
         )

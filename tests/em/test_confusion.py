@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from crowdwise.em.confusion import Incidence, Shared, model_of_annotators
+from crowdwise.em import Confusion, OneCoin, Shared
+from crowdwise.em.confusion import Incidence, check_annotator_model, pooled
 
 
 def random_confusion(rng, n_annotators, n_classes):
@@ -30,20 +31,20 @@ def test_likelihoods_and_counts_equal_loops_over_labels(n_classes, rng):
     assert_allclose(incidence.counts(posterior), counts, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
 @given(seed=st.integers(0, 10**6))
-def test_estimates_are_probabilities_and_the_best_for_their_counts(name, seed):
+def test_estimates_are_probabilities_and_the_best_for_their_counts(model, seed):
     rng = np.random.default_rng(seed)
     counts = rng.gamma(1.0, 3.0, size=(5, 3, 3))
-    model = model_of_annotators(name, 3.0)
-    best = model.estimate(counts)
+    crowd = model.crowd(counts, None)
+    best = model.estimate(counts, crowd)
     assert_allclose(best.sum(axis=2), 1)
     assert (best > 0).all()
 
     def worth(confusion):
-        return (counts * np.log(confusion)).sum() + model.log_prior(confusion)
+        return (counts * np.log(confusion)).sum() + model.log_prior(confusion, crowd)
 
-    if name == "one-coin":
+    if model == OneCoin():
         accuracy = np.clip(best[:, 0, 0] + rng.normal(0, 0.05, 5), 0.01, 0.99)
         other = np.repeat(((1 - accuracy) / 2)[:, None, None], 9, axis=1).reshape(5, 3, 3)
         other[:, np.arange(3), np.arange(3)] = accuracy[:, None]
@@ -57,15 +58,22 @@ def test_few_labels_are_drawn_towards_the_crowd_and_many_are_not():
     counts = np.zeros((3, 2, 2))
     counts[0] = [[90, 10], [20, 80]]
     counts[1] = [[0, 1], [0, 0]]
-    estimated = Shared(3.0).estimate(counts)
+    estimated = Shared(3.0).estimate(counts, pooled(counts))
     assert_allclose(estimated[0], [[0.9, 0.1], [0.2, 0.8]], atol=0.01)
-    pooled = (counts.sum(axis=0) + 0.5) / (counts.sum(axis=0) + 0.5).sum(axis=1, keepdims=True)
-    assert_allclose(estimated[1, 0], (np.array([0, 1]) + 3 * pooled[0]) / 4)
-    assert_allclose(estimated[2], pooled)  # nobody has heard of this one
+    crowd = (counts.sum(axis=0) + 0.5) / (counts.sum(axis=0) + 0.5).sum(axis=1, keepdims=True)
+    assert_allclose(pooled(counts), crowd)
+    assert_allclose(estimated[1, 0], (np.array([0, 1]) + 3 * crowd[0]) / 4)
+    assert_allclose(estimated[2], crowd)  # nobody has heard of this one
 
 
-def test_wrong_settings_are_told():
-    with pytest.raises(ValueError, match="annotator_model must be one of"):
-        model_of_annotators("two-coin", 1.0)
-    with pytest.raises(ValueError, match="strength must be"):
-        model_of_annotators("shared", 0.0)
+@pytest.mark.parametrize("model", ["shared", Shared, 3.0])
+def test_what_is_no_model_of_annotators_is_refused(model):
+    with pytest.raises(ValueError, match=r"annotator_model must be Shared\(\), Confusion\(\) or OneCoin\(\)"):
+        check_annotator_model(model)
+
+
+@pytest.mark.parametrize("strength", [0.0, -1.0, np.inf, np.nan, None, "3", True])
+@pytest.mark.parametrize("model", [Shared, Confusion, OneCoin])
+def test_a_strength_that_cannot_be_is_refused(model, strength):
+    with pytest.raises(ValueError, match="strength must be a finite number > 0"):
+        check_annotator_model(model(strength))

@@ -21,9 +21,10 @@ from crowdwise import (
     disagreement,
     easiness,
 )
-from crowdwise.em.aggregate import vote_shares
-from crowdwise.em.logistic_rounds import simplest_of_the_best
+from crowdwise.em import Confusion, OneCoin, Shared
+from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.softmax import fit_softmax, log_probabilities
+from crowdwise.em.softmax_prior import simplest_of_the_best
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.weights.folds import content_folds
 
@@ -31,7 +32,7 @@ quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenc
 
 
 # The model of Raykar et al., unweighted.
-RAYKAR = {"steepness": 0.0, "l2": 1.0, "kinds": 1, "joint": True, "init": "votes"}
+RAYKAR = {"steepness": 0.0, "l2": 1.0, "hard_examples": False, "joint": True, "init": "votes"}
 
 
 def fit(X, matrix, n_classes=2, sample_weight=None, **settings):
@@ -125,25 +126,25 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
     ],
 )
 def test_equals_the_slow_twin(n_classes, settings, steps, monkeypatch):
-    monkeypatch.setattr("crowdwise.em.logistic_rounds._STEPS_A_ROUND", 1000)
+    monkeypatch.setattr("crowdwise.em.softmax_prior._STEPS_PER_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, missing=0.3)
     model = fit(
         X, matrix, n_classes, l2=2.0, cross_fit=0, class_prior=0.0,
-        annotator_model="confusion", strength=2.0, max_rounds=4, tol=0.0, **settings,
+        annotator_model=Confusion(2.0), max_rounds=4, tol=0.0, **settings,
     )  # fmt: skip
     posterior, confusion = twin(X, matrix, n_classes, settings.get("steepness", 0.0), 2.0, 4, 2.0, **steps)
     assert_allclose(model.consensus_proba_, posterior, atol=1e-4)
     assert_allclose(model.confusion_, confusion, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["confusion", "one-coin", "shared"])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 2.0]))
 @hypothesis_settings(max_examples=8)
 @quiet
-def test_the_objective_never_falls(name, seed, n_classes, steepness):
+def test_the_objective_never_falls(model, seed, n_classes, steepness):
     X, matrix = crowd(seed, n_classes=n_classes, missing=0.3)
-    model = fit(X, matrix, n_classes, steepness=steepness, annotator_model=name, cross_fit=0, max_rounds=30)
-    assert (np.diff(model.objective_) >= -1e-6).all()
+    fitted = fit(X, matrix, n_classes, steepness=steepness, annotator_model=model, cross_fit=0, max_rounds=30)
+    assert (np.diff(fitted.objective_) >= -1e-6).all()
 
 
 @quiet
@@ -163,7 +164,7 @@ def test_without_information_in_the_features_it_is_aggregation():
     _, matrix = crowd(n_examples=200, missing=0.3)
     X = np.zeros((200, 1))
     model = fit(X, matrix, cross_fit=0, class_prior=0.0, tol=1e-7, max_rounds=500)
-    alone = aggregate(labels_of(matrix), kinds=1, class_prior=1e-9, tol=1e-7, max_rounds=500)
+    alone = aggregate(labels_of(matrix), hard_examples=False, class_prior=1e-9, tol=1e-7, max_rounds=500)
     assert_allclose(model.consensus_proba_, alone.proba, atol=1e-3)
 
 
@@ -211,15 +212,14 @@ def test_warm_start_goes_on_from_the_last_fit():
 
 
 @quiet
-def test_consensus_of_new_and_of_fitted_examples():
+def test_consensus_of_new_examples_by_hand():
     X, matrix = crowd(missing=0.3)
     model = fit(X, matrix)
-    assert_array_equal(model.consensus(X, labels_of(matrix)).score, model.consensus_proba_)
     new = CrowdLabels.from_matrix([[1, None, 0, None, None, None]], classes=[0, 1])
-    spoken = model.consensus(X[:1], new)
+    together = model.consensus(X[:1], new)
     joint = model.predict_proba(X[:1])[0] * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
-    assert_allclose(spoken.score[0], joint / joint.sum(), rtol=1e-10)
-    alone = model.consensus(X[:1], new, use_model=False).score[0]
+    assert_allclose(together.proba[0], joint / joint.sum(), rtol=1e-10)
+    alone = model.consensus(X[:1], new, use_model=False).proba[0]
     joint = model.class_prior_ * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
     assert_allclose(alone, joint / joint.sum(), rtol=1e-10)
 
@@ -243,7 +243,7 @@ def test_pickled_models_predict_the_same():
 
 def test_wrong_settings_are_told():
     X, matrix = crowd()
-    for settings in ({"l2": -1.0}, {"cross_fit": 1}, {"class_prior": -1.0}, {"max_rounds": 0}, {"strength": 0.0}):
+    for settings in ({"l2": -1.0}, {"cross_fit": 1}, {"class_prior": -1.0}, {"max_rounds": 0}):
         with pytest.raises(ValueError, match=next(iter(settings))):
             fit(X, matrix, **settings)
     with pytest.warns(CrowdConvergenceWarning, match="after 1 rounds"):
@@ -352,7 +352,7 @@ def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     new = CrowdLabels.from_matrix([[1, None, 0, None, None, None], [None] * 6], classes=[0, 1])
     prior = model.predict_proba(X[:2]) / [1.0, 5.0]
     joint = prior[0] * model.confusion_[0, :, 1] * model.confusion_[2, :, 0]
-    assert_allclose(model.consensus(X[:2], new).score, [joint / joint.sum(), prior[1] / prior[1].sum()])
+    assert_allclose(model.consensus(X[:2], new).proba, [joint / joint.sum(), prior[1] / prior[1].sum()])
 
 
 @quiet
@@ -401,7 +401,7 @@ def tempted_crowd(seed=1, n_examples=600):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_classifier_that_knows_what_tempts_annotators_does_not_judge_them(seed):
     X, matrix, truth = tempted_crowd(seed)
-    settings = {"kinds": "auto", "init": "labels"}
+    settings = {"hard_examples": "auto", "init": "labels"}
     auto, alone, both = (fit(X, matrix, joint=joint, **settings) for joint in ("auto", False, True))
     assert np.mean(both.consensus_ == truth) < 0.85
     assert np.mean(auto.consensus_ == truth) > 0.95
@@ -413,14 +413,14 @@ def test_a_classifier_that_knows_what_tempts_annotators_does_not_judge_them(seed
 @quiet
 def test_with_one_kind_of_examples_auto_is_joint():
     X, matrix = crowd(n_examples=150)
-    auto = fit(X, matrix, kinds="auto", joint="auto", init="labels")
+    auto = fit(X, matrix, hard_examples="auto", joint="auto", init="labels")
     assert_array_equal(auto.consensus_proba_, fit(X, matrix, init="labels").consensus_proba_)
 
 
 @quiet
 def test_judged_by_labels_alone_the_objective_never_falls():
     X, matrix, _ = tempted_crowd(n_examples=200)
-    objective = fit(X, matrix, kinds=2, joint=False, cross_fit=0, max_rounds=30, tol=0.0).objective_
+    objective = fit(X, matrix, hard_examples=True, joint=False, cross_fit=0, max_rounds=30, tol=0.0).objective_
     assert (np.diff(objective) >= -1e-6).all()
     assert np.ptp(objective) > 0.1
 
@@ -490,7 +490,7 @@ def test_the_last_classifier_is_the_best_one_for_the_consensus_but_for_its_tempe
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_round_out_of_fold_by_hand(n_classes, monkeypatch):
-    monkeypatch.setattr("crowdwise.em.logistic_rounds._STEPS_A_ROUND", 1000)
+    monkeypatch.setattr("crowdwise.em.softmax_prior._STEPS_PER_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, n_examples=80, missing=0.3)
     model = fit(X, matrix, n_classes, class_prior=0, max_rounds=1)
     labels = labels_of(matrix, n_classes)
@@ -560,8 +560,13 @@ def test_the_simplest_of_the_best():
     [
         ({"joint": "maybe"}, "joint must be True, False or"),
         ({"init": "truth"}, "init must be"),
-        ({"kinds": 0}, "kinds must be"),
+        ({"hard_examples": 0}, "hard_examples must be"),
         ({"l2": "small"}, "l2 must be a finite number"),
+        ({"cross_fit": "5"}, "cross_fit must be a whole number"),
+        ({"cross_fit": 2.5}, "cross_fit must be a whole number"),
+        ({"max_rounds": 1.5}, "max_rounds must be"),
+        ({"random_state": "a"}, "random_state must be"),
+        ({"annotator_model": "shared"}, "annotator_model must be"),
     ],
 )
 def test_words_that_mean_nothing_are_refused(settings, message):

@@ -4,14 +4,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.curricula import Curriculum
-from crowdwise.weights.round_weights import Lesson, Lessons
+from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 POSTERIOR = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
 EASINESS = np.array([1.0, 0.5, 0.2, 0.5])
 
 
 def lessons(curriculum, class_weight=None, sample_weight=(1.0, 2.0, 1.0, 3.0), seed=0):
-    return Lessons(curriculum, EASINESS, np.array(sample_weight), class_weight, np.random.default_rng(seed))
+    return RoundWeights(curriculum, EASINESS, np.array(sample_weight), class_weight, np.random.default_rng(seed))
 
 
 def test_a_fixed_curriculum_is_easiness_times_how_often_an_example_counts():
@@ -25,20 +25,20 @@ def test_a_fixed_curriculum_is_easiness_times_how_often_an_example_counts():
 
 
 def test_a_class_that_counts_double_is_as_if_its_share_of_each_example_were_there_twice():
-    posterior, weight = Lesson(POSTERIOR, np.ones(4), np.array([1.0, 2.0])).targets()
+    posterior, weight = SoftTargets(POSTERIOR, np.ones(4), np.array([1.0, 2.0])).by_class()
     assert_allclose(posterior.sum(axis=1), 1)
     assert_allclose(posterior * weight[:, None], POSTERIOR * [1.0, 2.0])
 
 
 def test_classes_that_count_alike_leave_every_bit():
-    lesson = Lesson(POSTERIOR / 3, np.ones(4), np.ones(2))
-    assert lesson.targets()[0] is lesson.posterior
-    assert lesson.targets()[1] is lesson.weight
+    lesson = SoftTargets(POSTERIOR / 3, np.ones(4), np.ones(2))
+    assert lesson.by_class()[0] is lesson.posterior
+    assert lesson.by_class()[1] is lesson.weight
 
 
 def test_balanced_classes_get_the_same_total_by_the_weights_of_the_round():
     lesson = lessons(Fixed(), "balanced").next(POSTERIOR, None)
-    posterior, weight = lesson.targets()
+    posterior, weight = lesson.by_class()
     assert_allclose(weight @ posterior, [1.85, 1.85])
     other = lessons(Fixed(), np.array([3.0, 5.0])).next(POSTERIOR, None)
     assert_array_equal(other.class_weight, [3.0, 5.0])
@@ -46,7 +46,7 @@ def test_balanced_classes_get_the_same_total_by_the_weights_of_the_round():
 
 def test_a_class_of_less_than_one_example_is_not_blown_up():
     posterior = np.array([[1 - 1e-9, 1e-9]] * 10)
-    balanced = Lessons(Fixed(), np.full(10, 0.3), np.ones(10), "balanced", np.random.default_rng(0))
+    balanced = RoundWeights(Fixed(), np.full(10, 0.3), np.ones(10), "balanced", np.random.default_rng(0))
     assert_allclose(balanced.next(posterior, None).class_weight, [0.5, 5.0])  # as one of ten would count
 
 
@@ -64,7 +64,7 @@ def test_weights_that_cannot_change_have_settled(curriculum):
     changing = lessons(curriculum)
     changing.next(POSTERIOR, None)
     assert not changing.settled(1e-3)
-    alike = Lessons(curriculum, np.ones(4), np.ones(4), None, np.random.default_rng(0))
+    alike = RoundWeights(curriculum, np.ones(4), np.ones(4), None, np.random.default_rng(0))
     assert_array_equal(alike.next(POSTERIOR, None).weight, np.ones(4))
     assert alike.settled(1e-3)
 

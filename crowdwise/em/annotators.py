@@ -1,0 +1,241 @@
+"""A posterior over classes -> how annotators answer on easy and on hard examples of every class, and back.
+
+Labels of one example are not independent given its class: some examples mislead everybody in the same way. A model
+without such examples takes them for another class. So every class may have examples of several difficulties, from easy
+to hard, and an annotator has a confusion matrix for each. How hard an example is, is hidden, as its class is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, gammaln
+
+from crowdwise.arrays import Bools, Floats
+from crowdwise.em.confusion import AnnotatorModel, Incidence
+
+# No example is taken to be surely easy or hard to begin with.
+_DOUBT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Behaviour:
+    """What every annotator says about examples of every class and difficulty.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_annotators, n_difficulties, n_classes, n_classes)
+        Probability of a label (last axis).
+    share : ndarray of shape (n_difficulties, n_classes)
+        How frequent each difficulty is within a class.
+    crowd : ndarray of shape (n_difficulties, n_classes, n_classes)
+        What all of them together say: how somebody unknown may be expected to behave.
+    """
+
+    confusion: Floats
+    share: Floats
+    crowd: Floats
+
+    @classmethod
+    def always_right(cls, n_classes: int) -> Behaviour:
+        """One annotator, who is believed."""
+        right = np.eye(n_classes)[np.newaxis]
+        return cls(right[np.newaxis], np.ones((1, n_classes)), right)
+
+    def by_difficulty(self, incidence: Incidence) -> Floats:
+        """Logarithm of the probability of each example's difficulty and labels for every true class.
+
+        Parameters
+        ----------
+        incidence : Incidence
+            Labels of these annotators.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_examples, n_difficulties, n_classes)
+        """
+        n_annotators, n_difficulties, n_classes, _ = self.confusion.shape
+        flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_classes)
+        likelihood = incidence.log_likelihood(flat).reshape(-1, n_difficulties, n_classes)
+        return likelihood if n_difficulties == 1 else likelihood + np.log(self.share)
+
+    def log_likelihood(self, incidence: Incidence) -> Floats:
+        """The same over all difficulties, of shape (n_examples, n_classes)."""
+        return _over_difficulties(self.by_difficulty(incidence))
+
+    def by_class(self) -> Floats:
+        """The confusion matrix of each annotator over all examples, of shape (n_annotators, n_classes, n_classes)."""
+        if len(self.share) == 1:
+            return self.confusion[:, 0]
+        return np.einsum("ljkc,jk->lkc", self.confusion, self.share)
+
+    def among(self, heard: Bools) -> Behaviour:
+        """The same among all annotators, with NaN for those who were not heard."""
+        confusion = np.full((len(heard), *self.confusion.shape[1:]), np.nan)
+        confusion[heard] = self.confusion
+        return Behaviour(confusion, self.share, self.crowd)
+
+    def of(self, position: NDArray[np.int64]) -> Behaviour:
+        """The behaviour of the annotators at some positions; that of the crowd for unknown ones.
+
+        Parameters
+        ----------
+        position : ndarray of shape (n_wanted,)
+            Where each is among the annotators, -1 for those who are not.
+
+        Returns
+        -------
+        behaviour : Behaviour
+        """
+        known = self.confusion[np.maximum(position, 0)]
+        unknown = (position < 0) | np.isnan(known[:, 0, 0, 0])
+        confusion = np.where(unknown[:, np.newaxis, np.newaxis, np.newaxis], self.crowd, known)
+        return Behaviour(confusion, self.share, self.crowd)
+
+
+@dataclass
+class Annotators:
+    """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels.
+
+    Parameters
+    ----------
+    incidence : Incidence
+        The labels.
+    model : AnnotatorModel
+        How counts become confusion matrices.
+    difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
+        Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
+    """
+
+    incidence: Incidence
+    model: AnnotatorModel
+    difficulty: Floats
+    behaviour: Behaviour = field(init=False)
+    _crowd: Floats | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, incidence: Incidence, model: AnnotatorModel, votes: Floats, n_difficulties: int) -> Annotators:
+        """Annotators of whom nothing is known yet, examples being as hard as their vote is unclear."""
+        first = np.repeat(first_difficulty(votes, n_difficulties)[:, :, np.newaxis], votes.shape[1], axis=2)
+        return cls(incidence, model, first)
+
+    @property
+    def n_difficulties(self) -> int:
+        return self.difficulty.shape[1]
+
+    def estimate(self, posterior: Floats, weight: Floats) -> None:
+        """Estimate how they behave.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (n_examples, n_classes)
+            Probability of every class.
+        weight : ndarray of shape (n_examples,)
+            How much each example counts.
+        """
+        counts, share = self._counts(posterior * weight[:, np.newaxis])
+        self._crowd = self.model.crowd(counts, self._crowd)
+        confusion = self.model.estimate(counts, self._crowd)
+        share = share + 1.0  # as if every difficulty of every class had been seen once more
+        self.behaviour = Behaviour(
+            confusion.reshape(len(counts), *share.shape, -1),
+            share / share.sum(axis=0),
+            self._crowd.reshape(*share.shape, -1),
+        )
+
+    def log_likelihood(self) -> Floats:
+        """Logarithm of the probability of each example's labels for every class; difficulties are estimated anew.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_examples, n_classes)
+        """
+        by_difficulty = self.behaviour.by_difficulty(self.incidence)
+        if self.n_difficulties == 1:
+            return by_difficulty[:, 0]
+        total = _over_difficulties(by_difficulty)
+        self.difficulty = np.exp(by_difficulty - total[:, np.newaxis])
+        return total
+
+    def log_prior(self) -> float:
+        """Logarithm of the prior of what was estimated, up to a constant."""
+        confusion = self.behaviour.confusion
+        flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
+        shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
+        assert self._crowd is not None  # estimate() comes first
+        return self.model.log_prior(flat, self._crowd) + shares
+
+    def hardness(self, posterior: Floats) -> Floats:
+        """Probability that each example is of the hardest of several difficulties; zeros if there is one."""
+        if self.n_difficulties == 1:
+            return np.zeros(len(posterior))
+        return np.einsum("ik,ik->i", posterior, self.difficulty[:, -1])
+
+    def evidence(self, posterior: Floats, weight: Floats) -> float:
+        """A lower bound of the logarithm of the probability of all labels, whatever the annotators are like.
+
+        It is what more difficulties have to be worth: unlike the likelihood it does not rise with every further
+        parameter.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (n_examples, n_classes)
+            Probability of every class.
+        weight : ndarray of shape (n_examples,)
+            How much each example counts.
+
+        Returns
+        -------
+        evidence : float
+        """
+        state = posterior[:, np.newaxis] * self.difficulty
+        counts, share = self._counts(posterior * weight[:, np.newaxis])
+        crowd = self.model.crowd(counts, None) if self._crowd is None else self._crowd
+        uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
+        classes = _evenly_drawn(share.sum(axis=0))
+        difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
+        return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
+
+    def _counts(self, weighted: Floats) -> tuple[Floats, Floats]:
+        """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
+        state = weighted
+        if self.n_difficulties > 1:
+            state = (weighted[:, np.newaxis] * self.difficulty).reshape(len(weighted), -1)
+        frequency = np.ones(len(state)) @ state  # of few columns, a product is much faster than a sum
+        return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
+
+
+def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
+    """How probable each difficulty is to begin with, by how clear an example's vote is.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_examples, n_classes)
+        Shares of the classes among the labels.
+    n_difficulties : int
+        Number of difficulties, the easiest first.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_examples, n_difficulties)
+    """
+    if n_difficulties == 1:
+        return np.ones((len(votes), 1))
+    even = 1 / votes.shape[1]
+    clarity = (votes.max(axis=1) - even) / (1 - even)
+    distance = np.abs(clarity[:, np.newaxis] - np.linspace(1, 0, n_difficulties)) * (n_difficulties - 1)
+    near = np.maximum(1 - distance, 0) + _DOUBT
+    return near / near.sum(axis=1, keepdims=True)
+
+
+def _over_difficulties(by_difficulty: Floats) -> Floats:
+    """Logarithm of the sum over difficulties, one by one: there are few, and many examples."""
+    return reduce(np.logaddexp, np.moveaxis(by_difficulty, 1, 0))
+
+
+def _evenly_drawn(counts: Floats) -> float:
+    """Logarithm of the probability of counts in a row, their frequencies evenly distributed beforehand."""
+    return float(gammaln(len(counts)) - gammaln(len(counts) + counts.sum()) + gammaln(1 + counts).sum())

@@ -1,0 +1,171 @@
+"""What the rounds estimated -> a record that gives the consensus on any labels, and the results of the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from crowdwise.arrays import Array, Bools, Floats
+from crowdwise.consensus import Consensus
+from crowdwise.crowd.flags import flag_annotators
+from crowdwise.em.annotators import Behaviour
+from crowdwise.em.confusion import Incidence
+from crowdwise.em.rounds import Rounds, expectation
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
+from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.training_set import TrainingSet
+
+# Two different classes are this far apart in the paper's code, +1 and -1 squared: what expertise is measured by.
+_CLASS_DISTANCE = 4.0
+# An annotator who is always right would have infinite expertise.
+_SMALLEST_ERROR = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAnnotators:
+    """How the annotators of a fit answer and how frequent classes are: what gives new labels a posterior.
+
+    Parameters
+    ----------
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    behaviour : Behaviour
+        How they answer; NaN for those without labels.
+    class_prior : ndarray of shape (n_classes,)
+        How frequent each class is.
+    """
+
+    annotators: Array
+    classes: Array
+    behaviour: Behaviour
+    class_prior: Floats
+
+    @classmethod
+    def of(
+        cls, labels: CrowdLabels, heard: Bools, classes: Array, behaviour: Behaviour, prior: Floats
+    ) -> FittedAnnotators:
+        """From the behaviour of the annotators heard among those of some labels."""
+        return cls(labels.annotators, classes, behaviour.among(heard), prior)
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels."""
+        return self.behaviour.by_class()
+
+    @cached_property
+    def accuracy(self) -> Floats:
+        """Probability that each annotator is right about an example drawn at random; NaN for those without labels."""
+        return np.einsum("lkk,k->l", self.confusion, self.class_prior)
+
+    @property
+    def expertise(self) -> Floats:
+        """One over the mean squared error that goes with the accuracy; 1 if there is nobody to compare with."""
+        precision = 1 / np.maximum(_CLASS_DISTANCE * (1 - self.accuracy), _SMALLEST_ERROR)
+        alone = (~np.isnan(precision)).sum() == 1
+        return np.where(np.isnan(precision), np.nan, 1.0) if alone else precision
+
+    def results(self, labels: CrowdLabels) -> AnnotatorResults:
+        """Scores and flags of the annotators; `labels` are those of the fit."""
+        by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
+        flags = flag_annotators(labels, self.accuracy - by_chance)
+        return AnnotatorResults(self.annotators, labels.labels_per_annotator, self.expertise, self.accuracy, flags)
+
+    def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
+        """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Coded by `classes`.
+        log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes), default=None
+            Logarithms of the probabilities before labels are looked at; the frequency of classes by default.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_examples, n_classes)
+        """
+        position = encode_declared(labels.annotators, self.annotators).astype(np.int64)
+        given = labels.labels_per_annotator > 0
+        if given.any() and (position[given] < 0).all():
+            raise LabelError(
+                f"none of the {labels.n_annotators} annotators of these labels (such as "
+                f"{labels.annotators[:3].tolist()}) is among those of the fit (such as "
+                f"{self.annotators[:3].tolist()}). Name them as in the fit."
+            )
+        log_prior = np.log(self.class_prior) if log_prior is None else log_prior
+        return expectation(log_prior, self.behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
+
+    def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
+        """The consensus on any labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Coded by any of `classes`.
+        log_prior : ndarray of shape (n_examples, n_classes)
+            Logarithms of a classifier's probabilities.
+        use_model : bool, default=True
+            Whether they count. If not, the frequency of classes takes their place, except on examples without labels.
+
+        Returns
+        -------
+        consensus : Consensus
+        """
+        labels = labels.with_classes(self.classes)
+        if use_model:
+            return Consensus(labels.examples, self.classes, self.posterior(labels, log_prior))
+        proba = self.posterior(labels)
+        empty = labels.labels_per_example == 0
+        proba[empty] = np.exp(log_prior[empty])
+        return Consensus(labels.examples, self.classes, proba)
+
+
+class FittedModel(Protocol):
+    """A classifier and the annotators of its fit."""
+
+    @property
+    def annotators(self) -> FittedAnnotators: ...
+
+    def log_prior(self, X: Any) -> Floats: ...
+
+
+def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float) -> FitResults:
+    """What a fit found out about all of its examples and annotators.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        What the fit was given.
+    fitted : FittedModel
+        What it estimated.
+    rounds : Rounds
+        The posterior of the examples that took part; the others have that of their labels and the final classifier.
+    steepness : float
+        The steepness given, or the one found.
+
+    Returns
+    -------
+    results : FitResults
+    """
+    labels, annotators = training.labels, fitted.annotators
+    proba = np.empty((len(labels), len(annotators.classes)))
+    proba[training.learnt] = rounds.posterior
+    if len(others := training.others):
+        proba[others] = annotators.posterior(labels[others], fitted.log_prior(_safe_indexing(training.X, others)))
+    return FitResults(
+        Consensus(labels.examples, annotators.classes, proba),
+        Consensus(labels.examples, annotators.classes, annotators.posterior(labels)),
+        annotators.results(labels),
+        training.disagreement,
+        steepness,
+        rounds.objective,
+        rounds.converged,
+    )

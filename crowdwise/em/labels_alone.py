@@ -1,0 +1,194 @@
+"""Labels alone -> annotators and classes, estimated together: what `aggregate` gives and classifiers begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.checks import check_choice
+from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
+from crowdwise.em.priors import ClassFrequencies
+from crowdwise.em.rounds import OnRound, Rounds, run_em
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.weights.round_weights import RoundWeights
+
+HardExamples = bool | Literal["auto"]
+Joint = bool | Literal["auto"]
+Init = Literal["labels", "votes"]
+
+# Whether there are hard examples is found out on no more examples than this, and then in no more rounds.
+_ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
+# Labels alone are only where the rounds of a classifier begin.
+_MOST_ROUNDS, _TOLERANCE = 1000, 1e-5
+
+
+@dataclass(frozen=True)
+class LabelsFit:
+    """What labels alone say.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        How they answer.
+    prior : ClassFrequencies
+        How frequent classes are.
+    rounds : Rounds
+        Posterior, objective and whether they settled.
+    """
+
+    annotators: Annotators
+    prior: ClassFrequencies
+    rounds: Rounds
+
+    def evidence(self, weight: Floats) -> float:
+        """A lower bound of the logarithm of the probability of all labels."""
+        return self.annotators.evidence(self.rounds.posterior, weight)
+
+
+def fit_labels(
+    labels: CrowdLabels,
+    weight: Floats,
+    model: AnnotatorModel,
+    *,
+    difficulties: tuple[int, ...] = (1, 2),
+    class_prior: float = 1.0,
+    max_rounds: int = _MOST_ROUNDS,
+    tol: float = _TOLERANCE,
+    on_round: OnRound | None = None,
+) -> LabelsFit:
+    """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has a label.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    model : AnnotatorModel
+        How annotators err.
+    difficulties : tuple of int, default=(1, 2)
+        Numbers of difficulties to choose from: 1 has no hard examples.
+    class_prior : float, default=1.0
+        Examples of every class added when the frequency of classes is estimated.
+    max_rounds : int, default=1000
+        The most rounds.
+    tol : float, default=1e-5
+        Stop when probabilities change by no more than this per example.
+    on_round : callable, default=None
+        Is given a `Round` after every round of the fit that is kept.
+
+    Returns
+    -------
+    fit : LabelsFit
+    """
+
+    def run(some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None) -> LabelsFit:
+        votes, prior = vote_shares(some), ClassFrequencies(class_prior)
+        annotators = Annotators.of(Incidence.of(some), model, votes, n)
+        weights = RoundWeights.fixed(weight)
+        found = run_em(annotators, prior, weights, votes, max_rounds=rounds, tol=tol, on_round=on_round)
+        return LabelsFit(annotators, prior, found)
+
+    if len(difficulties) == 1:
+        return run(labels, weight, difficulties[0], max_rounds, on_round)
+    if len(labels) <= _ENOUGH:
+        fits = [run(labels, weight, n, max_rounds, on_round) for n in difficulties]
+        return max(fits, key=lambda fit: fit.evidence(weight))
+    some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+    tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
+    best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
+    return run(labels, weight, best, max_rounds, on_round)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the rounds of a classifier begin.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        Estimated from labels alone, or not yet.
+    posterior : ndarray of shape (n_examples, n_classes)
+        The first consensus.
+    joint : bool
+        Whether annotators are estimated anew from the consensus of labels and classifier.
+    """
+
+    annotators: Annotators
+    posterior: Floats
+    joint: bool
+
+    @classmethod
+    def believed(cls, labels: CrowdLabels) -> Start:
+        """The labels of one annotator: nobody is there to compare with."""
+        votes = vote_shares(labels)
+        annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
+        annotators.behaviour = Behaviour.always_right(votes.shape[1])
+        return cls(annotators, votes, joint=False)
+
+
+def start_from_labels(
+    labels: CrowdLabels, weight: Floats, model: AnnotatorModel, *, hard_examples: Any, joint: Any, init: Any
+) -> Start:
+    """What the rounds of a classifier begin with.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has a label, and there are two or more.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    model : AnnotatorModel
+        How annotators err.
+    hard_examples : bool or "auto"
+        As in `aggregate`.
+    joint : bool or "auto"
+        Whether annotators are to be estimated anew from the consensus of labels and classifier; "auto" if labels
+        show no hard examples.
+    init : {"labels", "votes"}
+        The first posterior: that of labels alone, or the shares of the votes.
+
+    Returns
+    -------
+    start : Start
+    """
+    difficulties = check_hard_examples(hard_examples)
+    check_choice("joint", joint, (True, False, "auto"))
+    check_choice("init", init, ("labels", "votes"))
+    fit = fit_labels(labels, weight, model, difficulties=difficulties)
+    n_difficulties = fit.annotators.n_difficulties
+    joint = n_difficulties == 1 if joint == "auto" else joint
+    if init == "labels":
+        return Start(fit.annotators, fit.rounds.posterior, joint)
+    votes = vote_shares(labels)
+    if not joint:
+        return Start(fit.annotators, votes, joint)
+    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint)
+
+
+def check_hard_examples(hard_examples: Any) -> tuple[int, ...]:
+    """The numbers of difficulties to choose from."""
+    check_choice("hard_examples", hard_examples, (True, False, "auto"))
+    return {True: (2,), False: (1,), "auto": (1, 2)}[hard_examples]
+
+
+def vote_shares(labels: CrowdLabels) -> Floats:
+    """The share of each class among the labels of each example; even where there is none.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_examples, n_classes)
+    """
+    counts = labels.tally.astype(np.float64)
+    total = counts.sum(axis=1, keepdims=True)
+    even = np.full_like(counts, 1.0 / counts.shape[1])
+    return np.divide(counts, total, out=even, where=total > 0)

@@ -1,0 +1,77 @@
+"""A posterior over classes -> what is believed of each example before its labels are looked at.
+
+Either how frequent classes are, or a classifier's probabilities. A classifier that has seen an example would agree with
+its labels, so by default its probabilities are out of fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.em.softmax import log_softmax
+from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.weights.round_weights import SoftTargets
+
+
+@dataclass
+class ClassFrequencies:
+    """How frequent each class is, the same for all examples.
+
+    Parameters
+    ----------
+    added : float
+        Examples of every class that are added to those seen.
+    """
+
+    added: float
+    log_frequency: Floats = field(init=False)
+
+    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        counts = targets.weight @ targets.posterior + self.added
+        share = np.maximum(counts / counts.sum(), np.finfo(np.float64).tiny)  # a class that nobody names
+        self.log_frequency = np.log(share)
+        return self.log_frequency
+
+    def log_density(self) -> float:
+        return self.added * float(self.log_frequency.sum())
+
+
+class OutOfFoldScorer(Protocol):
+    """Something that scores every example by a model of other examples."""
+
+    def out_of_fold(self, targets: SoftTargets) -> ClassScores: ...
+
+
+@dataclass
+class OutOfFold:
+    """A classifier's probabilities, each example's by a classifier that has not seen it, with a temperature.
+
+    Parameters
+    ----------
+    scorer : OutOfFoldScorer
+        Fits classifiers and scores the examples held out.
+    damping : float, default=0.0
+        Share of the last round's logarithms that is kept. Two examples may otherwise change each other's probabilities
+        in turn for ever.
+    """
+
+    scorer: OutOfFoldScorer
+    damping: float = 0.0
+    temperature: float = field(default=1.0, init=False)
+    _last: Floats | None = field(default=None, init=False)
+
+    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        scores = self.scorer.out_of_fold(targets)
+        self.temperature = best_temperature(scores, log_likelihood, targets.weight)
+        log_prior = scores.log_proba(self.temperature)
+        if self._last is not None and self.damping:
+            log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
+        self._last = log_prior
+        return log_prior
+
+    def log_density(self) -> float:
+        return 0.0

@@ -1,0 +1,184 @@
+"""The one EM loop: annotators and a prior from the posterior of the classes, then the posterior from both.
+
+What is believed of an example before its labels are looked at is a part that is passed in: how frequent classes are, or
+the out-of-fold probabilities of a classifier (`priors`). So is how annotators err (`confusion`), and so are the weights
+of a round (`weights.round_weights`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.em.annotators import Annotators
+from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+
+
+class Prior(Protocol):
+    """What is believed of examples before their labels are looked at."""
+
+    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        """Logarithms of class probabilities, of shape (n_classes,) or (n_examples, n_classes), estimated anew."""
+        ...
+
+    def log_density(self) -> float:
+        """Logarithm of the prior of what was estimated, up to a constant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is reported after every round.
+
+    Parameters
+    ----------
+    number : int
+        From 1.
+    objective : float
+        Log-likelihood of the labels plus log priors.
+    change : float
+        How far the probabilities of the average example moved: half the sum of absolute differences.
+    seconds : float
+        Since the first round began.
+    """
+
+    number: int
+    objective: float
+    change: float
+    seconds: float
+
+
+OnRound = Callable[[Round], None]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What the rounds arrived at.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
+        Logarithms of the probabilities before labels are looked at.
+    objective : ndarray of shape (n_rounds,)
+        One value per round.
+    change : float
+        That of the last round.
+    converged : bool
+        Whether it is within the tolerance, with weights that stay.
+    """
+
+    posterior: Floats
+    log_prior: Floats
+    objective: Floats
+    change: float
+    converged: bool
+
+    @classmethod
+    def none(cls, posterior: Floats) -> Rounds:
+        """Of a posterior that needs no rounds."""
+        return cls(posterior, np.log(np.full(posterior.shape[1], 1 / posterior.shape[1])), np.empty(0), 0.0, True)
+
+
+def run_em(
+    annotators: Annotators,
+    prior: Prior,
+    weights: RoundWeights,
+    posterior: Floats,
+    *,
+    joint: bool = True,
+    max_rounds: int,
+    tol: float,
+    on_round: OnRound | None = None,
+) -> Rounds:
+    """Run rounds until the posterior settles.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        How they answer; estimated anew in every round if `joint`.
+    prior : Prior
+        What is believed before labels are looked at; estimated anew in every round.
+    weights : RoundWeights
+        How much examples and classes count.
+    posterior : ndarray of shape (n_examples, n_classes)
+        Where to begin.
+    joint : bool, default=True
+        Whether annotators are estimated from the posterior of these rounds; else they stay as they are, if they
+        have been estimated before.
+    max_rounds : int
+        The most rounds.
+    tol : float
+        Stop when the change of a round is not larger and the weights stay.
+    on_round : callable, default=None
+        Is given a `Round` after every round.
+
+    Returns
+    -------
+    rounds : Rounds
+    """
+    start, objective, change, log_prior = time.perf_counter(), list[float](), np.inf, None
+    joint = joint or not hasattr(annotators, "behaviour")
+    while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
+        targets = weights.next(posterior, log_prior)
+        if joint:
+            annotators.estimate(posterior, targets.weight)
+        if joint or log_prior is None:
+            likelihood = annotators.log_likelihood()
+        log_prior = prior.update(targets, likelihood)
+        previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
+        value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
+        change = float(np.average(np.abs(posterior - previous).sum(axis=1), weights=targets.weight)) / 2
+        objective.append(value)
+        if on_round is not None:
+            on_round(Round(len(objective), value, change, time.perf_counter() - start))
+    assert log_prior is not None  # there is at least one round
+    converged = change <= tol and weights.settled(tol)
+    return Rounds(posterior, log_prior, np.array(objective), change, converged)
+
+
+def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
+
+    Parameters
+    ----------
+    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
+        Logarithms of the probabilities before the labels are known.
+    log_likelihood : ndarray of shape (n_examples, n_classes)
+        Logarithms of the probabilities of the labels if the truth is each class.
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_examples, n_classes)
+    evidence : ndarray of shape (n_examples,)
+    """
+    posterior = log_prior + log_likelihood
+    # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
+    top = reduce(np.maximum, posterior.T)
+    posterior -= top[:, np.newaxis]
+    np.exp(posterior, out=posterior)
+    total = reduce(np.add, posterior.T)
+    posterior /= total[:, np.newaxis]
+    return posterior, top + np.log(total)
+
+
+def note_convergence(rounds: Rounds, weights: RoundWeights, tol: float) -> None:
+    """Say so if the rounds ended before they settled."""
+    if rounds.converged:
+        return
+    if rounds.change <= tol:
+        warn(weights.still_changing(), CrowdConvergenceWarning)
+        return
+    warn(
+        f"after {len(rounds.objective)} rounds the probabilities still changed by {rounds.change:.2g} per example "
+        f"(tol={tol:g}). Raise max_rounds or tol.",
+        CrowdConvergenceWarning,
+    )
