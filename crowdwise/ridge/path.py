@@ -256,7 +256,7 @@ def _fit_sums(
     limits: dict[str, Any],
 ) -> list[PathFit]:
     """From the sums of one pass, if levels of disagreement can be kept apart."""
-    sums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted or weighting.blends)
+    sums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted or (weighting.blends and max(steepnesses) > 0))
     plain = sums.plain()
 
     def fit(steepness: float) -> PathFit:

@@ -374,7 +374,9 @@ def test_the_models_say_in_the_consensus_is_of_the_last_rounds_weights(curriculu
     votes, unseen, precision = counted[0]  # probabilities would hide digits where annotators are nearly perfect
     together = precision * unseen[:, 0] + votes.votes[:, 1] - votes.votes[:, 0]
     assert_allclose(together / (gamma + voice), expected, rtol=1e-8)
-    assert_allclose(model.consensus_proba_[:, 1], 1 / (1 + np.exp(np.minimum(-2 * together, 700))), rtol=1e-8, atol=1e-300)
+    assert_allclose(
+        model.consensus_proba_[:, 1], 1 / (1 + np.exp(np.minimum(-2 * together, 700))), rtol=1e-8, atol=1e-300
+    )
     if model.route_ == "rows":
         assert_allclose(gamma, weight.sum() / (weight @ (target[:, 0] - scores) ** 2), rtol=1e-8)
 
