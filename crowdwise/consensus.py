@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
+
+import numpy as np
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.labels.frames import make_frame
@@ -32,12 +34,14 @@ class Consensus:
     @cached_property
     def label(self) -> Array:
         """The most probable class of every example; the first one of those that tie."""
+        if len(self.classes) == 2:  # much faster than a search in every short row
+            return self.classes[(self.proba[:, 1] > self.proba[:, 0]).astype(np.intp)]
         return self.classes[self.proba.argmax(axis=1)]
 
     @cached_property
     def confidence(self) -> Floats:
         """The probability of that class."""
-        return self.proba.max(axis=1)
+        return reduce(np.maximum, self.proba.T)
 
     def __len__(self) -> int:
         return len(self.examples)

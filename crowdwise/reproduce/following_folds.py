@@ -113,7 +113,7 @@ def tuned(X: Any, labels: CrowdLabels, steepnesses: Sequence[float]) -> list[Tun
 def _tuned_model(data: RidgeData, steepness: float) -> TunedModel:
     choice = L2Choice(np.array(PAPER_L2S) * (WEIGHT_OVER_G if steepness > 0 else 1.0), every_round=True)
     easiness = data.easiness(steepness)
-    weights = RoundWeights(data, easiness, Weighting(Fixed()))
+    weights = RoundWeights(data, steepness, Weighting(Fixed()))
     settled = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
     coef, _ = data.to_features(settled.theta)
     return TunedModel(steepness, coef[0], choice.l2, settled.n_rounds, settled.converged)

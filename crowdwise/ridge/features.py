@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
 # A block of rows should stay in the cache of one core while it is shifted, weighted and multiplied.
-_BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 2**19
 # Rows that one task of a pass reads.
 TASK_ROWS = 2**16
 # Below this many multiplications the work is done before a second thread has started.
@@ -67,6 +67,7 @@ class Rows:
         shift[~np.isfinite(shift)] = 0.0  # reported when the sums are checked
         with np.errstate(invalid="ignore", over="ignore"):
             spread = np.abs(some - shift).max(axis=0)
+        shift[np.abs(shift) <= spread] = 0.0  # near enough to zero: nothing is lost, and there is less to do
         return cls(X, shift, True, distant_offset(shift, spread) is not None)
 
     @classmethod
@@ -93,6 +94,10 @@ class Rows:
     def is_sparse(self) -> bool:
         return bool(sparse.issparse(self.X))
 
+    @cached_property
+    def is_shifted(self) -> bool:
+        return bool(self.shift.any())
+
     @property
     def n_examples(self) -> int:
         return int(self.X.shape[0])
@@ -106,10 +111,21 @@ class Rows:
         """Features, and the column of ones if there is one."""
         return self.n_features + self.intercept
 
-    def read(self, at: slice | Positions, out: Floats | None = None) -> Floats:
-        """The shifted features of some rows of a dense X, in the columns of `out` if it is given."""
-        some = self.X[at] if isinstance(at, slice) else self.X.take(at, axis=0)
-        return np.subtract(some, self.shift, out=out, dtype=np.float64)
+    def read(self, at: slice | Positions, root: Floats | None = None, out: Floats | None = None) -> Floats:
+        """The shifted features of some rows of a dense X, times a root of weights.
+
+        They are written into `out`, if it is given, unless they can be used where they stand.
+        """
+        as_they_are = root is None and not self.is_shifted and self.X.dtype == np.float64
+        if isinstance(at, slice):
+            some = self.X[at]
+            if as_they_are:
+                return some
+        else:
+            some = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
+        if self.is_shifted:
+            some = np.subtract(some, self.shift, out=out, dtype=np.float64)
+        return some if root is None else np.multiply(some, root, out=out, dtype=np.float64)
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -131,24 +147,26 @@ class Rows:
 
     def fold_scores(self, theta: Floats, fold: Array | None) -> Floats:
         """Scores of all rows, each with the coefficients of its fold; `theta` is (n_folds, n_columns, n_targets)."""
-        n_folds, _, n_targets = theta.shape
-        coef, offset = self._parts(np.hstack(list(theta)))
-        out = np.empty((self.n_examples, n_targets))
-        shifted = self.far and not self.is_sparse
-        if not shifted and not self.is_sparse:
-            offset = offset - self.shift @ coef
+        coef = np.ascontiguousarray(theta[:, : self.n_features].transpose(2, 0, 1))
+        offset = theta[:, self.n_features] if self.intercept else np.zeros((len(theta), theta.shape[2]))
+        out = np.empty((self.n_examples, theta.shape[2]))
+        subtract = self.far and not self.is_sparse
+        if not subtract and not self.is_sparse:
+            offset = offset - (coef @ self.shift).T
 
         def score(span: range) -> None:
             for block in self.blocks(span):
-                x = self.X[block] - self.shift if shifted else self.X[block]
-                scores = np.asarray(x @ coef) + offset
-                if fold is None or n_folds == 1:
-                    out[block] = scores
+                x = self.X[block] - self.shift if subtract else self.X[block]
+                if fold is None or self.is_sparse or len(theta) == 1:
+                    scores = np.asarray(x @ coef.reshape(-1, self.n_features).T).reshape(x.shape[0], *coef.shape[:2])
+                    which = 0 if fold is None else fold[block]
+                    out[block] = scores[np.arange(x.shape[0]), :, which] + offset[which]
                 else:
-                    which = fold[block, np.newaxis] * n_targets + np.arange(n_targets)
-                    out[block] = np.take_along_axis(scores, which, axis=1)
+                    for t, of_fold in enumerate(coef):
+                        out[block, t] = np.einsum("ij,ij->i", x, of_fold.take(fold[block], axis=0))
+                    out[block] += offset.take(fold[block], axis=0)
 
-        for _ in run_parallel(score, spans(self.n_examples), self.n_examples * coef.size):
+        for _ in run_parallel(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features):
             pass
         return out
 

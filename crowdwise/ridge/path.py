@@ -34,6 +34,8 @@ from crowdwise.weights.folds import content_folds
 
 # Cells of levels and folds beyond this many cost more in calls than they save in reading.
 _MOST_CELLS = 2000
+# With so many rows in a cell it is faster to weight the sums than the rows.
+_ROWS_PER_CELL = 2**12
 # Of this many examples, the levels of disagreement are nearly always all of them.
 _SOME_EXAMPLES = 2000
 
@@ -109,10 +111,12 @@ class FoldSums:
             self.fold, self.n_folds = np.zeros(len(folds.fold), dtype=np.int16), 1
         self.by_level: Statistics | None = None
         self._plain: Statistics | None = None
-        if n_steepnesses > 1 or unweighted:
+        several = n_steepnesses > 1 or unweighted
+        most = _MOST_CELLS if several else min(_MOST_CELLS, len(self.fold) // _ROWS_PER_CELL)
+        if most >= self.n_folds:
             self.levels, level = _levels(data.training.core_disagreement)
             n_cells = len(self.levels) * self.n_folds
-            if n_cells <= _MOST_CELLS and fits_in_memory(data, n_cells):
+            if n_cells <= most and fits_in_memory(data, n_cells):
                 self.by_level = data.sums(None, level * self.n_folds + self.fold, n_cells)
 
     def plain(self) -> Statistics | None:
@@ -124,11 +128,12 @@ class FoldSums:
                 self._plain = self.data.sums(None, self.fold, self.n_folds)
         return self._plain
 
-    def easy(self, easiness: Floats, steepness: float) -> Statistics:
+    def easy(self, steepness: float) -> Statistics:
         """Sums weighted by easiness."""
         if self.by_level is not None:
             weight = np.repeat(example_weights(self.levels, steepness), self.n_folds)
             return self.by_level.combine(self._folds_of_cells(), weight)
+        easiness = self.data.easiness(steepness)
         if self.unweighted and (easiness == 1).all():
             plain = self.plain()
             assert plain is not None
@@ -260,9 +265,8 @@ def _fit_sums(
     plain = sums.plain()
 
     def fit(steepness: float) -> PathFit:
-        easiness = data.easiness(steepness)
-        weights, choice = RoundWeights(data, easiness, weighting), L2Choice(l2s, every_round)
-        problem = SumsProblem(data, sums.easy(easiness, steepness), plain, choice)
+        weights, choice = RoundWeights(data, steepness, weighting), L2Choice(l2s, every_round)
+        problem = SumsProblem(data, sums.easy(steepness), plain, choice)
         return _finish(data, steepness, folds, alternate(problem, weights, **limits), choice, "sums")
 
     # Without levels each reads the rows, on all cores.
@@ -282,7 +286,7 @@ def _fit_rows(
     limits: dict[str, Any],
 ) -> PathFit:
     """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-    weights = RoundWeights(data, data.easiness(steepness), weighting)
+    weights = RoundWeights(data, steepness, weighting)
     choice = L2Choice(l2s, every_round and not costly)
     problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
     settled = alternate(problem, weights, **limits)
@@ -290,7 +294,7 @@ def _fit_rows(
         chosen, choice.l2 = choice.l2, np.nan
         settled.problem.solve(settled.expertise)
         if choice.l2 != chosen:
-            again = RoundWeights(data, data.easiness(steepness), weighting)
+            again = RoundWeights(data, steepness, weighting)
             settled = alternate(settled.problem, again, expertise=settled.expertise, done=settled.n_rounds, **limits)
     return _finish(data, steepness, folds, settled, choice, route)
 

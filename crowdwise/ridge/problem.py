@@ -62,6 +62,7 @@ class RidgeData:
     space: RowSpace | None
     targets: Targets
     first: Floats
+    _easiness: dict[float, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, training: TrainingSet, *, intercept: bool, init: str) -> RidgeData:
@@ -98,7 +99,9 @@ class RidgeData:
 
     def easiness(self, steepness: float) -> Floats:
         """The weights that come from disagreement."""
-        return example_weights(self.training.core_disagreement, steepness)
+        if steepness not in self._easiness:
+            self._easiness[steepness] = example_weights(self.training.core_disagreement, steepness)
+        return self._easiness[steepness]
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""
@@ -159,25 +162,34 @@ class Weights:
 
     Parameters
     ----------
-    easiness : ndarray of shape (n_examples,)
-        By disagreement, or whatever the curriculum gave.
+    data : RidgeData
+        What is to be learnt from.
+    steepness : float
+        How fast easiness falls with disagreement.
     sample_weight : ndarray of shape (n_examples,)
         How often each example counts, times the weight of its class.
+    given : ndarray of shape (n_examples,), default=None
+        What the curriculum gave, if it is not easiness or between easiness and equal weights.
     share : float, default=1.0
         How much easiness counts; the rest of the weight is the same for all.
     class_weight : ndarray of shape (n_classes,), default=None
         What each class was worth.
     """
 
-    easiness: Floats
+    data: RidgeData
+    steepness: float
     sample_weight: Floats
+    given: Floats | None = None
     share: float = 1.0
     class_weight: Floats | None = None
 
-    @property
+    @cached_property
     def example(self) -> Floats:
         """The weight of every example, sample weights aside."""
-        return self.easiness if self.share == 1 else self.share * self.easiness + (1 - self.share)
+        if self.given is not None:
+            return self.given
+        easiness = self.data.easiness(self.steepness)
+        return easiness if self.share == 1 else self.share * easiness + (1 - self.share)
 
     @property
     def product(self) -> Floats:

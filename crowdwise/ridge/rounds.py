@@ -64,14 +64,15 @@ class RoundWeights:
     the example's sample weight, so it means what it means elsewhere in scikit-learn.
     """
 
-    def __init__(self, data: RidgeData, easiness: Floats, weighting: Weighting) -> None:
-        self.data, self.easiness, self.weighting = data, easiness, weighting
+    def __init__(self, data: RidgeData, steepness: float, weighting: Weighting) -> None:
+        self.data, self.steepness, self.weighting = data, steepness, weighting
         self.rng = np.random.default_rng(weighting.random_state)
         self.leaders = Leaders()
-        fixed = isinstance(weighting.curriculum, Fixed)
-        alike = weighting.curriculum.is_mixture and bool((easiness == 1).all())
-        self.steady = weighting.class_weight is None and (fixed or alike)
-        self.first = Weights(easiness, data.training.sample_weight)
+        self.first = Weights(data, steepness, data.training.sample_weight)
+        self.steady = weighting.class_weight is None and (
+            isinstance(weighting.curriculum, Fixed)
+            or (weighting.curriculum.is_mixture and bool((data.easiness(steepness) == 1).all()))
+        )
 
     def next(self, t: int, expertise: Floats | None, theta: Floats | None) -> Weights:
         """The weights of round t, after a round that ended with `expertise` and `theta`."""
@@ -79,15 +80,16 @@ class RoundWeights:
             return self.first
         own, curriculum = self.data.training.sample_weight, self.weighting.curriculum
         if not self.weighting.needs_rows:
-            return Weights(self.easiness, own, curriculum.share(t, self.rng))
+            return Weights(self.data, self.steepness, own, share=curriculum.share(t, self.rng))
         losses = self._losses(expertise, theta) if curriculum.reads_losses and theta is not None else None
-        weight = checked_weights(curriculum.weights(t, self.easiness, losses, self.rng, own), curriculum)
+        easiness = self.data.easiness(self.steepness)
+        weight = checked_weights(curriculum.weights(t, easiness, losses, self.rng, own), curriculum)
         if self.weighting.class_weight is None:
-            return Weights(weight, own)
+            return Weights(self.data, self.steepness, own, weight)
         alike = np.ones(self.data.labels.n_annotators)
         shares = self.leaders.shares(Votes.of(self.data.labels, alike if expertise is None else expertise).votes)
         worth = class_weights(self.weighting.class_weight, shares, weight * own)
-        return Weights(weight, own * (shares @ worth), class_weight=worth)
+        return Weights(self.data, self.steepness, own * (shares @ worth), weight, class_weight=worth)
 
     def _losses(self, expertise: Floats | None, theta: Floats) -> Floats:
         """How far the last model is from the present consensus."""

@@ -351,8 +351,11 @@ def _complete_sums(
 
     def write_values(at: Any, out: Floats) -> None:
         n_columns = n_annotators * n_targets
-        targets.write(matrix[at], out[:, :n_columns])
-        np.multiply(first[at], n_annotators, out=out[:, n_columns:])
+        of_rows, first_of_rows = (
+            (matrix[at], first[at]) if isinstance(at, slice) else (matrix.take(at, 0), first.take(at, 0))
+        )
+        targets.write(of_rows, out[:, :n_columns])
+        np.multiply(first_of_rows, n_annotators, out=out[:, n_columns:])
 
     gram, cross = row_sums(rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
@@ -383,7 +386,7 @@ def _sums_per_annotator(
         for block in rows.blocks(range(ends[k], ends[k + 1])):
             at = example[order[block]]
             sums.add(at, weight[at], block, write_values)
-        return k, sums.total
+        return k, sums.total()
 
     for k, sums in run_parallel(task, np.flatnonzero(np.diff(ends)).tolist(), labels.n_labels * n_columns**2):
         annotator, c = divmod(k, n_cells)
@@ -417,46 +420,43 @@ class _Sums:
     """Running sums over blocks of rows: products of the columns of `Rows` with themselves and with values."""
 
     def __init__(self, rows: Rows, n_values: int) -> None:
-        self.rows, self.n_values = rows, n_values
-        self.total = np.zeros((rows.n_columns, rows.n_columns + n_values))
-        self._buffer = np.empty((0, 0))
+        self.rows = rows
+        self._x, self._rest = np.empty((0, rows.n_features)), np.empty((0, rows.intercept + n_values))
+        self._gram = np.zeros((rows.n_features, rows.n_features))
+        self._cross = np.zeros((self._rest.shape[1], rows.n_features))
+        self._level = np.zeros(self._rest.shape[1])
 
     def add(self, at: Any, weight: Floats | None, place: Any, write_values: WriteValues) -> None:
         """Add the sums over the rows `at`, whose values are written for `place`; no weight is a weight of one."""
         root = None if weight is None else np.sqrt(weight)[:, np.newaxis]
         n_rows = at.stop - at.start if isinstance(at, slice) else len(at)
-        n_columns, n_features = self.rows.n_columns, self.rows.n_features
-        skipped = n_features if self.rows.is_sparse else 0
-        block = self._block(n_rows, n_columns + self.n_values - skipped)
-        with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and named, afterwards
-            if not skipped:
-                self.rows.read(at, block[:, :n_features])
-            block[:, n_features - skipped : n_columns - skipped] = 1.0
-            write_values(place, block[:, n_columns - skipped :])
-            if root is not None:
-                block *= root
-            if skipped:
-                self._add_sparse(at, root, block)
-            elif self.n_values < n_columns:  # BLAS computes one half of a symmetric product
-                self.total += (block.T @ block)[:n_columns]
-            else:
-                self.total += block[:, :n_columns].T @ block
-
-    def _block(self, n_rows: int, n_columns: int) -> Floats:
-        if len(self._buffer) < n_rows:
-            self._buffer = np.empty((n_rows, n_columns))
-        return self._buffer[:n_rows]
-
-    def _add_sparse(self, at: Any, root: Floats | None, rest: Floats) -> None:
-        """Of sparse features; `rest` are the other columns, which are dense."""
-        x, n = self.rows.X[at].astype(np.float64), self.rows.n_features
+        if len(self._rest) < n_rows:
+            self._rest = np.empty((n_rows, self._rest.shape[1]))
+        rest = self._rest[:n_rows]  # all columns but the features
+        rest[:, : self.rows.intercept] = 1.0
+        write_values(place, rest[:, self.rows.intercept :])
         if root is not None:
-            x = x.multiply(root).tocsr()
-        self.total[:n, :n] += (x.T @ x).toarray()
-        self.total[:n, n:] += x.T @ rest
-        if self.rows.intercept:
-            self.total[n, :n] += x.T @ rest[:, 0]
-            self.total[n, n:] += rest[:, 0] @ rest
+            rest *= root
+        with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and named, afterwards
+            x = self._features(at, root, n_rows)
+            gram = x.T @ x
+            self._gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
+            self._cross += rest.T @ x
+            self._level += rest[:, 0] @ rest
+
+    def total(self) -> Floats:
+        """Products of the columns of `Rows` with themselves and with the values, of shape (n_columns, ...)."""
+        if not self.rows.intercept:
+            return np.hstack([self._gram, self._cross.T])
+        return np.vstack([np.hstack([self._gram, self._cross.T]), np.concatenate([self._cross[0], self._level])])
+
+    def _features(self, at: Any, root: Floats | None, n_rows: int) -> Any:
+        if self.rows.is_sparse:
+            x = self.rows.X[at].astype(np.float64)
+            return x if root is None else x.multiply(root).tocsr()
+        if len(self._x) < n_rows:
+            self._x = np.empty((n_rows, self._x.shape[1]))
+        return self.rows.read(at, root, self._x[:n_rows])
 
 
 def row_sums(
@@ -496,7 +496,7 @@ def row_sums(
         sums = _Sums(rows, n_values)
         for at in part[1]:
             sums.add(at, None if weight is None else weight[at], at, write_values)
-        return part[0], sums.total
+        return part[0], sums.total()
 
     total = np.zeros((n_cells, rows.n_columns, rows.n_columns + n_values))
     # Sums of tasks are added in a fixed order, so threads change no bit.

@@ -10,13 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.features import run_parallel, spans
 from crowdwise.ridge.targets import Targets
+
+# Examples whose probabilities are computed at a time.
+_BLOCK = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +91,21 @@ class Votes:
             return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / together, together**-0.5)
         if len(labels.classes) == 2:
             odds = 2 * (self.votes[:, 1] - self.votes[:, 0] + counted[:, 0])
-            proba = np.empty((len(odds), 2))
-            expit(odds, out=proba[:, 1])
-            expit(-odds, out=proba[:, 0])  # one minus the other would lose the digits of a small one
-            return Consensus(labels.examples, labels.classes, proba)
+            return Consensus(labels.examples, labels.classes, two_probabilities(odds))
         return Consensus(labels.examples, labels.classes, softmax(2 * self.votes + counted, axis=1))
+
+
+def two_probabilities(log_odds: Floats) -> Floats:
+    """Probabilities of the first and the second of two classes, small ones with all their digits."""
+    proba = np.empty((len(log_odds), 2))
+    for start in range(0, len(log_odds), _BLOCK):  # small enough to stay in the cache
+        block = slice(start, start + _BLOCK)
+        odds = np.exp(-np.abs(log_odds[block]))
+        small = odds / (1 + odds)
+        second = log_odds[block] > 0
+        proba[block, 0] = np.where(second, small, 1 - small)
+        proba[block, 1] = np.where(second, 1 - small, small)
+    return proba
 
 
 def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:

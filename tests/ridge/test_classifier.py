@@ -153,7 +153,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         rows = Rows.of(X, intercept=True)
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
         data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
-        weights = RoundWeights(data, data.easiness(2.0), Weighting(Fixed()))
+        weights = RoundWeights(data, 2.0, Weighting(Fixed()))
         problem = SumsProblem(data, data.sums(data.easiness(2.0)), None, L2Choice(np.ones(1), False))
         settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10))
     signs, columns = settled
@@ -205,9 +205,9 @@ def test_rounds_do_not_read_the_rows(missing, monkeypatch):
     n_read, n_scored = [], []
     read, scores = crowdwise.ridge.features.Rows.read, crowdwise.ridge.features.Rows.fold_scores
 
-    def counted(self, rows, out):
+    def counted(self, rows, root, out):
         n_read.append(len(out))
-        return read(self, rows, out)
+        return read(self, rows, root, out)
 
     def counted_scores(self, theta, fold):
         n_scored.append(1)
