@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
+
+import numpy as np
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
 from crowdwise.labels.frames import make_frame
@@ -34,12 +36,14 @@ class Consensus(FrozenArrays):
     @cached_property
     def label(self) -> Array:
         """The most probable class of every example; the first one of those that tie."""
+        if len(self.classes) == 2:  # much faster than a search in every short row
+            return read_only(self.classes[(self.proba[:, 1] > self.proba[:, 0]).astype(np.intp)])
         return read_only(self.classes[self.proba.argmax(axis=1)])
 
     @cached_property
     def confidence(self) -> Floats:
         """The probability of that class."""
-        return read_only(self.proba.max(axis=1))
+        return read_only(reduce(np.maximum, self.proba.T))
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -148,8 +148,8 @@ def test_fault_05_an_example_without_labels_takes_no_part_is_predicted_and_count
     assert np.allclose(model.expertise_, without.expertise_, rtol=1e-10)
     assert len(model.consensus_) == len(model.easiness_) == 120
     assert_all_finite(model)
-    spoken = model.predict(X[[3, 7]])
-    assert np.allclose(model.consensus_[[3, 7]], spoken)
+    predicted = model.predict(X[[3, 7]])
+    assert np.allclose(model.consensus_[[3, 7]], predicted)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -207,7 +207,7 @@ def test_fault_10_one_annotator_is_ordinary_ridge_with_a_note(estimator):
         model = estimator().fit(X, truth)
     assert model.expertise_.tolist() == [1.0]
     numbers = truth if estimator is CrowdRidgeRegressor else 2 * truth - 1
-    l2 = getattr(model, "best_l2_", 1.0)
+    l2 = model.l2_
     assert np.allclose(scores_of(model, X), Ridge(alpha=l2).fit(X, numbers).predict(X), atol=1e-10)
 
 
@@ -295,7 +295,7 @@ def test_fault_17_immense_steepness_gives_finite_weights_that_do_not_all_vanish(
 def test_fault_17_negative_or_nan_steepness_is_an_error(estimator, steepness):
     X, y = data_for(estimator)
     model = estimator((steepness,)) if estimator is CrowdRidgeClassifierCV else estimator(steepness)
-    with pytest.raises(ValueError, match="steepness must be a finite number >= 0"):
+    with pytest.raises(ValueError, match=r"steepness(es)? must be a finite number >= 0"):
         model.fit(X, y)
 
 
@@ -386,7 +386,7 @@ def test_fault_23_the_objective_never_rises_silently(seed, missing):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = CrowdRidgeClassifier(l2=100.0).fit(X, matrix)
-    rose = np.diff(model.objective_).max(initial=0.0) > 1e-9
+    rose = model.objective_[-1] - model.objective_.min() > 1e-6
     assert rose == any("the objective rose" in str(w.message) for w in caught)
 
 

@@ -1,8 +1,7 @@
-"""Squared errors of annotators against the model -> their expertise, and what is remarkable about them."""
+"""Labels, agreement with a model -> what is remarkable about annotators."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,75 +11,10 @@ from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
-# With labels missing, an annotator is judged as if they had given this many more labels of the crowd's average quality.
-PRIOR_LABELS = 3.0
-# A perfect annotator would get infinite expertise; no mean squared error is taken to be smaller than this.
-_SMALLEST_ERROR = 1e-8
 # With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
 _FEW_LABELS = 3
 # Annotators with the same labels on at least this many examples are flagged as copies.
 _COPY_LABELS = 10
-
-
-@dataclass(frozen=True)
-class Precision:
-    """How squared errors become expertise: one over the mean squared error, shrunk where labels are missing.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n_annotators,)
-        Total weight of the examples that each annotator labelled.
-    prior : ndarray of shape (n_annotators,)
-        Weight of the crowd's average error in each annotator's: zero for those who labelled everything, so that
-        complete labels give the paper's expertise exactly.
-    floor : float
-        The smallest mean squared error.
-    """
-
-    mass: Floats
-    prior: Floats
-    floor: float
-
-    @classmethod
-    def of(cls, mass: Floats, answered: Floats, present: float, span: float) -> Precision:
-        """From the weights that were labelled, and that there were to label."""
-        prior = PRIOR_LABELS * (1 - np.minimum(answered / present, 1.0))
-        return cls(mass, prior, _SMALLEST_ERROR * span)
-
-    def mean_errors(self, errors: Floats) -> Floats:
-        """Mean squared errors from sums of squared errors."""
-        return self._shrunk(errors, self._crowd_error(errors))
-
-    def expertise(self, errors: Floats) -> Floats:
-        """Expertise from sums of squared errors."""
-        return 1.0 / self.mean_errors(errors)
-
-    def objective(self, errors: Floats, penalties: Floats) -> Floats:
-        """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
-
-        The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
-        rounds are judged as the last one judges, so that they can be compared.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_rounds, n_annotators)
-            Sums of squared errors.
-        penalties : ndarray of shape (n_rounds,)
-            Penalties at the scale of the last round.
-
-        Returns
-        -------
-        objective : ndarray of shape (n_rounds,)
-        """
-        strength = self.mass + self.prior
-        logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))
-        return (logarithms @ strength + penalties) / strength.sum()
-
-    def _crowd_error(self, errors: Floats) -> float:
-        return float(errors.sum() / self.mass.sum())
-
-    def _shrunk(self, errors: Floats, crowd: float) -> Floats:
-        return np.maximum((errors + self.prior * crowd) / (self.mass + self.prior), self.floor)
 
 
 def flag_annotators(labels: CrowdLabels, agreement: Floats) -> dict[Any, tuple[str, ...]]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Codes, Floats
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
-from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
-from crowdwise.ridge.preparation import Prepared, prepare
-from crowdwise.ridge.problem import Task
-from crowdwise.ridge.rounds import alternate
-from crowdwise.ridge.tuning import TunedSums
+from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.precision import Precision
+from crowdwise.ridge.problem import L2Choice, RidgeData, SumsProblem, Weights
+from crowdwise.ridge.rounds import RoundWeights, Weighting, alternate
+from crowdwise.training_set import TrainingSet
+from crowdwise.weights.curricula import Fixed
 
 # The weight is twice the paper's g, so its l2 is doubled wherever g is used; its unweighted method has no g.
 WEIGHT_OVER_G = 2.0
@@ -27,36 +27,52 @@ MAX_ROUNDS = 25
 TOL = 1e-7
 
 
-@dataclass
+@dataclass(eq=False)
 class FollowingFolds:
-    """Rounds whose folds are cut anew from the signs of the consensus.
+    """A problem whose folds are cut anew from the signs of the consensus.
 
     Parameters
     ----------
-    task : Task
-        What is to be learnt.
-    make : callable
-        Gives the problem tuned over some folds.
+    data : RidgeData
+        What is to be learnt from.
+    easiness : ndarray of shape (n_examples,)
+        The weights.
+    choice : L2Choice
+        The l2, chosen in every round.
     """
 
-    task: Task
-    make: Callable[[NDArray[np.int64]], TunedSums]
-    is_steady: bool = field(default=True, init=False)
-    _fold: NDArray[np.int64] | None = field(default=None, init=False)
+    data: RidgeData
+    easiness: Floats
+    choice: L2Choice
+    rank: int = field(default=0, init=False)
+    _fold: Codes | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._votes = self.task.labels.to_matrix()
+        self._votes = self.data.labels.to_matrix()
 
-    def problem(self, t: int, expertise: Floats | None, theta: Floats | None) -> TunedSums:
-        """The problem of the round before, unless a sign has changed."""
-        voice = np.ones(self._votes.shape[1]) if expertise is None else expertise
-        fold = stratified_folds(np.sign(self._votes @ voice))
+    @property
+    def precision(self) -> Precision:
+        return self.current.precision
+
+    def at(self, weights: Weights) -> FollowingFolds:
+        """The weights are the same in every round."""
+        return self
+
+    def solve(self, expertise: Floats | None) -> Floats:
+        """theta over the folds of the round before, unless a sign has changed."""
+        fold = stratified_folds(
+            np.sign(self._votes @ (np.ones(self._votes.shape[1]) if expertise is None else expertise))
+        )
         if self._fold is None or not np.array_equal(fold, self._fold):
-            self._fold, self.current = fold, self.make(fold)
-        return self.current
+            plain, easy = (self.data.sums(weight, fold, N_FOLDS) for weight in (None, self.easiness))
+            self._fold, self.current = fold, SumsProblem(self.data, easy, plain, self.choice)
+        return self.current.solve(expertise)
 
-    def settled(self, t: int, tol: float) -> bool:
-        return True
+    def squared_errors(self, theta: Floats) -> Floats:
+        return self.current.squared_errors(theta)
+
+    def penalty(self, expertise: Floats) -> float:
+        return self.current.penalty(expertise)
 
 
 @dataclass(frozen=True)
@@ -89,22 +105,15 @@ def tuned(X: Any, labels: CrowdLabels, steepnesses: Sequence[float]) -> list[Tun
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)  # whether the rounds settled goes into the row
-        prepared = prepare(
-            CrowdRidgeClassifierCV(), X, labels, None,
-            kind="class", scale="observed", fit_intercept=True, steepest=max(steepnesses),
-        )  # fmt: skip
-        base = prepared.task(0.0, "mean")
-        return [_tuned_model(prepared, replace(base, steepness=steepness)) for steepness in steepnesses]
+        training = TrainingSet.of(X, labels, None, weighting=max(steepnesses) > 0)
+        data = RidgeData.of(training, intercept=True, init="mean")
+        return [_tuned_model(data, steepness) for steepness in steepnesses]
 
 
-def _tuned_model(prepared: Prepared, task: Task) -> TunedModel:
-    l2s = np.array(PAPER_L2S) * (WEIGHT_OVER_G if task.steepness > 0 else 1.0)
-
-    def make(fold: NDArray[np.int64]) -> TunedSums:
-        plain, easy = (task.statistics(weighted=weighted, cell=fold, n_cells=N_FOLDS) for weighted in (False, True))
-        return TunedSums(folds=easy, held_out=plain, targets=task.targets, intercept=True, l2s=l2s, every_round=True)
-
-    course = FollowingFolds(task, make)
-    settled = alternate(course, max_rounds=MAX_ROUNDS, tol=TOL)
-    coef, _ = prepared.to_features(settled.theta)
-    return TunedModel(task.steepness, coef[0], course.current.l2, settled.n_rounds, settled.converged)
+def _tuned_model(data: RidgeData, steepness: float) -> TunedModel:
+    choice = L2Choice(np.array(PAPER_L2S) * (WEIGHT_OVER_G if steepness > 0 else 1.0), every_round=True)
+    easiness = data.easiness(steepness)
+    weights = RoundWeights(data, steepness, Weighting(Fixed()))
+    settled = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
+    coef, _ = data.to_features(settled.theta)
+    return TunedModel(steepness, coef[0], choice.l2, settled.n_rounds, settled.converged)

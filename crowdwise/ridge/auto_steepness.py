@@ -10,12 +10,13 @@ from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.ballot import Ballot
-from crowdwise.ridge.features import Rows, one_blas_thread, row_space
-from crowdwise.ridge.fit import N_FOLDS, cross_fitted_scores
+from crowdwise.ridge.features import N_FOLDS, Rows, one_blas_thread, row_space
+from crowdwise.ridge.path import Folds
+from crowdwise.ridge.problem import EXACT_COLUMNS, fold_models
+from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
+from crowdwise.ridge.votes import Votes
 from crowdwise.weights.auto_steepness import choose_steepness
-from crowdwise.weights.folds import content_folds
 
 # More examples than this make the answer no surer.
 _ENOUGH = 20_000
@@ -23,13 +24,19 @@ _ENOUGH = 20_000
 _PENALTY = 0.1
 
 
-def auto_steepness(X: Any, labels: CrowdLabels, weight: Floats, disagreement: Floats) -> float:
+def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreement: Floats) -> float:
     """The steepness that suits a crowd, contested examples being scored by ridge regression on the shares of votes.
 
     Parameters
     ----------
-    prepared : Prepared
-        Checked features and labels.
+    X : ndarray or sparse matrix of shape (n_examples, n_features)
+        Features of the examples that take part; finite.
+    labels : CrowdLabels
+        Their labels: every example and every annotator has one.
+    sample_weight : ndarray of shape (n_examples,)
+        How often each example counts.
+    disagreement : ndarray of shape (n_examples,)
+        Of each example.
 
     Returns
     -------
@@ -37,21 +44,31 @@ def auto_steepness(X: Any, labels: CrowdLabels, weight: Floats, disagreement: Fl
     """
     if len(labels) > _ENOUGH:
         some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-        X, labels, weight, disagreement = X[some], labels[some], weight[some], disagreement[some]
+        X, labels, sample_weight, disagreement = X[some], labels[some], sample_weight[some], disagreement[some]
+    original = Rows.of(X, intercept=True)
+    space = row_space(original)
+    rows = original if space is None else space.rows
+    shares = Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(Targets.of(labels))
+    l2 = _PENALTY * len(labels) * mean_variance(X, sample_weight)
+    folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:
-        original = Rows.of(X, intercept=True)
-        space = row_space(original)
-        rows = original if space is None else space.rows
-        targets = Targets.of(labels, intercept=True)
-        votes = Ballot.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
-        variance = mean_variance(X, weight)
-        with one_blas_thread(rows.n_columns):
-            return cross_fitted_scores(
-                rows, easiness * weight, votes, _PENALTY * len(labels) * variance, content_folds(X, N_FOLDS)
-            )
+        return _unseen_scores(rows, easiness * sample_weight, shares, l2, folds)
 
-    return choose_steepness(scores_of, labels, disagreement)
+    with one_blas_thread():
+        return choose_steepness(scores_of, labels, disagreement)
+
+
+def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds: Folds) -> Floats:
+    """Scores of every row by a model of the other folds."""
+    if folds.n_folds < 2:  # there is no other example to learn from
+        return np.zeros_like(target)
+    if rows.n_columns <= EXACT_COLUMNS:
+        theta = fold_models(rows, weight, target, l2, folds.fold)
+    else:
+        held_in = (np.where(folds.fold == k, 0.0, weight) for k in range(folds.n_folds))
+        theta = np.array([solve_iteratively(rows, others, target, l2, None) for others in held_in])
+    return rows.fold_scores(theta, folds.fold)
 
 
 def mean_variance(X: Any, weight: Floats) -> float:

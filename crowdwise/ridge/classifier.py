@@ -9,23 +9,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
+from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
+from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import check_auto_steepness, easiness
-from crowdwise.mixins import CrowdClassifierMixin
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.ballot import Ballot, Consensus, consensus_of
-from crowdwise.ridge.courses import Pace
-from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.fit import RidgeFit, fit_ridge
-from crowdwise.ridge.preparation import Prepared, check_settings, note_effective_number, prepare
-from crowdwise.ridge.problem import Task
-from crowdwise.ridge.scoring import (
-    consensus_with_model,
-    known_expertise,
-    linear_scores,
-    raw_scores,
-    spoken_for,
-)
+from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
+from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
+from crowdwise.ridge.path import Folds, PathFit, ridge_path
+from crowdwise.ridge.problem import RidgeData
+from crowdwise.ridge.rounds import Weighting
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -41,7 +35,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     ----------
     steepness : float or "auto", default=2.0
         How fast an example's weight falls with disagreement (the paper's alpha). 0 weights all alike; "auto" is 0 if
-        contested labels can be told from the features, as on most real crowds, else 3 to 6.
+        contested labels can be predicted from the features, as on most real crowds, else 3 to 6.
     l2 : float, default=1.0
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
     scale : {"observed", "possible"} or None, default="observed"
@@ -73,6 +67,29 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         The classes.
+    l2_ : float
+        The ridge strength.
+    steepness_ : float
+        The steepness of the weights: the one given, or the one found.
+    examples_ : ndarray of shape (n_examples,)
+        Identifiers of the examples of `fit`, in the order of all results about examples.
+    disagreement_ : ndarray of shape (n_examples,)
+        How far their annotators differ.
+    easiness_ : ndarray of shape (n_examples,)
+        Their weights, as far as they come from disagreement.
+    consensus_ : ndarray of shape (n_examples,)
+        Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
+        annotator, that annotator's labels.
+    consensus_proba_ : ndarray of shape (n_examples, n_classes)
+        Probability of every class if annotators err independently, which real ones do not: use it to sort examples.
+    consensus_confidence_ : ndarray of shape (n_examples,)
+        Probability of the class in `consensus_`.
+    label_consensus_ : ndarray of shape (n_examples,)
+        Their classes by the labels alone, weighted by expertise (examples without labels have the model's).
+    label_proba_ : ndarray of shape (n_examples, n_classes)
+        Probability of every class by the labels alone.
+    label_score_ : ndarray of shape (n_examples,) or (n_examples, n_classes)
+        The paper's consensus: the expertise-weighted mean of the labels, from -1 to +1.
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     expertise_ : ndarray of shape (n_annotators,)
@@ -80,38 +97,29 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         With labels missing it is shrunk towards the crowd's by the strength of three labels.
     expertise_share_ : ndarray of shape (n_annotators,)
         Expertise divided by its sum; 0 for annotators without labels.
+    accuracy_ : ndarray of shape (n_annotators,)
+        Estimated probability of being right: the mean of `consensus_proba_` over the labels of each annotator.
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
-    steepness_ : float
-        The steepness of these weights: the one given, or the one found.
-    disagreement_ : ndarray of shape (n_examples,)
-        Of the examples of `fit`.
-    easiness_ : ndarray of shape (n_examples,)
-        Their weights, as far as they come from disagreement.
+    model_precision_ : float
+        What the model's score counts in the consensus, in the units of `expertise_`: one over its mean squared
+        difference from the labels' consensus, out of fold.
     class_weight_ : ndarray of shape (n_classes,)
         What each class was worth in the last round.
-    consensus_ : ndarray of shape (n_examples,)
-        Their classes by the labels alone: the paper's consensus, in which the model has no voice of its own (examples
-        without labels have the model's). For the model's voice see `consensus`.
-    consensus_score_ : ndarray of shape (n_examples,) or (n_examples, n_classes)
-        Expertise-weighted mean of the labels, from -1 to +1.
-    consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently, which real ones do not: use it to
-        sort examples.
-    consensus_uses_model_ : bool
-        False: the model has no voice in these.
-    model_precision_ : float
-        The precision of the model's voice in `consensus`, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
         Mean logarithm of the annotators' squared errors plus penalty, after every round, with the weights of that
         round.
     n_rounds_ : int
-        Rounds turned.
+        Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
     route_ : {"sums", "rows", "iterative"}
-        How it was solved: from the sums of one pass, by a pass a round, or without a gram matrix.
+        How it was solved: from the sums of one pass, by a pass per round, or without a gram matrix.
+    fitted_ : FittedRidge
+        All that is needed to score examples and to find the consensus of labels.
+    results_ : FitResults
+        All results about the examples and annotators of `fit`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -157,6 +165,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled examples.
 
@@ -166,37 +175,29 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             Features.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Labels: a column per annotator, NaN or None where there is none.
-        sample_weight : array-like of shape (n_examples,), default=None
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
 
         Returns
         -------
         self : CrowdRidgeClassifier
         """
-        steepness, curriculum = check_auto_steepness(self.steepness), check_curriculum(self.curriculum)
-        check_settings(l2=self.l2, init=self.init, max_rounds=self.max_rounds, tol=self.tol)
-        prepared = prepare(
-            self, X, y, sample_weight,
-            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness or 0.0,
-        )  # fmt: skip
-        pace = Pace.of(curriculum, self.class_weight, prepared.classes, self.random_state)
-        task = prepared.task(
-            auto_steepness(
-                prepared.original.X, prepared.core, prepared.sample_weight, prepared.disagreement[prepared.learnt]
+        steepness = check_number("steepness", self.steepness, auto=True)
+        curriculum, l2 = self._check_settings(), check_number("l2", self.l2)
+        data = self._data(X, y, sample_weight, steepest=steepness)
+        if np.isnan(steepness):
+            steepness = self._auto_steepness(data)
+        weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
+        folds = Folds.by_content(data.X, N_FOLDS)
+        with one_blas_thread():
+            (fit,) = ridge_path(
+                data, [steepness], np.array([l2]), folds, weighting, max_rounds=self.max_rounds, tol=self.tol
             )
-            if steepness is None
-            else steepness,
-            self.init,
-        )
-        note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
-        fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
-        self.classes_ = prepared.classes
-        keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
-        keep_classes(self, prepared, fitted)
+            self._keep_fit(data, folds, fit)
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Scores: around -1 for the first and +1 for the second of two classes; one column a class if there are more.
+        """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
 
         Parameters
         ----------
@@ -208,90 +209,64 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
         check_is_fitted(self)
-        return linear_scores(self, X)
+        return _flat(self.fitted_.scores(check_new(self, X)))
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
-        """The consensus on any labelled examples, with the model as one more voice.
+        """The consensus on any examples, by their labels and by the model.
 
-        The examples of `fit` are recognised if all of them are given in the same order; each is then scored by a
-        model of other examples, so that the model does not agree with itself. An annotator that `fit` did not see
-        counts as the crowd's average.
+        The model may have seen the examples of `fit`; for these, `consensus_` has the consensus with models that have
+        not. An annotator that `fit` did not see counts as the crowd's average.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            Labels by annotators of `fit`.
+            Labels, in any order of annotators: they are matched by name.
         use_model : bool, default=True
-            Whether the model has a voice. Examples without labels always have the model's score.
+            Whether the model's score counts for examples that have labels. It always does for those without.
 
         Returns
         -------
         consensus : Consensus
-            With `label`, `confidence`, `score` and `uses_model`.
+            With `examples`, `label`, `confidence` and `proba`.
         """
         check_is_fitted(self)
-        return consensus_with_model(self, X, labels, use_model=use_model)
+        return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)
+
+    def _check_settings(self) -> Curriculum:
+        """Raise if a setting cannot be used; the curriculum."""
+        check_choice("init", self.init, ("majority", "mean"))
+        check_rounds(self.max_rounds, self.tol)
+        check_seed(self.random_state)
+        return check_curriculum(self.curriculum)
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, *, steepest: float) -> RidgeData:
+        """What `fit` was given, checked."""
+        X, labels = check_features(self, X, y)
+        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest > 0)
+        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
+
+    def _auto_steepness(self, data: RidgeData) -> float:
+        training = data.training
+        check_finite(training.X)
+        return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
+
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit) -> None:
+        """Store what was learnt, and say what is remarkable about it."""
+        fit.warn(data, self.tol)
+        note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
+        found = ridge_results(data, folds, fit)
+        self.fitted_: FittedRidge = found.fitted
+        self.coef_, self.intercept_ = found.fitted.coef, found.fitted.intercept
+        self.l2_, self.route_ = fit.l2, fit.route
+        self.model_precision_ = found.fitted.model_precision
+        self.label_score_ = _flat(found.label_score)
+        worth = fit.settled.weights.class_weight
+        self.class_weight_ = np.ones(len(data.classes)) if worth is None else worth
+        self._keep(found.results)
 
 
-def keep_fit(
-    estimator: Any, prepared: Prepared, task: Task, fitted: RidgeFit, *, l2: float, sample_weight: Any
-) -> None:
-    """Store what was learnt, in the attributes that all ridge models share."""
-    labels = prepared.labels
-    estimator.coef_ = fitted.coef
-    estimator.intercept_ = fitted.intercept
-    estimator.annotators_ = labels.annotators
-    estimator.expertise_ = fitted.expertise
-    estimator.expertise_share_ = np.nan_to_num(fitted.expertise) / np.nansum(fitted.expertise)
-    estimator.annotator_flags_ = fitted.flags
-    estimator.disagreement_ = prepared.disagreement
-    estimator.easiness_ = example_easiness(prepared, task)
-    estimator.model_precision_ = fitted.model_precision
-    estimator.objective_ = fitted.settled.objective
-    estimator.n_rounds_ = fitted.settled.n_rounds
-    estimator.converged_ = fitted.settled.converged
-    estimator.route_ = fitted.route
-    # What `consensus` needs to recognise the examples of the fit and to score them out of fold.
-    estimator._crowd_expertise = fitted.crowd_expertise
-    estimator._fingerprint = labels.fingerprint()
-    estimator._shift = prepared.distant_shift()
-    estimator.steepness_ = task.steepness
-    estimator._round_weights = fitted.round_weights
-    estimator._l2 = l2
-    estimator._sample_weight = None if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-
-
-def example_easiness(prepared: Prepared, task: Task) -> Floats:
-    """The weights of all examples, those that took no part too."""
-    if prepared.learnt.all():
-        return task.easiness
-    weights = easiness(prepared.disagreement, task.steepness)
-    weights[prepared.learnt] = task.easiness
-    return weights
-
-
-def fitted_consensus(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> Consensus:
-    """The consensus of the labels of the fit; examples without labels have the model's score."""
-    labels = prepared.labels
-    if prepared.learnt.all():
-        return consensus_of(fitted.ballot, labels.classes)
-    ballot = Ballot.of(labels, known_expertise(estimator, labels))
-    if prepared.unlabelled.shape[0] == 0:
-        return consensus_of(ballot, labels.classes)
-    check_finite(prepared.unlabelled)
-    few = raw_scores(estimator, prepared.unlabelled)
-    scores = np.zeros((len(labels), *few.shape[1:]))
-    scores[labels.labels_per_example == 0] = few
-    return spoken_for(labels, ballot, scores, estimator.model_precision_, use_model=False)
-
-
-def keep_classes(estimator: Any, prepared: Prepared, fitted: RidgeFit) -> None:
-    """Store the consensus of the examples of the fit."""
-    consensus = fitted_consensus(estimator, prepared, fitted)
-    estimator.class_weight_ = np.ones(len(prepared.classes)) if fitted.class_weight is None else fitted.class_weight
-    estimator.consensus_ = consensus.label
-    estimator.consensus_score_ = consensus.score
-    estimator.consensus_confidence_ = consensus.confidence
-    estimator.consensus_uses_model_ = consensus.uses_model
+def _flat(scores: Floats) -> Floats:
+    """One dimension if there is one target."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.checks import check_choice, check_number
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import check_steepness
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_array, encode_declared, missing_mask
-from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.classifier import CrowdRidgeClassifier, keep_classes, keep_fit
-from crowdwise.ridge.courses import Pace
+from crowdwise.mixins import all_or_nothing
+from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.features import one_blas_thread
-from crowdwise.ridge.fit import finish
-from crowdwise.ridge.path import Folds, TunedFit, held_out_rankings, tune_path
-from crowdwise.ridge.preparation import Prepared, check_settings, note_effective_number, prepare
+from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
+from crowdwise.ridge.problem import RidgeData
+from crowdwise.ridge.rounds import Weighting
 from crowdwise.weights.criteria import easiest_examples
-from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.weights.curricula import Curriculum
 
 # The grid of the paper's experiments: 2^-14, 2^-12, ..., 2^14, and 2^-1 and 2^1.
 PAPER_L2S = tuple(2.0**k for k in (-14, -12, -10, -8, -6, -4, -2, -1, 0, 1, 2, 4, 6, 8, 10, 12, 14))
@@ -40,8 +39,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     Parameters
     ----------
     steepnesses : sequence of float, or "auto", default=(2.0,)
-        To choose from; "auto" is 0 if contested labels can be told from the features, as on most real crowds, else 3
-        to 6.
+        To choose from; "auto" is 0 if contested labels can be predicted from the features, as on most real crowds, else
+        3 to 6.
     l2s : sequence of float, default=PAPER_L2S
         To choose from; by default 2**-14, 2**-12, ..., 2**14, and 2**-1 and 2**1, as in the paper's experiments.
     cv : int, splitter or iterable of splits, default=10
@@ -75,9 +74,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
     Attributes
     ----------
-    best_steepness_ : float
+    steepness_ : float
         The steepness chosen.
-    best_l2_ : float
+    l2_ : float
         The l2 chosen in the last round of that steepness.
     criterion_ : {"truth", "agreement"}
         What the steepness was chosen by.
@@ -86,7 +85,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         be computed), "held_out_error" (sums against the last consensus for every l2, up to a constant; not to be
         compared between steepnesses), "coef", "intercept", "expertise", "n_rounds" and "converged".
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; this and all further attributes are those of `CrowdRidgeClassifier`.
+        Coefficients; this and all further attributes are those of `CrowdRidgeClassifier`. The folds of `cv` are those
+        that examples are scored out of.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     >>> X, truth = make_blobs(200, centers=2, cluster_std=2.0, random_state=0)
     >>> labels = simulate_annotators(X, truth, experts=1, adversaries=1, random_state=0)
     >>> model = CrowdRidgeClassifierCV(steepnesses=(0.0, 1.0, 2.0, 5.0)).fit(X, labels)
-    >>> model.best_steepness_ in (0.0, 1.0, 2.0, 5.0)
+    >>> model.steepness_ in (0.0, 1.0, 2.0, 5.0)
     True
     """
 
@@ -130,6 +130,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, truth: ArrayLike | None = None) -> Self:
         """Learn from labelled examples.
 
@@ -139,86 +140,66 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             Features.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Labels: a column per annotator, NaN or None where there is none.
-        sample_weight : array-like of shape (n_examples,), default=None
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
-        truth : array-like of shape (n_examples,), default=None
-            The true classes of some examples, NaN or None elsewhere; a pandas series is matched with the index of X
-            if X has one. Used to choose the steepness, not to learn from.
+        truth : array-like, series or mapping of shape (n_examples,), default=None
+            The true classes of some examples, NaN or None elsewhere; a series or mapping is matched by identifier.
+            Used to choose the steepness, not to learn from.
 
         Returns
         -------
         self : CrowdRidgeClassifierCV
         """
-        given, l2s = self._check_grid()
-        curriculum = check_curriculum(self.curriculum)
-        prepared = prepare(
-            self, X, y, sample_weight,
-            kind="class", scale=self.scale, fit_intercept=self.fit_intercept, steepest=max(given, default=0.0),
-        )  # fmt: skip
-        steepnesses = given or [
-            auto_steepness(
-                prepared.original.X, prepared.core, prepared.sample_weight, prepared.disagreement[prepared.learnt]
-            )
-        ]
-        self.classes_ = prepared.classes
-        pace = Pace.of(curriculum, self.class_weight, self.classes_, self.random_state)
+        steepnesses, l2s = self._check_grid()
+        curriculum = self._check_settings()
+        data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
         examples, codes = self._examples_to_rank(
-            prepared, match_examples(truth, X, prepared.labels, "truth", partial=True)
+            data, match_examples(truth, X, data.training.labels, "truth", partial=True)
         )
-        folds = Folds.of(self.cv, prepared, self.random_state)
-        with one_blas_thread(prepared.rows.n_columns):
-            path = tune_path(
-                prepared, folds, steepnesses, pace, l2s,
-                init=self.init, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
+        steepnesses = steepnesses or [self._auto_steepness(data)]
+        weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
+        folds = Folds.of(self.cv, data, self.random_state)
+        with one_blas_thread():
+            path = ridge_path(
+                data, steepnesses, l2s, folds, weighting,
+                tuned=True, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
             )  # fmt: skip
-            ranked = held_out_rankings(path, folds, examples, codes, len(self.classes_))
-        best = path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
-        best.settled.warn(self.tol)
-        note_effective_number(best.task.easiness * prepared.sample_weight, self.n_features_in_)
-        self.cv_results_ = _results(prepared, path, ranked)
-        self.best_steepness_, self.best_l2_ = best.task.steepness, best.l2
-        fitted = finish(prepared, best.task, best.problem, best.settled, best.route, best.l2, best.class_weight)
-        keep_fit(self, prepared, best.task, fitted, l2=best.l2, sample_weight=sample_weight)
-        keep_classes(self, prepared, fitted)
+            ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
+            self.cv_results_ = _results(data, path, ranked)
+            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))])
         return self
 
     def _check_grid(self) -> tuple[list[float], Floats]:
+        """The steepnesses, none for "auto", and the l2s to choose from."""
+        check_choice("criterion", self.criterion, ("auto", "truth", "agreement"))
+        check_choice("tune", self.tune, ("every round", "once"))
         auto = isinstance(self.steepnesses, str) and self.steepnesses == "auto"
-        for name in ("l2s",) if auto else ("steepnesses", "l2s"):
-            values = getattr(self, name)
-            if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
-                raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
-        steepnesses = (
-            [] if auto else [check_steepness(steepness) for steepness in cast(Sequence[float], self.steepnesses)]
-        )
-        l2s = np.array(self.l2s, dtype=np.float64)
-        for l2 in l2s:
-            check_settings(l2=float(l2), init=self.init, max_rounds=self.max_rounds, tol=self.tol)
-        if self.criterion not in ("auto", "truth", "agreement"):
-            raise ValueError(f'criterion must be "auto", "truth" or "agreement"; got {self.criterion!r}.')
-        if self.tune not in ("every round", "once"):
-            raise ValueError(f'tune must be "every round" or "once"; got {self.tune!r}.')
-        return steepnesses, l2s
+        steepnesses = [] if auto else _check_values("steepnesses", self.steepnesses)
+        return steepnesses, np.array(_check_values("l2s", self.l2s))
 
-    def _examples_to_rank(self, prepared: Prepared, truth: ArrayLike | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """Positions among the learnt examples, and the classes that they should be ranked by."""
+    def _examples_to_rank(self, data: RidgeData, truth: ArrayLike | None) -> tuple[Positions, Array]:
+        """Positions among the examples that take part, and the classes that they should be ranked by."""
         if self.criterion == "truth" and truth is None:
             raise ValueError('criterion="truth" needs fit(X, y, truth=...) with the truth of some examples.')
-        if truth is None or self.criterion == "agreement":
-            self.criterion_ = "agreement"
-            differs = prepared.disagreement[prepared.learnt]
-            examples = easiest_examples(differs, prepared.core.tally)
-            return examples, prepared.core.tally[examples].argmax(axis=1)
-        self.criterion_ = "truth"
-        return _known_truth(as_array(truth), prepared, self.classes_)
+        self.criterion_ = "agreement" if truth is None or self.criterion == "agreement" else "truth"
+        if self.criterion_ == "truth":
+            return _known_truth(as_array(truth), data)
+        examples = easiest_examples(data.training.core_disagreement, data.labels.tally)
+        return examples, data.labels.tally[examples].argmax(axis=1)
 
 
-def _known_truth(
-    truth: NDArray[Any], prepared: Prepared, classes: NDArray[Any]
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    if truth.shape != (len(prepared.labels),):
-        raise LabelError(f"truth must have one entry per example, {len(prepared.labels)}; got shape {truth.shape}.")
-    truth = truth[prepared.learnt]
+def _check_values(name: str, values: Any) -> list[float]:
+    if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
+        raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
+    return [check_number(name, value) for value in values]
+
+
+def _known_truth(truth: Array, data: RidgeData) -> tuple[Positions, Array]:
+    """Positions and classes of the examples that take part and whose truth is known."""
+    n_examples, classes = len(data.training.labels), data.classes
+    if truth.shape != (n_examples,):
+        raise LabelError(f"truth must have one entry per example, {n_examples}; got shape {truth.shape}.")
+    truth = truth[data.training.learnt]
     examples = np.flatnonzero(~missing_mask(truth))
     codes = encode_declared(truth[examples], classes)
     if (codes < 0).any():
@@ -232,10 +213,10 @@ def _known_truth(
     return examples, codes
 
 
-def _results(prepared: Prepared, path: list[TunedFit], ranked: list[float]) -> dict[str, Any]:
-    features = [prepared.to_features(fit.settled.theta) for fit in path]
+def _results(data: RidgeData, path: list[PathFit], ranked: list[float]) -> dict[str, Any]:
+    features = [data.to_features(fit.settled.theta) for fit in path]
     return {
-        "steepness": np.array([fit.task.steepness for fit in path]),
+        "steepness": np.array([fit.steepness for fit in path]),
         "l2": np.array([fit.l2 for fit in path]),
         "criterion": np.array(ranked),
         "held_out_error": np.array([fit.errors for fit in path]),

@@ -1,97 +1,131 @@
-"""The features: the only module that reads X. Blocks of rows, shifted and weighted, in parallel."""
+"""The features: the only module that reads X. Rows in blocks, shifted near zero, and work shared between cores."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 
 Result = TypeVar("Result")
 
-# Rows of a block: it should stay in the cache of one core while it is shifted, weighted and multiplied.
-_BLOCK_BYTES = 2**20
+# Parts that examples are split into, so that each is scored by a model that has not seen it.
+N_FOLDS = 5
+# A block of rows should stay in the cache of one core while it is shifted, weighted and multiplied.
+_BLOCK_BYTES = 2**19
+# Rows that one task of a pass reads.
+TASK_ROWS = 2**16
 # Below this many multiplications the work is done before a second thread has started.
 _PARALLEL_FROM = 2**27
-# Up to this many columns, the matrices of a round are too small to be shared between threads.
-_WIDE = 500
-# Features this many times further from zero than they are wide lose digits unless they are shifted to be scored.
+# Features this many times further from zero than they are wide lose digits unless they are shifted.
 _FAR_OFF = 1e4
+# With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
+_FEW_ROWS, _FEW_SPARSE_ROWS = 3000, 500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Features as the solver sees them: shifted near zero, with a column of ones for the intercept.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Never changed.
+        Dense features are shifted when they are read; of sparse ones this is a copy that is shifted already.
     shift : ndarray of shape (n_features,)
         Subtracted from every row, so that large offsets do not drown small differences.
     intercept : bool
         Whether a last column of ones is added.
+    far : bool
+        Whether scores would lose digits if the features were not shifted.
     """
 
     X: Any
     shift: Floats
     intercept: bool
+    far: bool = False
 
     @classmethod
     def of(cls, X: Any, *, intercept: bool) -> Rows:
         """Rows with a provisional centre: the middle of some rows, which a constant feature equals exactly."""
+        if not intercept:
+            return cls(X, np.zeros(X.shape[1]), False)
+        if sparse.issparse(X):
+            return cls._sparse(X)
+        some = X[:: max(1, len(X) // 101)][:101]
+        shift = np.sort(some, axis=0)[len(some) // 2].astype(np.float64)
+        shift[~np.isfinite(shift)] = 0.0  # reported when the sums are checked
+        with np.errstate(invalid="ignore", over="ignore"):
+            spread = np.abs(some - shift).max(axis=0)
+        shift[np.abs(shift) <= spread] = 0.0  # near enough to zero: nothing is lost, and there is less to do
+        return cls(X, shift, True, distant_offset(shift, spread) is not None)
+
+    @classmethod
+    def _sparse(cls, X: Any) -> Rows:
+        """Columns far from zero in all rows are shifted where they are stored, which leaves the others sparse."""
+        X = sparse.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         shift = np.zeros(X.shape[1])
-        if intercept and not sparse.issparse(X):
-            some = X[:: max(1, len(X) // 101)][:101]
-            shift = np.sort(some, axis=0)[len(some) // 2].astype(np.float64)
-            shift[~np.isfinite(shift)] = 0.0  # reported when the sums are checked
-        return cls(X, shift, intercept)
+        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
+        if len(full):
+            some = X[:: max(1, X.shape[0] // 101)][:101][:, full].toarray().astype(np.float64)
+            middle = np.sort(some, axis=0)[len(some) // 2]
+            with np.errstate(invalid="ignore", over="ignore"):
+                far = np.isfinite(middle) & (np.abs(middle) > _FAR_OFF * np.abs(some - middle).max(axis=0))
+            shift[full[far]] = middle[far]
+        if not shift.any():
+            return cls(X, shift, True)
+        data = X.data.astype(np.float64) - shift[X.indices]
+        return cls(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), shift, True, far=True)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.X))
+
+    @cached_property
+    def is_shifted(self) -> bool:
+        return bool(self.shift.any())
 
     @property
     def n_examples(self) -> int:
         return int(self.X.shape[0])
 
     @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
     def n_columns(self) -> int:
         """Features, and the column of ones if there is one."""
-        return int(self.X.shape[1]) + self.intercept
+        return self.n_features + self.intercept
 
-    def read(self, rows: slice | NDArray[np.intp], root_weight: Floats | None) -> Any:
-        """The shifted features of some rows, each times the root of its weight (None: of weight one)."""
-        if sparse.issparse(self.X):
-            chunk = sparse.csr_array(self.X[rows], dtype=np.float64)
-            return chunk if root_weight is None else sparse.diags_array(root_weight) @ chunk
-        if isinstance(rows, slice):
-            out = np.subtract(self.X[rows], self.shift, dtype=np.float64)
-        else:  # taking is a copy already: go on in it
-            out = self.X.take(rows, axis=0).astype(np.float64, copy=False)
-            out -= self.shift
-        if root_weight is not None:
-            out *= root_weight[:, np.newaxis]
-        return out
+    def read(self, at: slice | Positions, root: Floats | None = None, out: Floats | None = None) -> Floats:
+        """The shifted features of some rows of a dense X, times a root of weights.
 
-    def scores(self, theta: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
-        """Scores of all rows, or of some, with coefficients `theta` of shape (n_columns, n_targets)."""
-        n_features = self.X.shape[1]
-        coef, offset = theta[:n_features], theta[n_features] if self.intercept else 0.0
-        if sparse.issparse(self.X):
-            return np.asarray((self.X if rows is None else self.X[rows]) @ coef) + offset
-        out = np.empty((self.n_examples if rows is None else len(rows), theta.shape[1]))
-        for block in self.blocks(range(len(out))):
-            out[block] = (self.X[block if rows is None else rows[block]] - self.shift) @ coef
-        out += offset
-        return out
+        They are written into `out`, if it is given, unless they can be used where they stand.
+        """
+        as_they_are = root is None and not self.is_shifted and self.X.dtype == np.float64
+        if isinstance(at, slice):
+            some = self.X[at]
+            if as_they_are:
+                return some
+        else:
+            some = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
+        if self.is_shifted:
+            some = np.subtract(some, self.shift, out=out, dtype=np.float64)
+        return some if root is None else np.multiply(some, root, out=out, dtype=np.float64)
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -99,10 +133,56 @@ class Rows:
         for start in range(span.start, span.stop, step):
             yield slice(start, min(start + step, span.stop))
 
+    def scores(self, theta: Floats, at: Positions | None = None) -> Floats:
+        """Scores of all rows, or of some, with coefficients `theta` of shape (n_columns, n_targets)."""
+        if at is None:
+            return self.fold_scores(theta[np.newaxis], None)
+        coef, offset = self._parts(theta)
+        if self.is_sparse:
+            return np.asarray(self.X[at] @ coef) + offset
+        out = np.empty((len(at), theta.shape[1]))
+        for block in self.blocks(range(len(at))):
+            out[block] = (self.X[at[block]] - self.shift) @ coef
+        return out + offset
+
+    def fold_scores(self, theta: Floats, fold: Array | None) -> Floats:
+        """Scores of all rows, each with the coefficients of its fold; `theta` is (n_folds, n_columns, n_targets)."""
+        coef = np.ascontiguousarray(theta[:, : self.n_features].transpose(2, 0, 1))
+        offset = theta[:, self.n_features] if self.intercept else np.zeros((len(theta), theta.shape[2]))
+        out = np.empty((self.n_examples, theta.shape[2]))
+        subtract = self.far and not self.is_sparse
+        if not subtract and not self.is_sparse:
+            offset = offset - (coef @ self.shift).T
+
+        def score(span: range) -> None:
+            for block in self.blocks(span):
+                x = self.X[block] - self.shift if subtract else self.X[block]
+                if fold is None or self.is_sparse or len(theta) == 1:
+                    scores = np.asarray(x @ coef.reshape(-1, self.n_features).T).reshape(x.shape[0], *coef.shape[:2])
+                    which = 0 if fold is None else fold[block]
+                    out[block] = scores[np.arange(x.shape[0]), :, which] + offset[which]
+                else:
+                    for t, of_fold in enumerate(coef):
+                        out[block, t] = np.einsum("ij,ij->i", x, of_fold.take(fold[block], axis=0))
+                    out[block] += offset.take(fold[block], axis=0)
+
+        for _ in run_parallel(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features):
+            pass
+        return out
+
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
+        coef = theta[: self.n_features]
+        return coef, theta[self.n_features] if self.intercept else np.zeros(theta.shape[1])
+
 
 def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
     """The shift, if scores would lose digits without it; None if they would not."""
     return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None
+
+
+def spans(n_rows: int) -> list[range]:
+    """Ranges of rows for tasks."""
+    return [range(start, min(start + TASK_ROWS, n_rows)) for start in range(0, n_rows, TASK_ROWS)]
 
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
@@ -115,48 +195,70 @@ def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multipli
         yield from pool.map(task, parts)
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, which takes milliseconds
-
-
-def one_blas_thread(n_columns: int = 0) -> AbstractContextManager[Any]:
-    """Let BLAS use one thread, unless matrices have so many columns that several are worth their while."""
-    if n_columns > _WIDE:
-        return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
-
-
 def _available_cores() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
-def check_finite(X: Any) -> None:
-    """Raise with up to five positions if a feature is NaN or infinite."""
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, which takes milliseconds
+
+
+_LOCK = Lock()
+_N_INSIDE = 0
+_LIMITER: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread, so that no bit depends on how many there are; the last one out lifts the limit."""
+    global _N_INSIDE, _LIMITER
+    with _LOCK:
+        _N_INSIDE += 1
+        if _N_INSIDE == 1:
+            _LIMITER = _controller().limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _N_INSIDE -= 1
+            if _N_INSIDE == 0:
+                _LIMITER.restore_original_limits()
+
+
+def check_finite(X: Any, rows: Positions | None = None) -> None:
+    """Raise with up to five positions if a feature is NaN or infinite.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        Features.
+    rows : ndarray of indices, default=None
+        Where the rows of X stand in what the user gave, if not where they stand in X.
+    """
     values = X.data if sparse.issparse(X) else X
     with np.errstate(invalid="ignore", over="ignore"):
-        total = values.sum(dtype=np.float64)  # one number tells in nearly all cases
+        total = values.sum(dtype=np.float64)  # one number is enough in nearly all cases
     if np.isfinite(total) or np.isfinite(values).all():
         return
     if sparse.issparse(X):
         entries = X.tocoo()
         bad = ~np.isfinite(entries.data)
-        places = list(zip(entries.row[bad][:5].tolist(), entries.col[bad][:5].tolist(), strict=True))
-        n_bad = int(bad.sum())
+        row, column = entries.row[bad], entries.col[bad]
     else:
-        bad = ~np.isfinite(X)
-        n_bad = int(bad.sum())
-        places = [tuple(place) for place in np.argwhere(bad)[:5].tolist()]
-    shown = ", ".join(f"row {row} column {column}" for row, column in places)
+        row, column = np.nonzero(~np.isfinite(X))
+    shown = ", ".join(
+        f"row {int(i if rows is None else rows[i])} column {int(j)}" for i, j in zip(row[:5], column[:5], strict=True)
+    )
     raise DataError(
-        f"Input X contains NaN or infinity: {n_bad} values, at {shown}{', ...' if n_bad > 5 else ''}. "
+        f"Input X contains NaN or infinity: {len(row)} values, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowSpace:
     """Features with more columns than rows, in coordinates of the space that the rows span.
 
@@ -180,13 +282,13 @@ class RowSpace:
     @classmethod
     def of(cls, original: Rows) -> RowSpace:
         """Coordinates from the eigenvectors of the matrix of inner products between rows."""
-        X = original.X if sparse.issparse(original.X) else original.X - original.shift
-        products = np.asarray((X @ X.T).toarray() if sparse.issparse(X) else X @ X.T, dtype=np.float64)
-        check_finite(products if np.isfinite(products).all() else original.X)
-        values, vectors = np.linalg.eigh(products)
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(_inner_products(original))
         kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        kept[-1] = True  # all rows alike: one coordinate, which is zero
-        root = np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
+        if not kept.any():  # all rows are alike: one coordinate, which is zero
+            nothing = np.zeros((len(values), 1))
+            return cls(Rows(nothing, np.zeros(1), original.intercept), original, nothing)
+        root = np.sqrt(values[kept])
         coordinates = vectors[:, kept] * root
         flat = Rows(coordinates, np.zeros(coordinates.shape[1]), original.intercept)
         return cls(flat, original, vectors[:, kept] / root)
@@ -195,17 +297,37 @@ class RowSpace:
         """Coefficients of the features, from those of the coordinates."""
         n_coordinates = self.lift.shape[1]
         mix = self.lift @ theta[:n_coordinates]
-        coef = np.asarray(self.original.X.T @ mix) - np.outer(self.original.shift, mix.sum(axis=0))
+        coef = np.asarray(self.original.X.T @ mix)
+        if not self.original.is_sparse:
+            coef -= np.outer(self.original.shift, mix.sum(axis=0))
         return np.vstack([coef, theta[n_coordinates:]])
-
-
-N_FOLDS = 5
-_SPARSE_ROWS = 500
-EXACT_COLUMNS = 3000
 
 
 def row_space(rows: Rows) -> RowSpace | None:
     """Coordinates, if there are fewer rows than columns and few enough for a matrix of their products."""
-    n_rows, n_features = rows.X.shape
-    most = _SPARSE_ROWS if sparse.issparse(rows.X) else EXACT_COLUMNS
-    return RowSpace.of(rows) if n_rows < n_features and n_rows < most else None
+    most = _FEW_SPARSE_ROWS if rows.is_sparse else _FEW_ROWS
+    return RowSpace.of(rows) if rows.n_examples < rows.n_features and rows.n_examples < most else None
+
+
+def _inner_products(rows: Rows) -> Floats:
+    """Of all pairs of shifted rows."""
+    if rows.is_sparse:
+        products = np.asarray((rows.X @ rows.X.T).toarray(), dtype=np.float64)
+    else:
+
+        def of_columns(start: int) -> Floats:
+            columns = slice(start, start + step)
+            part = np.subtract(rows.X[:, columns], rows.shift[columns], dtype=np.float64)
+            return part @ part.T
+
+        step = 4096
+        starts = range(0, rows.n_features, step)
+        products = sum(run_parallel(of_columns, starts, rows.n_examples**2 * rows.n_features), start=np.zeros(()))
+    check_squares(products)
+    return products
+
+
+def check_squares(products: Floats) -> None:
+    """Raise if products of finite features have overflowed."""
+    if not np.isfinite(products).all():
+        raise DataError("Input X is too large: the squares of its values overflow. Rescale the features.")

@@ -1,4 +1,7 @@
-"""The tuned fit of every steepness, from one pass over the rows where sums can be kept."""
+"""Data, steepnesses, l2s, folds -> the fit of every steepness, from one pass over the rows where sums can be kept.
+
+The plain model is the path of one steepness and one l2.
+"""
 
 from __future__ import annotations
 
@@ -7,81 +10,73 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Codes, Floats, Positions
+from crowdwise.checks import check_whole
 from crowdwise.crowd.easiness import example_weights
-from crowdwise.exceptions import DataError
-from crowdwise.ridge.courses import Blended, Pace, Reweighted, Steady
+from crowdwise.exceptions import DataError, warn
 from crowdwise.ridge.features import check_finite, run_parallel
-from crowdwise.ridge.fit import check_sums
-from crowdwise.ridge.preparation import Prepared
-from crowdwise.ridge.problem import MEMORY_BUDGET, RowsProblem, SumsProblem, Task
-from crowdwise.ridge.rounds import Settled, alternate
-from crowdwise.ridge.statistics import Statistics, n_bytes_needed
-from crowdwise.ridge.tuning import Choice, TunedRows, TunedSums, choose_l2
+from crowdwise.ridge.problem import (
+    L2Choice,
+    RidgeData,
+    Route,
+    RowsProblem,
+    SumsProblem,
+    choose_route,
+    fits_in_memory,
+    sums_are_cheap,
+)
+from crowdwise.ridge.rounds import RoundWeights, Settled, Weighting, alternate
+from crowdwise.ridge.statistics import Statistics
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
 
 # Cells of levels and folds beyond this many cost more in calls than they save in reading.
 _MOST_CELLS = 2000
+# With so many rows in a cell it is faster to weight the sums than the rows.
+_ROWS_PER_CELL = 2**12
+# Of this many examples, the levels of disagreement are nearly always all of them.
+_SOME_EXAMPLES = 2000
 
 
-TunedCourse = Steady[TunedSums] | Blended[TunedSums] | Reweighted[TunedRows]
-
-
-@dataclass(frozen=True)
-class TunedFit:
-    """The settled rounds of one steepness, with the l2 that was chosen."""
-
-    task: Task
-    problem: SumsProblem | RowsProblem
-    settled: Settled
-    route: str
-    l2: float
-    errors: Floats
-    fold_theta: Floats
-    class_weight: Floats | None = None
-
-    @classmethod
-    def of(cls, course: TunedCourse, settled: Settled, route: str) -> TunedFit:
-        """After the last round of a course."""
-        last = course.current
-        whole = last.with_chosen_l2()
-        return cls(course.task, whole, settled, route, last.l2, last.errors, last.fold_theta, course.class_weight)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Folds:
-    """Which part each learnt example is held out with."""
+    """Which part each example that takes part is held out with."""
 
-    fold: NDArray[np.int64]
+    fold: Codes
     n_folds: int
 
     @classmethod
-    def of(cls, cv: Any, prepared: Prepared, seed: int) -> Folds:
-        """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
-        if isinstance(cv, int | np.integer):
-            if cv < 2:
-                raise ValueError(f"cv must be at least 2 folds; got {cv}.")
-            fold = content_folds(prepared.original.X, int(cv), seed)
-        else:
-            fold = _folds_of_splitter(cv, prepared)
-        if not np.bincount(fold).all():  # few different rows: some folds got none
+    def by_content(cls, X: Any, n_folds: int, seed: Any = 0) -> Folds:
+        """Folds by the content of rows, so that equal rows are never in two folds."""
+        fold = content_folds(X, n_folds, seed)
+        counts = np.bincount(fold, minlength=1)
+        if not counts.all():  # few different rows: some folds got none
             fold = np.unique(fold, return_inverse=True)[1]
-        n_folds = int(fold.max()) + 1
-        if n_folds < 2:
+        return cls(fold, int(fold.max(initial=0)) + 1)
+
+    @classmethod
+    def of(cls, cv: Any, data: RidgeData, seed: Any) -> Folds:
+        """Folds by content for a number, else those of a scikit-learn splitter or of given splits."""
+        if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
+            folds = cls(*_folds_of_splitter(cv, data))
+        else:
+            n_examples = len(data.labels)
+            if check_whole("cv", cv, low=2) > max(n_examples, 10):
+                raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {cv}.")
+            folds = cls.by_content(data.X, int(cv), seed)
+        if folds.n_folds < 2:
             raise DataError(
                 "cross-validation needs at least 2 examples with different features; found "
-                f"n_samples = {len(fold)} all alike or in one fold."
+                f"n_samples = {len(folds.fold)} all alike or in one fold."
             )
-        return cls(fold, n_folds)
+        return folds
 
 
-def _folds_of_splitter(cv: Any, prepared: Prepared) -> NDArray[np.int64]:
+def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
     """Folds of a scikit-learn splitter, which sees all examples, with their majority votes as y."""
-    majority = prepared.labels.tally.argmax(axis=1)
+    majority = data.training.labels.tally.argmax(axis=1)
     fold = np.full(len(majority), -1, dtype=np.int64)
     splits = check_cv(cv, majority, classifier=True).split(np.zeros((len(majority), 1)), majority)
     for k, (_, held_out) in enumerate(splits):
@@ -90,148 +85,240 @@ def _folds_of_splitter(cv: Any, prepared: Prepared) -> NDArray[np.int64]:
         fold[held_out] = k
     if (fold < 0).any():
         raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
-    return np.unique(fold[prepared.learnt], return_inverse=True)[1]
+    fold = np.unique(fold[data.training.learnt], return_inverse=True)[1]
+    return fold, int(fold.max()) + 1
 
 
-class LevelSums:
-    """The sums of all steepnesses: per level of disagreement while that is possible, else pass by pass."""
+class FoldSums:
+    """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
 
-    def __init__(self, prepared: Prepared, folds: Folds, base: Task) -> None:
-        self.folds = folds
-        self.levels, level = np.unique(base.disagreement, return_inverse=True)
-        n_cells = len(self.levels) * folds.n_folds
-        fits = n_bytes_needed(base.labels, base.rows.n_columns, n_cells) <= MEMORY_BUDGET
-        self.by_level = fits and n_cells <= _MOST_CELLS
-        cell = level * folds.n_folds + folds.fold if self.by_level else folds.fold
-        n_cells = n_cells if self.by_level else folds.n_folds
-        narrow = cell.astype(np.int16) if n_cells < 2**15 else cell  # sorted faster
-        self.sums = base.statistics(weighted=False, cell=narrow, n_cells=n_cells)
-        check_sums(self.sums.gram, prepared)
+    Parameters
+    ----------
+    data : RidgeData
+        What is to be learnt from.
+    folds : Folds
+        The folds.
+    n_steepnesses : int
+        How many steepnesses are going to be asked for.
+    unweighted : bool
+        Whether sums that no easiness weights are needed as well.
+    """
 
-    @property
-    def held_out(self) -> Statistics:
-        """Sums per fold that no easiness weights."""
-        return self.sums.combine(self._folds_of_cells()) if self.by_level else self.sums
+    def __init__(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> None:
+        self.data, self.unweighted = data, unweighted
+        self.fold, self.n_folds = folds.fold, folds.n_folds
+        if not unweighted and not fits_in_memory(data, folds.n_folds):
+            self.fold, self.n_folds = np.zeros(len(folds.fold), dtype=np.int16), 1
+        self.by_level: Statistics | None = None
+        self._plain: Statistics | None = None
+        several = n_steepnesses > 1 or unweighted
+        most = _MOST_CELLS if several else min(_MOST_CELLS, len(self.fold) // _ROWS_PER_CELL)
+        if most >= self.n_folds:
+            self.levels, level = _levels(data.training.core_disagreement)
+            n_cells = len(self.levels) * self.n_folds
+            if n_cells <= most and fits_in_memory(data, n_cells):
+                self.by_level = data.sums(None, level * self.n_folds + self.fold, n_cells)
 
-    def weighted(self, task: Task) -> Statistics:
-        """Sums per fold, weighted by easiness."""
-        if not self.by_level:
-            return task.statistics(cell=self.folds.fold, n_cells=self.folds.n_folds)
-        weight = np.repeat(example_weights(self.levels, task.steepness), self.folds.n_folds)
-        return self.sums.combine(self._folds_of_cells(), weight)
+    def plain(self) -> Statistics | None:
+        """Sums that no easiness weights, if they are needed."""
+        if self.unweighted and self._plain is None:
+            if self.by_level is not None:
+                self._plain = self.by_level.combine(self._folds_of_cells())
+            else:
+                self._plain = self.data.sums(None, self.fold, self.n_folds)
+        return self._plain
+
+    def easy(self, steepness: float) -> Statistics:
+        """Sums weighted by easiness."""
+        if self.by_level is not None:
+            weight = np.repeat(example_weights(self.levels, steepness), self.n_folds)
+            return self.by_level.combine(self._folds_of_cells(), weight)
+        easiness = self.data.easiness(steepness)
+        if self.unweighted and (easiness == 1).all():
+            plain = self.plain()
+            assert plain is not None
+            return plain
+        return self.data.sums(easiness, self.fold, self.n_folds)
 
     def _folds_of_cells(self) -> Floats:
-        return np.tile(np.eye(self.folds.n_folds), len(self.levels))
+        return np.tile(np.eye(self.n_folds), len(self.levels))
 
 
-def tune_path(
-    prepared: Prepared,
-    folds: Folds,
+def _levels(disagreement: Floats) -> tuple[Floats, Array]:
+    """The values that occur, and which one each example has."""
+    levels = np.unique(disagreement[:: max(1, len(disagreement) // _SOME_EXAMPLES)])
+    if len(levels) < _MOST_CELLS / 2:
+        level = np.minimum(np.searchsorted(levels, disagreement), len(levels) - 1)
+        if (levels[level] == disagreement).all():  # much faster than sorting everything
+            return levels, level
+    return np.unique(disagreement, return_inverse=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PathFit:
+    """The settled rounds of one steepness.
+
+    Parameters
+    ----------
+    steepness : float
+        How fast easiness fell with disagreement.
+    settled : Settled
+        What the rounds arrived at.
+    l2 : float
+        The l2 of the last round.
+    errors : ndarray of shape (n_l2s,)
+        Held-out squared errors of every l2 against the last consensus, up to a constant.
+    fold_theta : ndarray of shape (n_folds, n_columns, n_targets)
+        Models of all folds but one for the final consensus; empty if there is one fold only.
+    route : {"sums", "rows", "iterative"}
+        How it was solved.
+    """
+
+    steepness: float
+    settled: Settled[Any]
+    l2: float
+    errors: Floats
+    fold_theta: Floats
+    route: Route
+
+    def warn(self, data: RidgeData, tol: float) -> None:
+        """Say what is remarkable about the fit that is kept."""
+        self.settled.warn(tol)
+        rank = self.settled.problem.rank
+        if rank < data.rows.n_features or (self.l2 == 0 and data.space is not None):
+            small = "l2 is 0" if self.l2 == 0 else f"l2={self.l2:g} is lost in the rounding of the features' products"
+            warn(
+                f"{small} and only {rank} of {data.original.n_features} directions of the features are determined by "
+                "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
+            )
+
+
+def ridge_path(
+    data: RidgeData,
     steepnesses: Sequence[float],
-    pace: Pace,
     l2s: Floats,
-    *,
-    init: str,
-    every_round: bool,
-    max_rounds: int,
-    tol: float,
-) -> list[TunedFit]:
-    """The tuned fit of every steepness, from one pass where sums can be kept."""
-    base = prepared.task(0.0, init)
-    route = base.route(2 * folds.n_folds)
-    common: dict[str, Any] = {
-        "targets": base.targets,
-        "intercept": base.rows.intercept,
-        "l2s": l2s,
-        "every_round": every_round,
-    }
-    if route == "sums" and pace.needs_rows:
-        check_finite(prepared.rows.X)
-        return [_tune_reweighted(replace(base, steepness=s), folds, pace, common, max_rounds, tol) for s in steepnesses]
-    if route != "sums":
-        check_finite(prepared.rows.X)
-        return [
-            _tune_rows(replace(base, steepness=s), folds, pace, l2s, route, every_round, max_rounds, tol)
-            for s in steepnesses
-        ]
-    sums = LevelSums(prepared, folds, base)
-    held_out = sums.held_out
-
-    def tune(steepness: float) -> TunedFit:
-        task = replace(base, steepness=steepness)
-        easy = sums.weighted(task)
-
-        def make(share: float, last: TunedSums | None) -> TunedSums:
-            blended = easy if share == 1 else easy.blend(held_out, share)
-            return TunedSums(folds=blended, held_out=held_out, **common).after(last)
-
-        steady = pace.is_steady(task)
-        course = Steady(task, make(1.0, None)) if steady else Blended(task, pace, make)
-        return TunedFit.of(course, alternate(course, max_rounds=max_rounds, tol=tol), route)
-
-    if not sums.by_level:  # each reads the rows, on all cores
-        return [tune(steepness) for steepness in steepnesses]
-    n_multiplications = 10 * len(steepnesses) * folds.n_folds * base.rows.n_columns**3
-    return list(run_parallel(tune, steepnesses, n_multiplications))
-
-
-def _tune_reweighted(
-    task: Task, folds: Folds, pace: Pace, common: dict[str, Any], max_rounds: int, tol: float
-) -> TunedFit:
-    """l2 chosen in every round, for weights that need a pass a round."""
-
-    def make(weighted: Task, last: TunedRows | None) -> TunedRows:
-        return TunedRows(task=weighted, fold=folds.fold, n_folds=folds.n_folds, **common).after(last)
-
-    course = Reweighted(task, pace, make)
-    return TunedFit.of(course, alternate(course, max_rounds=max_rounds, tol=tol), "rows")
-
-
-def _tune_rows(
-    task: Task,
     folds: Folds,
-    pace: Pace,
-    l2s: Floats,
-    route: str,
-    again: bool,
+    weighting: Weighting,
+    *,
+    tuned: bool = False,
+    every_round: bool = True,
     max_rounds: int,
     tol: float,
-) -> TunedFit:
-    """l2 chosen at the first consensus and, if it is to be chosen again, at the settled one."""
+) -> list[PathFit]:
+    """The fit of every steepness.
 
-    def choice_for(weighted: Task, expertise: Floats | None, among: Floats) -> Choice:
-        return choose_l2(weighted, expertise, folds.fold, folds.n_folds, among)
+    Parameters
+    ----------
+    data : RidgeData
+        What is to be learnt from.
+    steepnesses : sequence of float
+        Each gets its own fit.
+    l2s : ndarray of shape (n_l2s,)
+        To choose from; one is taken as it is.
+    folds : Folds
+        To choose l2 over, and to score examples by models that have not seen them.
+    weighting : Weighting
+        How the weights change from round to round.
+    tuned : bool, default=False
+        Whether held-out errors are wanted even if there is one l2 only.
+    every_round : bool, default=True
+        Whether l2 is chosen in every round. Where sums per fold cannot be kept, it is chosen at the first and at the
+        settled consensus.
+    max_rounds : int
+        The most rounds.
+    tol : float
+        What change of expertise is small enough.
 
-    def make(weighted: Task, last: RowsProblem | None) -> RowsProblem:
-        if last is None:
-            return RowsProblem(weighted, choice_for(weighted, None, l2s).l2)
-        return RowsProblem(weighted, last.l2, last.latest)
+    Returns
+    -------
+    path : list of PathFit
+        In the order of the steepnesses.
+    """
+    tuned = tuned or len(l2s) > 1
+    n_cells = 2 * folds.n_folds if tuned else 1
+    route = choose_route(data, n_cells, needs_rows=weighting.needs_rows)
+    limits = {"max_rounds": max_rounds, "tol": tol}
+    if route != "sums":
+        check_finite(data.training.X)
+        costly = route == "iterative" or not sums_are_cheap(data, n_cells)
+        path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, limits) for s in steepnesses]
+    else:
+        path = _fit_sums(data, steepnesses, l2s, folds, weighting, every_round, tuned, limits)
+    if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
+        errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
+        return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
+    return path
 
-    def course_of(l2: float | None) -> Steady[RowsProblem] | Reweighted[RowsProblem]:
-        if pace.is_steady(task):
-            return Steady(task, make(task, None) if l2 is None else RowsProblem(task, l2))
-        return Reweighted(task, pace, make if l2 is None else lambda weighted, _: RowsProblem(weighted, l2))
 
-    course = course_of(None)
-    settled = alternate(course, max_rounds=max_rounds, tol=tol)
-    chosen = course.current.l2
-    choice = choice_for(course.task, settled.expertise, l2s if again else l2s[l2s == chosen])
-    if choice.l2 != chosen:
-        course = course_of(choice.l2)
-        settled = alternate(course, max_rounds=max_rounds, tol=tol, expertise=settled.expertise, done=settled.n_rounds)
-    return TunedFit(
-        course.task, course.current, settled, route, choice.l2, choice.errors, choice.fold_theta, course.class_weight
-    )
+def _fit_sums(
+    data: RidgeData,
+    steepnesses: Sequence[float],
+    l2s: Floats,
+    folds: Folds,
+    weighting: Weighting,
+    every_round: bool,
+    unweighted: bool,
+    limits: dict[str, Any],
+) -> list[PathFit]:
+    """From the sums of one pass, if levels of disagreement can be kept apart."""
+    sums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted or (weighting.blends and max(steepnesses) > 0))
+    plain = sums.plain()
+
+    def fit(steepness: float) -> PathFit:
+        weights, choice = RoundWeights(data, steepness, weighting), L2Choice(l2s, every_round)
+        problem = SumsProblem(data, sums.easy(steepness), plain, choice)
+        return _finish(data, steepness, folds, alternate(problem, weights, **limits), choice, "sums")
+
+    # Without levels each reads the rows, on all cores.
+    n_multiplications = 0 if sums.by_level is None else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
+    return list(run_parallel(fit, steepnesses, n_multiplications))
+
+
+def _fit_rows(
+    data: RidgeData,
+    steepness: float,
+    l2s: Floats,
+    folds: Folds,
+    weighting: Weighting,
+    route: Route,
+    every_round: bool,
+    costly: bool,
+    limits: dict[str, Any],
+) -> PathFit:
+    """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
+    weights = RoundWeights(data, steepness, weighting)
+    choice = L2Choice(l2s, every_round and not costly)
+    problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
+    settled = alternate(problem, weights, **limits)
+    if costly and every_round and len(l2s) > 1:
+        chosen, choice.l2 = choice.l2, np.nan
+        settled.problem.solve(settled.expertise)
+        if choice.l2 != chosen:
+            again = RoundWeights(data, steepness, weighting)
+            settled = alternate(settled.problem, again, expertise=settled.expertise, done=settled.n_rounds, **limits)
+    return _finish(data, steepness, folds, settled, choice, route)
+
+
+def _finish(
+    data: RidgeData, steepness: float, folds: Folds, settled: Settled[Any], choice: L2Choice, route: Route
+) -> PathFit:
+    """Models that have not seen a fold, with the final consensus."""
+    problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
+    if folds.n_folds > 1:
+        if isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds:
+            problem = RowsProblem(data, folds.fold, folds.n_folds, choice, False, settled.weights)
+        fold_theta = problem.fold_models(settled.expertise)
+    return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
 
 
 def held_out_rankings(
-    path: list[TunedFit], folds: Folds, examples: NDArray[np.intp], codes: NDArray[Any], n_classes: int
+    data: RidgeData, path: list[PathFit], folds: Folds, examples: Positions, codes: Array, n_classes: int
 ) -> list[float]:
     """How well some examples are ranked by models that have not seen them, for every steepness."""
-    n_targets = path[0].settled.theta.shape[1]
+    n_targets = data.targets.n_targets
     scores = np.empty((len(examples), len(path) * n_targets))
     for k in range(folds.n_folds):
         here = folds.fold[examples] == k
         theta = np.hstack([fit.fold_theta[k] for fit in path])
-        scores[here] = path[0].task.rows.scores(theta, examples[here])
+        scores[here] = data.rows.scores(theta, examples[here])
     return [ranking(scores[:, s * n_targets : (s + 1) * n_targets], codes, n_classes) for s in range(len(path))]

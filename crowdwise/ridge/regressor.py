@@ -7,23 +7,25 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
+from crowdwise.checks import check_number, check_rounds, check_seed
+from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import check_steepness
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.ridge.ballot import Consensus
-from crowdwise.ridge.classifier import fitted_consensus, keep_fit
-from crowdwise.ridge.courses import Pace
-from crowdwise.ridge.fit import fit_ridge
-from crowdwise.ridge.preparation import check_settings, note_effective_number, prepare
-from crowdwise.ridge.scoring import consensus_with_model, linear_scores
+from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.ridge.features import N_FOLDS, one_blas_thread
+from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
+from crowdwise.ridge.path import Folds, ridge_path
+from crowdwise.ridge.problem import RidgeData
+from crowdwise.ridge.rounds import Weighting
+from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
+class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
     """Linear regression and expertise from the ratings of many annotators, easy examples first.
 
     Parameters
@@ -53,6 +55,21 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         Coefficients.
     intercept_ : float
         Intercept.
+    l2_ : float
+        The ridge strength.
+    steepness_ : float
+        The steepness of the weights.
+    examples_ : ndarray of shape (n_examples,)
+        Identifiers of the examples of `fit`, in the order of all results about examples.
+    disagreement_, easiness_ : ndarray of shape (n_examples,)
+        How far their annotators differ, and the weights that follow.
+    consensus_ : ndarray of shape (n_examples,)
+        Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
+        annotator, that annotator's ratings.
+    consensus_std_ : ndarray of shape (n_examples,)
+        Standard deviation of `consensus_` if annotators err independently.
+    label_consensus_, label_score_ : ndarray of shape (n_examples,)
+        The paper's consensus: the expertise-weighted mean of the ratings (the model's score for examples without any).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     expertise_ : ndarray of shape (n_annotators,)
@@ -61,23 +78,21 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         Expertise divided by its sum; 0 for annotators without ratings.
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
-    disagreement_, easiness_ : ndarray of shape (n_examples,)
-        Of the examples of `fit`.
-    consensus_ : ndarray of shape (n_examples,)
-        Expertise-weighted mean of their ratings (the model's score for examples without any).
-    consensus_std_ : ndarray of shape (n_examples,)
-        Its standard error.
     model_precision_ : float
-        The precision of the model's voice in `consensus`.
+        What the model's score counts in the consensus, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
         Mean logarithm of the annotators' squared errors plus penalty, after every round, with the weights of that
         round.
     n_rounds_ : int
-        Rounds turned.
+        Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
+    fitted_ : FittedRidge
+        All that is needed to score examples and to find the consensus of ratings.
+    results_ : FitResults
+        All results about the examples and annotators of `fit`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -121,6 +136,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rated examples.
 
@@ -130,27 +146,34 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
             Features.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Ratings: a column per annotator, NaN where there is none.
-        sample_weight : array-like of shape (n_examples,), default=None
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
 
         Returns
         -------
         self : CrowdRidgeRegressor
         """
-        steepness, curriculum = check_steepness(self.steepness), check_curriculum(self.curriculum)
-        check_settings(l2=self.l2, init="mean", max_rounds=self.max_rounds, tol=self.tol)
-        prepared = prepare(
-            self, X, y, sample_weight,
-            kind="rating", scale=self.scale, fit_intercept=self.fit_intercept, steepest=steepness,
-        )  # fmt: skip
-        task = prepared.task(steepness, "mean")
-        note_effective_number(task.easiness * task.sample_weight, self.n_features_in_)
-        pace = Pace(curriculum, None, self.random_state)
-        fitted = fit_ridge(prepared, task, pace, self.l2, max_rounds=self.max_rounds, tol=self.tol)
-        keep_fit(self, prepared, task, fitted, l2=self.l2, sample_weight=sample_weight)
-        consensus = fitted_consensus(self, prepared, fitted)
-        self.consensus_, self.consensus_std_ = consensus.label, consensus.confidence
-        self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
+        steepness, l2 = check_number("steepness", self.steepness), check_number("l2", self.l2)
+        check_rounds(self.max_rounds, self.tol)
+        check_seed(self.random_state)
+        weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
+        X, labels = check_features(self, X, y, "rating")
+        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
+        data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
+        folds = Folds.by_content(data.X, N_FOLDS)
+        with one_blas_thread():
+            (fit,) = ridge_path(
+                data, [steepness], np.array([l2]), folds, weighting, max_rounds=self.max_rounds, tol=self.tol
+            )
+            found = ridge_results(data, folds, fit)
+        fit.warn(data, self.tol)
+        note_effective_number(data.easiness(steepness) * training.sample_weight, self.n_features_in_)
+        self.fitted_: FittedRidge = found.fitted
+        self.coef_, self.intercept_ = found.fitted.coef[0], float(found.fitted.intercept[0])
+        self.l2_, self.route_ = l2, fit.route
+        self.model_precision_ = found.fitted.model_precision
+        self.label_score_ = found.label_score[:, 0]
+        self._keep(found.results)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -166,7 +189,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         scores : ndarray of shape (n_examples,)
         """
         check_is_fitted(self)
-        return linear_scores(self, X)
+        return self.fitted_.scores(check_new(self, X))[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the variance of all ratings that the model explains.
@@ -177,7 +200,7 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
             Features.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Ratings, or the truth.
-        sample_weight : array-like of shape (n_examples,), default=None
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
 
         Returns
@@ -189,26 +212,29 @@ class CrowdRidgeRegressor(RegressorMixin, BaseEstimator):
         if labels.n_labels == 0:
             raise LabelError("there is no rating to compare predictions with.")
         predicted = self.predict(X)
-        weight = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
+        weight = check_sample_weight(sample_weight, X, labels)
         example = labels.example_index
         return float(r2_score(labels.values, predicted[example], sample_weight=weight[example]))
 
-    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
-        """The consensus on any rated examples, with the model as one more voice.
+    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> RatingConsensus:
+        """The consensus on any examples, by their ratings and by the model.
+
+        The model may have seen the examples of `fit`; for these, `consensus_` has the consensus with models that have
+        not. An annotator that `fit` did not see counts as the crowd's average.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            Ratings by annotators of `fit`.
+            Ratings, in any order of annotators: they are matched by name.
         use_model : bool, default=True
-            Whether the model has a voice. Examples without ratings always have the model's score.
+            Whether the model's score counts for examples that have ratings. It always does for those without.
 
         Returns
         -------
-        consensus : Consensus
-            With `label`, `confidence` (the standard error), `score` and `uses_model`.
+        consensus : RatingConsensus
+            With `examples`, `label` and `std`.
         """
         check_is_fitted(self)
-        return consensus_with_model(self, X, labels, use_model=use_model)
+        return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)

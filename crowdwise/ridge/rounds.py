@@ -1,21 +1,108 @@
-"""The rounds: coefficients, then expertise, until they settle."""
+"""The rounds: weights, coefficients, then expertise, until they settle."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.ridge.courses import Course
+from crowdwise.ridge.problem import Problem, RidgeData, Weights
+from crowdwise.ridge.votes import Votes
+from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
+from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
-# The objective is a mean of logarithms; a rise below this is rounding.
-_ROUNDING = 1e-9
+P = TypeVar("P", bound=Problem)
+
+# The objective is a mean of logarithms; to have been lower by less than this is of no interest.
+_NEGLIGIBLE = 1e-6
 
 
-@dataclass(frozen=True)
-class Settled:
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """How the weights of a fit change from round to round.
+
+    Parameters
+    ----------
+    curriculum : Curriculum
+        The weights that come from disagreement and, perhaps, from losses.
+    class_weight : None, "balanced" or ndarray of shape (n_classes,), default=None
+        What the class of an example in the present consensus is worth.
+    random_state : object, default=None
+        Seed of a curriculum that draws.
+    """
+
+    curriculum: Curriculum
+    class_weight: Floats | str | None = None
+    random_state: Any = None
+
+    @classmethod
+    def of(cls, curriculum: Curriculum, class_weight: Any, classes: Array, random_state: Any) -> Weighting:
+        """From what an estimator was given; weights of one are no weights."""
+        checked = check_class_weight(class_weight, classes)
+        alike = isinstance(checked, np.ndarray) and bool((checked == 1).all())
+        return cls(curriculum, None if alike else checked, random_state)
+
+    @property
+    def blends(self) -> bool:
+        """Whether the weights of a round lie between easiness and equal ones, and may differ from easiness."""
+        return not self.needs_rows and not isinstance(self.curriculum, Fixed)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the weights of a round look at losses or at the consensus, so that no sums can be kept of them."""
+        return self.class_weight is not None or not self.curriculum.is_mixture
+
+
+class RoundWeights:
+    """The weights of one fit, round after round.
+
+    The class of an example is the one that leads in the consensus, not a mixture by votes: where one class is rare, the
+    few wrong votes on each of the many examples of the other would make up most of its votes. Its weight multiplies
+    the example's sample weight, so it means what it means elsewhere in scikit-learn.
+    """
+
+    def __init__(self, data: RidgeData, steepness: float, weighting: Weighting) -> None:
+        self.data, self.steepness, self.weighting = data, steepness, weighting
+        self.rng = np.random.default_rng(weighting.random_state)
+        self.leaders = Leaders()
+        self.first = Weights(data, steepness, data.training.sample_weight)
+        self.steady = weighting.class_weight is None and (
+            isinstance(weighting.curriculum, Fixed)
+            or (weighting.curriculum.is_mixture and bool((data.easiness(steepness) == 1).all()))
+        )
+
+    def next(self, t: int, expertise: Floats | None, theta: Floats | None) -> Weights:
+        """The weights of round t, after a round that ended with `expertise` and `theta`."""
+        if self.steady:
+            return self.first
+        own, curriculum = self.data.training.sample_weight, self.weighting.curriculum
+        if not self.weighting.needs_rows:
+            return Weights(self.data, self.steepness, own, share=curriculum.share(t, self.rng))
+        losses = self._losses(expertise, theta) if curriculum.reads_losses and theta is not None else None
+        easiness = self.data.easiness(self.steepness)
+        weight = checked_weights(curriculum.weights(t, easiness, losses, self.rng, own), curriculum)
+        if self.weighting.class_weight is None:
+            return Weights(self.data, self.steepness, own, weight)
+        alike = np.ones(self.data.labels.n_annotators)
+        shares = self.leaders.shares(Votes.of(self.data.labels, alike if expertise is None else expertise).votes)
+        worth = class_weights(self.weighting.class_weight, shares, weight * own)
+        return Weights(self.data, self.steepness, own * (shares @ worth), weight, class_weight=worth)
+
+    def _losses(self, expertise: Floats | None, theta: Floats) -> Floats:
+        """How far the last model is from the present consensus."""
+        consensus, _ = self.data.consensus(expertise)
+        return self.data.targets.squared(consensus - self.data.rows.scores(theta))
+
+    def settled(self, t: int, tol: float) -> bool:
+        """Whether later rounds may be taken to have the weights of round t."""
+        return self.steady or self.weighting.curriculum.settled(t, tol)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled(Generic[P]):
     """What the rounds arrived at.
 
     Parameters
@@ -25,13 +112,19 @@ class Settled:
     expertise : ndarray of shape (n_annotators,)
         Expertise.
     objective : ndarray of shape (n_rounds,)
-        One value a round; lower is better.
+        One value per round; lower is better.
     converged : bool
         Whether expertise changed by less than the tolerance in the last round, with weights that stay.
     change : float
         The largest relative change of expertise in the last round.
-    same_weights : bool, default=True
+    comparable : bool
         Whether all rounds had the same weights, so that their objectives can be compared.
+    problem : Problem
+        That of the last round.
+    weights : Weights
+        Those of the last round.
+    errors : ndarray of shape (n_annotators,)
+        Weighted sums of squared errors after the last round.
     """
 
     theta: Floats
@@ -39,14 +132,17 @@ class Settled:
     objective: Floats
     converged: bool
     change: float
-    same_weights: bool = True
+    comparable: bool
+    problem: P
+    weights: Weights
+    errors: Floats
 
     @property
     def n_rounds(self) -> int:
         return len(self.objective)
 
     def warn(self, tol: float) -> None:
-        """Say so if the rounds did not settle, or if the objective rose."""
+        """Say so if the rounds did not settle, or ended at a worse objective than they had been at."""
         if not self.converged and self.change < tol:
             warn(
                 f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "
@@ -59,64 +155,77 @@ class Settled:
                 f"tol={tol:g}. Raise max_rounds or tol, or try a larger l2.",
                 CrowdConvergenceWarning,
             )
-        rises = np.diff(self.objective) if self.same_weights else np.empty(0)
-        if rises.size and rises.max() > _ROUNDING:
+        rise = self.objective[-1] - self.objective.min()
+        if self.comparable and rise > _NEGLIGIBLE:
+            best = int(self.objective.argmin()) + 1
             warn(
-                f"the objective rose by {rises.max():.2g} in round {int(rises.argmax()) + 2}: the penalty is set anew "
-                "in every round, so that l2 keeps its meaning, and outweighed the better fit there.",
+                f"the objective rose by {rise:.2g} after round {best}: the penalty is set anew in every round, so that "
+                f"l2 keeps its meaning, and outweighed the better fit. Set max_rounds={best} to stop there, or try "
+                "another l2.",
                 CrowdConvergenceWarning,
             )
 
 
 def alternate(
-    course: Course, *, max_rounds: int, tol: float, expertise: Floats | None = None, done: int = 0
-) -> Settled:
-    """Turn the rounds of a course.
+    problem: P,
+    weights: RoundWeights,
+    *,
+    max_rounds: int,
+    tol: float,
+    expertise: Floats | None = None,
+    done: int = 0,
+) -> Settled[P]:
+    """Coefficients and expertise in turn.
 
     The rounds have settled when expertise has and when the weights are there to stay: then another round would
     change nothing.
 
     Parameters
     ----------
-    course : Course
-        Gives the problem of every round, and that coefficients for expertise and squared errors for coefficients.
+    problem : Problem
+        Gives coefficients for expertise, and squared errors for coefficients, with the weights of any round.
+    weights : RoundWeights
+        Gives these weights.
     max_rounds : int
-        The most rounds to turn.
+        The most rounds.
     tol : float
         Stop when no annotator's expertise changes by more than this, relative to what it was.
     expertise : ndarray of shape (n_annotators,), default=None
         Where to begin; by default with the first consensus.
     done : int, default=0
-        Rounds that were turned before these.
+        Rounds before these.
 
     Returns
     -------
     settled : Settled
     """
-    history: list[tuple[Floats, float]] = []
+    errors: list[Floats] = []
+    roughness: list[float] = []
     objectives: list[float] = []
     change, settled = np.inf, False
     theta: Floats | None = None
     for t in range(done + 1, done + max_rounds + 1):
-        problem = course.problem(t, expertise, theta)
+        current = weights.next(t, expertise, theta)
+        problem = problem.at(current)
         theta = problem.solve(expertise)
-        errors = problem.squared_errors(theta)
-        previous, expertise = expertise, problem.precision.expertise(errors)
-        history.append((errors, problem.roughness(theta)))
-        if not course.is_steady:  # each round is judged by its own weights
-            penalty = problem.penalty_scale(expertise) * history[-1][1]
-            objectives.append(float(problem.precision.objective(errors[np.newaxis], np.array([penalty]))[0]))
+        errors.append(problem.squared_errors(theta))
+        roughness.append(weights.data.roughness(theta))
+        previous, expertise = expertise, problem.precision.expertise(errors[-1])
+        if not weights.steady:  # each round is judged by its own weights
+            objectives.append(_objectives(problem, expertise, errors[-1:], roughness[-1:])[0])
         if len(expertise) == 1:  # nobody to be compared with
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())
-        settled = change < tol and course.settled(t, tol)
+        settled = change < tol and weights.settled(t, tol)
         if settled:
             break
     assert expertise is not None
     assert theta is not None
-    if not course.is_steady:
-        return Settled(theta, expertise, np.array(objectives), settled, change, same_weights=False)
-    penalties = problem.penalty_scale(expertise) * np.array([roughness for _, roughness in history])
-    objective = problem.precision.objective(np.array([errors for errors, _ in history]), penalties)
-    return Settled(theta, expertise, objective, settled, change)
+    objective = _objectives(problem, expertise, errors, roughness) if weights.steady else np.array(objectives)
+    return Settled(theta, expertise, objective, settled, change, weights.steady, problem, current, errors[-1])
+
+
+def _objectives(problem: Problem, expertise: Floats, errors: list[Floats], roughness: list[float]) -> Floats:
+    penalties = problem.penalty(expertise) * np.array(roughness)
+    return problem.precision.objective(np.array(errors), penalties)

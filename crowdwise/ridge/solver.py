@@ -14,11 +14,10 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from crowdwise.arrays import Floats
-from crowdwise.exceptions import warn
-from crowdwise.ridge.features import Rows
+from crowdwise.ridge.features import Rows, run_parallel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Centred:
     """Ridge systems with the intercept eliminated; leading axes are a batch.
 
@@ -30,22 +29,29 @@ class Centred:
         The weighted means, in the shifted columns; None without an intercept.
     total : ndarray of shape (...)
         Sums of weights.
+    rounding : ndarray of shape (...)
+        Eigenvalues below this may be nothing but the rounding of the sums.
     """
 
     gram: Floats
     mean: Floats | None
     total: Floats
+    rounding: Floats
 
     @classmethod
     def of(cls, gram: Floats, *, intercept: bool) -> Centred:
         """Eliminate the intercept from sums over the columns of `Rows`."""
+        inner = gram[..., :-1, :-1] if intercept else gram
+        # Relative to the sums before they are centred: of equal rows, centring leaves nothing but rounding.
+        largest = np.einsum("...ii->...i", inner).max(axis=-1, initial=0.0)
+        rounding = largest * inner.shape[-1] * np.finfo(np.float64).eps
         if not intercept:
-            return cls(gram, None, np.ones(gram.shape[:-2]))
-        total = gram[..., -1, -1]
+            return cls(gram, None, np.ones(gram.shape[:-2]), rounding)
         # Weights may all have vanished in a fold; its mean is then zero, not 0 / 0.
-        mean = gram[..., :-1, -1] / np.where(total > 0, total, 1.0)[..., np.newaxis]
+        total = np.where(gram[..., -1, -1] > 0, gram[..., -1, -1], 1.0)
+        mean = gram[..., :-1, -1] / total[..., np.newaxis]
         outer = mean[..., :, np.newaxis] * gram[..., np.newaxis, :-1, -1]
-        return cls(gram[..., :-1, :-1] - outer, mean, np.where(total > 0, total, 1.0))
+        return cls(inner - outer, mean, total, rounding)
 
     def right_side(self, cross: Floats) -> Floats:
         """Sums of weight · x y around the means of x."""
@@ -60,60 +66,51 @@ class Centred:
         return np.vstack([coef, cross[-1] / self.total - self.mean @ coef])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
-    """One ridge system with one l2, factorised once and solved for many right-hand sides."""
+    """One ridge system with one l2, factorised once and solved for many right-hand sides.
+
+    Parameters
+    ----------
+    centred : Centred
+        The system.
+    rank : int
+        How many directions of the features the data and l2 determine; the others get coefficient zero.
+    """
 
     centred: Centred
-    l2: float
+    rank: int
     _cholesky: Any
-    _pseudo_inverse: Floats | None
+    _inverse: Floats | None
 
     @classmethod
     def of(cls, gram: Floats, l2: float, *, intercept: bool) -> Factor:
         """Factorise a gram matrix of shape (n_columns, n_columns)."""
         centred = Centred.of(gram, intercept=intercept)
-        penalised = centred.gram.copy()
-        penalised.flat[:: len(penalised) + 1] += l2
-        if l2 > 0:
+        if l2 > centred.rounding:
+            penalised = centred.gram.copy()
+            penalised.flat[:: len(penalised) + 1] += l2
             try:
-                return cls(centred, l2, linalg.cho_factor(penalised, overwrite_a=True, check_finite=False), None)
-            except linalg.LinAlgError:  # l2 is below the rounding of the gram matrix: treat it as zero
+                cholesky = linalg.cho_factor(penalised, overwrite_a=True, check_finite=False)
+                return cls(centred, len(penalised), cholesky, None)
+            except linalg.LinAlgError:
                 pass
-        return cls(centred, l2, None, _minimum_norm_inverse(centred.gram))
+        values, vectors = np.linalg.eigh(centred.gram)
+        kept = values > max(float(centred.rounding), values[-1] * len(values) * np.finfo(np.float64).eps)
+        inverse = (vectors[:, kept] / (values[kept] + l2)) @ vectors[:, kept].T
+        return cls(centred, int(kept.sum()), None, inverse)
 
     def solve(self, cross: Floats) -> Floats:
         """theta for a right-hand side of shape (n_columns, n_targets)."""
         right = self.centred.right_side(cross)
-        if self._pseudo_inverse is not None:
-            coef = self._pseudo_inverse @ right
+        if self._inverse is not None:
+            coef = self._inverse @ right
         else:
             coef = linalg.cho_solve(self._cholesky, right, check_finite=False)
         return self.centred.theta(coef, cross)
 
-    def degrees_of_freedom(self) -> float:
-        """The trace of the hat matrix: how many parameters the fit really has."""
-        extra = 0.0 if self.centred.mean is None else 1.0
-        if self._pseudo_inverse is not None:
-            inverse = self._pseudo_inverse
-        else:
-            inverse = linalg.cho_solve(self._cholesky, np.eye(len(self.centred.gram)), check_finite=False)
-        return float(np.einsum("ij,ij->", inverse, self.centred.gram)) + extra
 
-
-def _minimum_norm_inverse(gram: Floats) -> Floats:
-    values, vectors = np.linalg.eigh(gram)
-    cutoff = max(values[-1], 0.0) * len(gram) * np.finfo(np.float64).eps
-    kept = values > cutoff
-    if not kept.all():
-        warn(
-            f"l2 is 0 and only {int(kept.sum())} of {len(gram)} directions of the features are determined by the "
-            "data: the solution of smallest norm is taken. Use l2 > 0 for a solution that is stable."
-        )
-    return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spectrum:
     """A batch of ridge systems, diagonalised once and solved for every l2."""
 
@@ -125,7 +122,8 @@ class Spectrum:
     def of(cls, gram: Floats, *, intercept: bool) -> Spectrum:
         """Diagonalise gram matrices of shape (n_systems, n_columns, n_columns)."""
         centred = Centred.of(gram, intercept=intercept)
-        values, vectors = np.linalg.eigh(centred.gram)
+        pairs = list(run_parallel(np.linalg.eigh, centred.gram, 10.0 * gram.size * gram.shape[-1]))
+        values, vectors = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
         return cls(centred, np.maximum(values, 0.0), vectors)
 
     def solve(self, cross: Floats, l2s: Floats) -> Floats:
@@ -133,7 +131,7 @@ class Spectrum:
         right = self.vectors.swapaxes(-1, -2) @ self.centred.right_side(cross)
         strength = self.values[:, :, np.newaxis] + l2s
         # A direction without data has right-hand side zero; without l2 it gets coefficient zero.
-        inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > self._negligible())
+        inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > self._rounding())
         shrunk = right[:, :, np.newaxis, :] * inverse[:, :, :, np.newaxis]
         n_systems, n_features, n_l2s, n_targets = shrunk.shape
         coef = self.vectors @ shrunk.reshape(n_systems, n_features, n_l2s * n_targets)
@@ -144,9 +142,40 @@ class Spectrum:
         theta = np.concatenate([coef, intercept], axis=1)
         return theta.reshape(n_systems, n_features + 1, n_l2s, n_targets)
 
-    def _negligible(self) -> Floats:
-        largest = self.values.max(axis=1, initial=0.0)
-        return (largest * self.values.shape[1] * np.finfo(np.float64).eps)[:, np.newaxis, np.newaxis]
+    def rank(self, l2: float) -> int:
+        """How many directions of the features the data of the last system, and l2, determine."""
+        return int((self.values[-1] + l2 > self._rounding()[-1, :, 0]).sum())
+
+    def _rounding(self) -> Floats:
+        largest = self.values.max(axis=1, initial=0.0) * self.values.shape[1] * np.finfo(np.float64).eps
+        return np.maximum(largest, self.centred.rounding)[:, np.newaxis, np.newaxis]
+
+
+def leave_one_out(n_folds: int) -> Floats:
+    """Which folds each training set is made of; the last one is made of all."""
+    return np.vstack([1 - np.eye(n_folds), np.ones(n_folds)])
+
+
+def held_out_errors(gram: Floats, cross: Floats, theta: Floats, factor: float) -> Floats:
+    """Sums of squared errors of held-out folds for every l2, up to a constant that no l2 changes.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_folds, n_columns, n_columns)
+        Of the held-out rows.
+    cross : ndarray of shape (n_folds, n_columns, n_targets)
+        Of the held-out rows with the consensus.
+    theta : ndarray of shape (n_folds, n_columns, n_l2s, n_targets)
+        Models of the other folds.
+    factor : float
+        What squared differences are multiplied with.
+
+    Returns
+    -------
+    errors : ndarray of shape (n_l2s,)
+    """
+    scored = (gram @ theta.reshape(*theta.shape[:2], -1)).reshape(theta.shape)
+    return factor * ((scored - 2 * cross[:, :, np.newaxis, :]) * theta).sum(axis=(0, 1, 3))
 
 
 def solve_iteratively(
@@ -173,26 +202,25 @@ def solve_iteratively(
     -------
     theta : ndarray of shape (n_columns, n_targets)
     """
-    n_features = rows.X.shape[1]
     root = np.sqrt(weight)
     total = weight.sum()
-    mean = np.asarray(rows.X.T @ weight) / total if rows.intercept else np.zeros(n_features)
+    mean = np.asarray(rows.X.T @ weight) / total if rows.intercept else np.zeros(rows.n_features)
     level = weight @ target / total if rows.intercept else np.zeros(target.shape[1])
     operator = LinearOperator(
-        (rows.n_examples, n_features),
+        (rows.n_examples, rows.n_features),
         matvec=lambda v: root * (rows.X @ np.ravel(v) - mean @ np.ravel(v)),
         rmatvec=lambda u: rows.X.T @ (root * np.ravel(u)) - mean * (root @ np.ravel(u)),
         dtype=np.float64,
     )
-    coef = np.empty((n_features, target.shape[1]))
+    coef = np.empty((rows.n_features, target.shape[1]))
     for t in range(target.shape[1]):
-        begin = np.zeros(n_features) if start is None else start[:n_features, t]
+        begin = np.zeros(rows.n_features) if start is None else start[: rows.n_features, t]
         # The step from the start is penalised towards minus the start, so that the sum is penalised towards zero.
         coef[:, t] = _damped_step(operator, root * (target[:, t] - level[t]), l2, begin, tol)
     if not rows.intercept:
         return coef
-    # `Rows` counts from its shift, which is zero for sparse features.
-    return np.vstack([coef, level - (mean - rows.shift) @ coef])
+    shift = 0.0 if rows.is_sparse else rows.shift  # sparse features are shifted already
+    return np.vstack([coef, level - (mean - shift) @ coef])
 
 
 def _damped_step(operator: LinearOperator, right: Floats, l2: float, begin: Floats, tol: float) -> Floats:

@@ -10,13 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
+from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+# Ratings whose variance is outside this range cannot be squared and summed without losing all digits.
+_SMALLEST_SPAN, _LARGEST_SPAN = 1e-250, 1e250
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Targets:
     """How labels become numbers.
 
@@ -42,8 +45,7 @@ class Targets:
         """The targets for some labels."""
         if labels.classes is None:
             centre = float(labels.values.mean()) if intercept and labels.n_labels else 0.0
-            span = float(np.var(labels.values)) if labels.n_labels else 0.0
-            return cls(None, centre, 1.0, span if span > 0 else 1.0)
+            return cls(None, centre, 1.0, _span(labels.values))
         n_classes = len(labels.classes)
         if n_classes == 2:
             return cls(np.array([[-1.0], [1.0]]), 0.0, 1.0, 1.0)
@@ -53,7 +55,7 @@ class Targets:
     def n_targets(self) -> int:
         return 1 if self.codebook is None else self.codebook.shape[1]
 
-    def of_values(self, values: NDArray[np.generic]) -> Floats:
+    def of_values(self, values: Array) -> Floats:
         """Targets of label values (codes or ratings), with one more axis of n_targets."""
         if self.codebook is None:
             return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
@@ -61,7 +63,7 @@ class Targets:
             return 2.0 * np.asarray(values, dtype=np.float64)[..., np.newaxis] - 1.0
         return self.codebook[values]
 
-    def write(self, codes: NDArray[np.generic], out: Floats) -> None:
+    def write(self, codes: Array, out: Floats) -> None:
         """Targets of a matrix of label values, written side by side into the columns of `out`."""
         if self.codebook is not None and self.n_targets == 1:
             np.multiply(codes, 2.0, out=out)
@@ -72,6 +74,20 @@ class Targets:
     def squared(self, differences: Floats) -> Floats:
         """Squared length of differences along their last axis."""
         return self.factor * np.einsum("...t,...t->...", differences, differences)
+
+
+def _span(ratings: Floats) -> float:
+    """Their variance; 1 if they are all the same."""
+    if not len(ratings) or ratings.min() == ratings.max():
+        return 1.0
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        span = float(np.var(ratings))
+    if not _SMALLEST_SPAN < span < _LARGEST_SPAN:
+        raise LabelError(
+            f"ratings from {ratings.min():g} to {ratings.max():g} cannot be squared without losing all digits: "
+            "rescale them."
+        )
+    return span
 
 
 def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:

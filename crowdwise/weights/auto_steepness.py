@@ -27,6 +27,9 @@ _STEEP = (3.0, _FIRST, 5.0, 6.0)
 _SURE = 2.0
 # With fewer contested examples nothing can be told either way.
 _FEWEST = 20
+# Scores that differ by less than this share of their range are tied, and so are steepnesses whose gaps differ by less:
+# the first of those is taken, and rounding decides nothing.
+_TIED = 1e-9
 
 
 def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats) -> float:
@@ -46,7 +49,7 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
     -------
     steepness : float
         0 if the majority among contested examples is ranked surely better than by chance; else the steepness under
-        which it is ranked worst, compared with the majority among easy examples.
+        which it is ranked worst, compared with the majority among easy examples (the smallest of those that tie).
     """
     contested, easy = contested_examples(disagreement, labels.tally), easiest_examples(disagreement, labels.tally)
     if len(contested) < _FEWEST:
@@ -54,7 +57,9 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
     majority, n_classes = labels.tally.argmax(axis=1), labels.tally.shape[1]
 
     def scored(steepness: float) -> Floats:
-        return scores_of(example_weights(disagreement, steepness))
+        scores = scores_of(example_weights(disagreement, steepness))
+        unit = float(np.abs(scores).max()) * _TIED or 1.0
+        return np.round(scores / unit)
 
     def gap(scores: Floats) -> float:
         told, misled = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
@@ -65,4 +70,5 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
     if not above < _SURE:
         return 0.0
     gaps = {steepness: gap(first if steepness == _FIRST else scored(steepness)) for steepness in _STEEP}
-    return max(gaps, key=lambda steepness: gaps[steepness])
+    widest = max(gaps.values())
+    return next(steepness for steepness in _STEEP if gaps[steepness] >= widest - _TIED)

@@ -177,8 +177,9 @@ class Smooth(Curriculum):
 
     Parameters
     ----------
-    c : float, default=1.0
-        How fast easiness fades; above 0.
+    c : float, default=3.0
+        How fast easiness fades; above 0. With 3, the share of easiness is down to a millionth after 100 rounds, which
+        is where models stop by default.
 
     Examples
     --------
@@ -188,7 +189,7 @@ class Smooth(Curriculum):
     [1.0, 0.8]
     """
 
-    c: float = 1.0
+    c: float = 3.0
 
     def check(self) -> None:
         """Raise if c is not above 0."""
@@ -346,6 +347,17 @@ def check_curriculum(curriculum: Any) -> Curriculum:
         )
     curriculum.check()
     return curriculum
+
+
+def checked_weights(weights: Floats, curriculum: Curriculum) -> Floats:
+    """The weights that anybody's curriculum gave, if one can learn with them."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise ValueError(
+            f"the weights of a curriculum must be finite, at least 0 and not all 0; {curriculum!r} gave weights from "
+            f"{weights.min()} to {weights.max()}."
+        )
+    return weights
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -19,11 +19,13 @@ from sklearn.preprocessing import StandardScaler
 import crowdwise.ridge.features
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
-from crowdwise.ridge.courses import Steady
 from crowdwise.ridge.features import Rows
-from crowdwise.ridge.problem import SumsProblem, Task
-from crowdwise.ridge.rounds import Settled, alternate
+from crowdwise.ridge.problem import L2Choice, RidgeData, SumsProblem
+from crowdwise.ridge.rounds import RoundWeights, Settled, Weighting, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.training_set import TrainingSet
+from crowdwise.weights.curricula import Fixed
+from crowdwise.weights.folds import content_folds
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
@@ -70,7 +72,7 @@ def test_one_round_by_hand():
     model = CrowdRidgeClassifier(0.0, fit_intercept=False).fit([[-1.0], [1.0]], [[0, 0], [1, 1]])
     assert_allclose(model.coef_, [[2 / 3]])
     assert_allclose(model.expertise_, [9.0, 9.0])  # each is 1/3 away from the score everywhere
-    assert_array_equal(model.consensus_score_, [-1, 1])
+    assert_array_equal(model.label_score_, [-1, 1])
 
 
 @pytest.mark.filterwarnings("ignore:there is one annotator")
@@ -96,13 +98,18 @@ def test_permuting_examples_annotators_and_classes_permutes_the_result_and_nothi
     assert_allclose(other.expertise_, one.expertise_[columns], rtol=1e-7)
     assert_allclose(other.disagreement_, one.disagreement_[rows], rtol=1e-12)
     assert_array_equal(other.consensus_, names[one.consensus_[rows]])
+    assert_allclose(other.accuracy_, one.accuracy_[columns], rtol=1e-6)
+    assert_allclose(other.consensus_proba_[:, names], one.consensus_proba_[rows], rtol=1e-5, atol=1e-9)
     if n_classes == 2:
         sign = 1 if names[1] == 1 else -1
         assert_allclose(other.coef_, sign * one.coef_, rtol=1e-6, atol=1e-9)
     else:
         assert_allclose(other.coef_[names], one.coef_, rtol=1e-6, atol=1e-9)
-    spoken, spoken_other = one.consensus(X, matrix), other.consensus(X[rows], shuffled[rows][:, columns])
-    assert_allclose(spoken_other.confidence, spoken.confidence[rows], rtol=1e-6)
+    named = CrowdLabels.from_matrix(shuffled[rows][:, columns], annotators=columns, classes=range(n_classes))
+    # Annotators are matched by name, whatever their order.
+    mapped = np.array([[None if v is None else names[v] for v in row] for row in matrix], dtype=object)
+    again = fit(X, mapped, n_classes).consensus(X[rows], named)
+    assert_allclose(again.proba, fit(X, mapped, n_classes).consensus(X, mapped).proba[rows], rtol=1e-9, atol=1e-12)
 
 
 @given(seed=st.integers(0, 10**6), missing=st.sampled_from([0.0, 0.4]))
@@ -123,7 +130,8 @@ def test_an_annotator_without_labels_changes_nothing_to_the_bit(missing):
     empty = np.full((len(X), 1), None)
     alone, accompanied = fit(X, matrix), fit(X, np.hstack([matrix[:, :2], empty, matrix[:, 2:]]))
     assert_array_equal(alone.coef_, accompanied.coef_)
-    assert_array_equal(alone.consensus_score_, accompanied.consensus_score_)
+    assert_array_equal(alone.label_score_, accompanied.label_score_)
+    assert_array_equal(alone.consensus_proba_, accompanied.consensus_proba_)
     assert_array_equal(alone.expertise_, np.delete(accompanied.expertise_, 2))
     assert np.isnan(accompanied.expertise_[2])
     assert accompanied.expertise_share_[2] == 0
@@ -144,9 +152,10 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
     for targets in (Targets.of(labels), Targets(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.0, 0.5, 1.0)):
         rows = Rows.of(X, intercept=True)
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
-        task = Task(rows, labels, targets, first, np.ones(len(X)), disagreement(labels), 2.0)
-        problem = SumsProblem(task.statistics(), targets, True, 1.0)
-        settled.append(alternate(Steady(task, problem), max_rounds=100, tol=1e-10))
+        data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
+        weights = RoundWeights(data, 2.0, Weighting(Fixed()))
+        problem = SumsProblem(data, data.sums(data.easiness(2.0)), None, L2Choice(np.ones(1), False))
+        settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10))
     signs, columns = settled
     assert_allclose(columns.theta[:, 1:], signs.theta, rtol=1e-8, atol=1e-10)
     assert_allclose(columns.theta[:, :1], -signs.theta, rtol=1e-8, atol=1e-10)
@@ -173,7 +182,7 @@ def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
     X, matrix = crowd(n_examples=500, missing=missing)
     whole = fit(X, matrix)
     monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
-    monkeypatch.setattr(crowdwise.ridge.statistics, "_TASK_ROWS", 100)
+    monkeypatch.setattr(crowdwise.ridge.features, "TASK_ROWS", 100)
     monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
     monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
     assert_same_model(fit(X, matrix), whole, rtol=1e-10)
@@ -182,7 +191,7 @@ def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
 def test_threads_change_no_bit(monkeypatch):
     X, matrix = crowd(n_examples=500)
     monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(crowdwise.ridge.statistics, "_TASK_ROWS", 100)
+    monkeypatch.setattr(crowdwise.ridge.features, "TASK_ROWS", 100)
     alone = fit(X, matrix)
     monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
     monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
@@ -193,24 +202,27 @@ def test_threads_change_no_bit(monkeypatch):
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_rounds_do_not_read_the_rows(missing, monkeypatch):
     X, matrix = crowd(missing=missing)
-    n_read = []
-    read = crowdwise.ridge.features.Rows.read
+    n_read, n_scored = [], []
+    read, scores = crowdwise.ridge.features.Rows.read, crowdwise.ridge.features.Rows.fold_scores
 
-    def counted(self, rows, root_weight):
-        part = read(self, rows, root_weight)
-        n_read.append(part.shape[0])
-        return part
+    def counted(self, rows, root, out):
+        n_read.append(len(out))
+        return read(self, rows, root, out)
+
+    def counted_scores(self, theta, fold):
+        n_scored.append(1)
+        return scores(self, theta, fold)
 
     monkeypatch.setattr(crowdwise.ridge.features.Rows, "read", counted)
-    monkeypatch.setattr(crowdwise.ridge.features.Rows, "scores", None)  # would fail if it were called
+    monkeypatch.setattr(crowdwise.ridge.features.Rows, "fold_scores", counted_scores)
     totals = []
     for max_rounds in (1, 50):
         n_read.clear()
+        n_scored.clear()
         fit(X, matrix, max_rounds=max_rounds, tol=0.0)
         totals.append(sum(n_read))
-    assert totals[0] == totals[1]
-    if not missing:
-        assert totals[0] == len(X)  # each row once, however many rounds
+        assert len(n_scored) == 1  # when all is settled, to score every example out of fold
+    assert totals[0] == totals[1] == (labels_of(matrix).n_labels if missing else len(X))
 
 
 @few_rounds
@@ -262,9 +274,14 @@ def test_the_objective_never_rises():
         assert (np.diff(objective) <= 1e-9).all()
 
 
-def test_a_rise_of_the_objective_is_told():
-    with pytest.warns(CrowdConvergenceWarning, match="objective rose by 0.5 in round 3"):
-        Settled(np.zeros(1), np.ones(2), np.array([1.0, 0.0, 0.5]), True, 0.0).warn(1e-6)
+def test_to_end_worse_than_before_is_reported_with_the_round_to_stop_at():
+    def settled(*objective):
+        return Settled(np.zeros(1), np.ones(2), np.array(objective), True, 0.0, True, None, None, np.ones(2))
+
+    with pytest.warns(CrowdConvergenceWarning, match=r"objective rose by 0.5 after round 2.*max_rounds=2"):
+        settled(1.0, 0.0, 0.5).warn(1e-6)
+    settled(1.0, 0.0, 2e-7).warn(1e-6)  # of no interest
+    settled(1.0, 1.5, 0.5).warn(1e-6)  # made good
 
 
 def test_rounds_that_do_not_settle_are_told_with_the_last_change():
@@ -289,75 +306,152 @@ def test_the_expert_is_found_and_the_adversary_flagged(rng):
     assert_allclose(model.disagreement_, disagreement(labels))
 
 
-def test_consensus_attributes_are_those_of_the_labels_alone():
+def log_odds(proba):
+    return np.log(proba[:, 1] / proba[:, 0])
+
+
+def test_label_attributes_are_those_of_the_labels_alone():
     X, matrix = crowd(missing=0.4, n_classes=3)
     model = fit(X, matrix, 3)
     alone = model.consensus(X, labels_of(matrix, 3), use_model=False)
-    assert not alone.uses_model
-    assert not model.consensus_uses_model_
-    assert_array_equal(alone.label, model.consensus_)
-    assert_array_equal(alone.confidence, model.consensus_confidence_)
+    assert_array_equal(alone.label, model.label_consensus_)
+    assert_array_equal(alone.proba, model.label_proba_)
     i = next(i for i, row in enumerate(matrix) if sum(v is not None for v in row) > 1)
-    voices = {k: sum(model.expertise_[j] for j, v in enumerate(matrix[i]) if v == k) for k in range(3)}
-    total = sum(voices.values())
-    assert_allclose(model.consensus_score_[i], [2 * voices[k] / total - 1 for k in range(3)])
-    odds = np.exp([2 * voices[k] for k in range(3)])
-    assert_allclose(model.consensus_confidence_[i], odds.max() / odds.sum())
+    votes = {k: sum(model.expertise_[j] for j, v in enumerate(matrix[i]) if v == k) for k in range(3)}
+    total = sum(votes.values())
+    assert_allclose(model.label_score_[i], [2 * votes[k] / total - 1 for k in range(3)])
+    odds = np.exp([2 * votes[k] for k in range(3)])
+    assert_allclose(model.label_proba_[i], odds / odds.sum())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_model_is_one_more_voice_for_new_examples(n_classes):
+def test_the_model_counts_by_its_precision_for_new_examples(n_classes):
     X, matrix = crowd(missing=0.4, n_classes=n_classes)
     model = fit(X, matrix, n_classes)
     new, matrix_new = crowd(7, n_examples=10, missing=0.4, n_classes=n_classes)
-    spoken = model.consensus(new, labels_of(matrix_new, n_classes))
-    assert spoken.uses_model
+    found = model.consensus(new, labels_of(matrix_new, n_classes))
     scores, gamma = model.decision_function(new), model.model_precision_
+    half = 1.0 if n_classes == 2 else 0.5
     for i, row in enumerate(matrix_new):
         given = [(model.expertise_[j], twin.code(v, range(n_classes))) for j, v in enumerate(row) if v is not None]
-        total = gamma + sum(z for z, _ in given)
-        mean = (gamma * scores[i] + sum(z * code for z, code in given)) / total
-        assert_allclose(np.ravel(spoken.score[i]), np.ravel(mean), rtol=1e-10)
+        given.append((gamma, np.ravel(scores[i])))
+        likelihood = [
+            np.exp(-half / 2 * sum(z * ((c - twin.code(k, range(n_classes))) ** 2).sum() for z, c in given))
+            for k in range(n_classes)
+        ]
+        assert_allclose(found.proba[i], np.array(likelihood) / sum(likelihood), rtol=1e-9)
 
 
-def test_training_examples_are_scored_by_models_that_have_not_seen_them():
-    X, matrix = crowd(n_examples=60, n_features=20)
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_training_examples_are_scored_by_models_that_have_not_seen_them(missing):
+    X, matrix = crowd(n_examples=60, n_features=20, missing=missing)
     model = fit(X, matrix, l2=1e-3, steepness=0.0)
-    spoken = model.consensus(X, matrix)
-    seen = model.decision_function(X)
-    total = model.expertise_.sum()
-    unseen = (spoken.score * (total + model.model_precision_) - model.consensus_score_ * total) / model.model_precision_
-    errors = [((scores - model.consensus_score_) ** 2).mean() for scores in (seen, unseen)]
-    assert errors[1] > 1.5 * errors[0]
-
-    from crowdwise.weights.folds import content_folds
-
+    given = np.array([[v is not None for v in row] for row in matrix])
+    total = given @ model.expertise_
+    target = model.label_score_
+    unseen = (log_odds(model.consensus_proba_) / 2 - total * target) / model.model_precision_
     fold = content_folds(X, 5)
     for k in range(5):
         others = fold != k
-        slow = twin.ridge(X[others], model.consensus_score_[others][:, None], np.ones(others.sum()), 1e-3, True)
+        weight = total[others] / total.mean()
+        slow = twin.ridge(X[others], target[others][:, None], weight, 1e-3, True)
         assert_allclose(unseen[~others], (X[~others] @ slow[0] + slow[1])[:, 0], rtol=1e-6, atol=1e-8)
+    error = np.average((unseen - target) ** 2, weights=total)
+    assert model.model_precision_ == pytest.approx(1 / error)
+    seen = model.decision_function(X)
+    assert error > 1.5 * np.average((seen - target) ** 2, weights=total)
 
 
-def test_the_precision_of_the_model_is_that_of_scores_it_has_not_seen():
+def test_the_precision_of_the_model_is_near_that_of_generalised_cross_validation():
     X, matrix = crowd(n_examples=2000, n_features=10)
     model = fit(X, matrix, steepness=0.0)
-    residual = model.consensus_score_ - model.decision_function(X)
-    assert 1 / model.model_precision_ == pytest.approx((residual**2).mean() / (1 - 11 / 2000) ** 2, rel=1e-4)
+    residual = model.label_score_ - model.decision_function(X)
+    assert 1 / model.model_precision_ == pytest.approx((residual**2).mean() / (1 - 11 / 2000) ** 2, rel=0.01)
+
+
+@few_rounds
+@pytest.mark.parametrize("route", ["rows", "iterative", "one cell"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_route_gives_the_same_consensus(route, n_classes, monkeypatch):
+    X, matrix = crowd(missing=0.4, n_classes=n_classes)
+    settings = {"max_rounds": 6, "tol": 0.0}
+    sums = fit(X, matrix, n_classes, **settings)
+    if route == "one cell":  # sums fit into memory, but not for every fold
+        n_bytes = crowdwise.ridge.problem.n_bytes_needed(labels_of(matrix, n_classes), 4, 1)
+        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", n_bytes)
+    elif route == "rows":
+        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
+    else:
+        monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+    other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
+    assert other.route_ == ("sums" if route == "one cell" else route)
+    for name in ("consensus_proba_", "label_proba_", "model_precision_", "accuracy_"):
+        assert_allclose(getattr(other, name), getattr(sums, name), rtol=1e-5, atol=1e-8, err_msg=name)
+
+
+def test_accuracy_is_the_mean_probability_of_the_chosen_classes():
+    X, matrix = crowd(missing=0.4, n_classes=3)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    model = fit(X, matrix, 3, sample_weight=weight)
+    for j in range(matrix.shape[1]):
+        given = [i for i in range(len(X)) if matrix[i, j] is not None]
+        chosen = [model.consensus_proba_[i, matrix[i, j]] for i in given]
+        assert model.accuracy_[j] == pytest.approx(np.average(chosen, weights=weight[given]))
 
 
 def test_unknown_annotators_count_as_the_crowd_and_unknown_classes_are_an_error():
     X, matrix = crowd()
     model = CrowdRidgeClassifier().fit(X, CrowdLabels.from_matrix(matrix, annotators=list("abcdef")))
     known = CrowdLabels.from_matrix([[1, 0]], annotators=["a", "new"], classes=[0, 1])
-    spoken = model.consensus(X[:1], known, use_model=False)
-    crowd_expertise = model._crowd_expertise
-    a = model.expertise_[0]
-    assert spoken.score[0] == pytest.approx((a - crowd_expertise) / (a + crowd_expertise))
+    found = model.consensus(X[:1], known, use_model=False)
+    assert log_odds(found.proba)[0] == pytest.approx(2 * (model.expertise_[0] - model.fitted_.crowd_expertise))
     with pytest.raises(ValueError, match="none of the 1 annotators"):
         model.consensus(X[:1], CrowdLabels.from_matrix([[1]], annotators=["zed"]))
     with pytest.raises(ValueError, match=r"classes \[7\] are not among"):
         model.consensus(X[:1], CrowdLabels.from_matrix([[7]], annotators=["a"]))
+
+
+def test_consensus_carries_ids_and_is_not_the_models_own():
+    X, matrix = crowd(missing=0.3)
+    ids = [f"e{i}" for i in range(len(X))]
+    labels = CrowdLabels.from_matrix(matrix, examples=ids, classes=[0, 1])
+    model = CrowdRidgeClassifier().fit(pd.DataFrame(X, index=ids), labels)
+    assert model.examples_.tolist() == model.consensus_frame()["example"].tolist() == ids
+    found = model.consensus(pd.DataFrame(X, index=ids)[5:9], labels[[8, 7, 6, 5]])
+    assert found.examples.tolist() == ids[5:9]
+    before = model.consensus_proba_.copy(), model.coef_.copy()
+    found.proba[:] = 7.0
+    assert_array_equal(model.consensus_proba_, before[0])
+    assert_array_equal(model.coef_, before[1])
+
+
+def test_other_features_with_the_same_labels_get_another_consensus():
+    X, matrix = crowd(missing=0.5)
+    model = fit(X, matrix)
+    assert np.abs(model.consensus(-X, matrix).proba - model.consensus(X, matrix).proba).max() > 0.1
+
+
+@pytest.mark.parametrize("use_model", [True, False])
+def test_examples_without_labels_have_the_models_score(use_model):
+    X, matrix = crowd()
+    model = fit(X, matrix)
+    some = np.vstack([matrix[:2], np.full((2, 6), None)])
+    found = model.consensus(X[:4], labels_of(some), use_model=use_model)
+    assert_allclose(log_odds(found.proba[2:]) / 2, model.model_precision_ * model.decision_function(X[2:4]))
+    nothing = model.consensus(X[:4], labels_of(np.full((4, 6), None)), use_model=use_model)
+    assert_array_equal(nothing.label, model.predict(X[:4]))
+
+
+@pytest.mark.filterwarnings("ignore:there is one annotator")
+def test_one_annotator_is_taken_at_their_word():
+    X, matrix = crowd(n_annotators=1)
+    model = fit(X, matrix, l2=0.3)
+    assert_array_equal(model.consensus_, matrix[:, 0].astype(int))
+    assert model.expertise_.tolist() == [1.0]
+    assert model.fitted_.crowd_expertise == 1.0
+    flipped = 1 - matrix.astype(int)
+    assert_array_equal(model.consensus(X, flipped).label, flipped[:, 0])
+    assert np.isfinite(model.accuracy_).all()
 
 
 def test_works_in_pipelines_grid_search_and_cross_validation():

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 import crowdwise.ridge.problem
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
-from crowdwise.ridge import path as tuned_path
+from crowdwise.ridge import path as ridge_path
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.weights.folds import content_folds
 
@@ -70,20 +70,23 @@ def test_every_round_equals_fitting_every_l2_and_fold_anew(n_classes, missing, f
 
 def test_one_candidate_equals_the_plain_model():
     X, matrix = crowd(missing=0.3)
-    tuned = CrowdRidgeClassifierCV((2.0,), l2s=(0.5,)).fit(X, labels_of(matrix))
+    tuned = CrowdRidgeClassifierCV((2.0,), l2s=(0.5,), cv=5).fit(X, labels_of(matrix))  # the folds of the plain model
     plain = CrowdRidgeClassifier(2.0, l2=0.5).fit(X, labels_of(matrix))
     for name in (
         "coef_",
         "intercept_",
         "expertise_",
-        "consensus_score_",
+        "label_score_",
         "easiness_",
         "model_precision_",
         "objective_",
+        "consensus_proba_",
+        "accuracy_",
     ):
         assert_allclose(getattr(tuned, name), getattr(plain, name), rtol=1e-8, err_msg=name)
     assert tuned.annotator_flags_ == plain.annotator_flags_
-    assert_allclose(tuned.consensus(X, matrix).score, plain.consensus(X, matrix).score, rtol=1e-8)
+    assert tuned.cv_results_["held_out_error"].shape == (1, 1)
+    assert_allclose(tuned.consensus(X, matrix).proba, plain.consensus(X, matrix).proba, rtol=1e-8)
 
 
 @few_rounds
@@ -92,7 +95,7 @@ def test_levels_of_disagreement_give_the_same_as_a_pass_for_every_steepness(miss
     X, matrix = crowd(missing=missing)
     settings = {"steepnesses": (0.0, 1.0, 5.0), "l2s": L2S, "cv": 4}
     by_level = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
-    monkeypatch.setattr(tuned_path, "_MOST_CELLS", 0)
+    monkeypatch.setattr(ridge_path, "_MOST_CELLS", 0)
     pass_by_pass = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
     for key in ("coef", "expertise", "held_out_error", "criterion"):
         assert_allclose(by_level.cv_results_[key], pass_by_pass.cv_results_[key], rtol=1e-8, atol=1e-9, err_msg=key)
@@ -107,13 +110,12 @@ def test_other_routes_choose_at_the_first_and_the_settled_consensus(route, monke
         monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
     else:
         monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
-        monkeypatch.setattr(crowdwise.ridge.tuning, "EXACT_COLUMNS", 1)
     other = CrowdRidgeClassifierCV(**settings).fit(sparse.csr_array(X), labels_of(matrix))
     assert other.route_ == route
-    assert other.best_l2_ == once.best_l2_
+    assert other.l2_ == once.l2_
     assert_allclose(other.coef_, once.coef_, rtol=1e-5, atol=1e-8)
     again = CrowdRidgeClassifierCV(**{**settings, "tune": "every round"}).fit(sparse.csr_array(X), labels_of(matrix))
-    assert again.best_l2_ in L2S
+    assert again.l2_ in L2S
 
 
 def test_the_grid_of_the_paper_has_seventeen_values():
@@ -135,7 +137,7 @@ def test_steepness_is_chosen_by_truth_where_it_is_known():
     known = np.where(np.arange(len(X)) % 4 == 0, truth, np.nan)
     model = CrowdRidgeClassifierCV((0.0, 1.0, 2.0, 5.0), cv=5).fit(X, labels, truth=known)
     assert model.criterion_ == "truth"
-    assert model.best_steepness_ == model.cv_results_["steepness"][model.cv_results_["criterion"].argmax()]
+    assert model.steepness_ == model.cv_results_["steepness"][model.cv_results_["criterion"].argmax()]
     fold = content_folds(X, 5)
     scores = np.empty(len(X))
     for k in range(5):  # by hand for steepness 0: the fold's model with the settled consensus of the whole
@@ -183,9 +185,17 @@ def test_folds_of_scikit_learn_are_taken_as_they_are():
     [
         ({"steepnesses": ()}, "at least one value"),
         ({"steepnesses": 2.0}, "must be a sequence"),
-        ({"steepnesses": (-1.0,)}, "steepness must be"),
-        ({"l2s": (-1.0,)}, "l2 must be"),
-        ({"cv": 1}, "at least 2 folds"),
+        ({"steepnesses": (-1.0,)}, "steepnesses must be"),
+        ({"steepnesses": (0.0, np.nan)}, "steepnesses must be a finite number >= 0; got nan"),
+        ({"l2s": (-1.0,)}, "l2s must be a finite number >= 0; got -1.0"),
+        ({"l2s": ("1",)}, "l2s must be"),
+        ({"cv": 1000}, "cv must not be more than the 40 examples that take part; got 1000"),
+        ({"cv": 2.5}, "cv must be a whole number >= 2; got 2.5"),
+        ({"cv": "5"}, "cv must be a whole number >= 2"),
+        ({"random_state": "a"}, "random_state must be a whole number"),
+        ({"max_rounds": 1.5}, "max_rounds must be a whole number >= 1; got 1.5"),
+        ({"tol": "0"}, "tol must be"),
+        ({"cv": 1}, "cv must be a whole number >= 2; got 1"),
         ({"criterion": "luck"}, "criterion must be"),
         ({"tune": "never"}, "tune must be"),
     ],
@@ -204,7 +214,7 @@ def test_unlabelled_examples_take_no_part():
         model = CrowdRidgeClassifierCV(cv=4).fit(extra, CrowdLabels.from_matrix(wide, classes=[0, 1]))
     assert_allclose(model.coef_, CrowdRidgeClassifierCV(cv=4).fit(X, labels_of(matrix)).coef_, rtol=1e-10)
     assert_array_equal(model.consensus_[40:], model.predict(extra[40:]))
-    assert_allclose(model.consensus_score_[40:], model.decision_function(extra[40:]))
+    assert_allclose(model.label_score_[40:], model.decision_function(extra[40:]))
 
 
 def test_many_examples_of_few_kinds_leave_no_fold_empty():

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor
+from crowdwise.weights.folds import content_folds
 
 
 def ratings(seed=0, missing=0.0, offset=0.0):
@@ -67,12 +68,21 @@ def test_the_best_annotator_leads_and_consensus_has_a_standard_error():
     assert model.expertise_.argmax() == 0
     given = ~np.isnan(Y)
     total = given @ model.expertise_
-    assert_allclose(model.consensus_, (np.nan_to_num(Y) @ model.expertise_) / total)
-    assert_allclose(model.consensus_std_, 1 / np.sqrt(total))
-    spoken = model.consensus(X[:3], Y[:3])
     gamma = model.model_precision_
-    expected = (total[:3] * model.consensus_[:3] + gamma * model.predict(X[:3])) / (total[:3] + gamma)
-    assert_allclose(spoken.label, expected)
+    assert_allclose(model.label_consensus_, (np.nan_to_num(Y) @ model.expertise_) / total)
+    assert_allclose(model.label_score_, model.label_consensus_)
+    assert_allclose(model.consensus_std_, 1 / np.sqrt(total + gamma))
+    found = model.consensus(X[:3], Y[:3])
+    expected = (total[:3] * model.label_consensus_[:3] + gamma * model.predict(X[:3])) / (total[:3] + gamma)
+    assert_allclose(found.label, expected)
+    assert_allclose(found.std, model.consensus_std_[:3])
+    fold, target = content_folds(X, 5), model.label_consensus_
+    for k in range(5):  # each example by a model of the others
+        others = fold != k
+        weight = (model.easiness_ * total / total.mean())[others]
+        unseen = Ridge(alpha=1.0).fit(X[others], target[others], sample_weight=weight).predict(X[~others])
+        together = (total * target)[~others] + gamma * unseen
+        assert_allclose(model.consensus_[~others], together / (total + gamma)[~others], rtol=1e-8)
 
 
 def test_score_is_the_share_of_variance_explained():

@@ -4,7 +4,6 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from crowdwise.exceptions import CrowdWarning
 from crowdwise.ridge.features import Rows, RowSpace
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
 from crowdwise.ridge.statistics import row_sums, values_from
@@ -71,17 +70,55 @@ def test_without_l2_the_solution_of_smallest_norm_is_taken():
     X = np.column_stack([X, X[:, 0]])  # collinear
     rows = Rows.of(X, intercept=False)
     gram, cross = row_sums(rows, weight, values_from(y), 2)
-    with pytest.warns(CrowdWarning, match="only 3 of 4 directions"):
-        theta = Factor.of(gram[0], 0.0, intercept=False).solve(cross[0])
+    factor = Factor.of(gram[0], 0.0, intercept=False)
+    theta = factor.solve(cross[0])
+    assert factor.rank == Spectrum.of(gram, intercept=False).rank(0.0) == 3
     root = np.sqrt(weight)[:, None]
     assert_allclose(theta, np.linalg.lstsq(root * X, root * y, rcond=None)[0], rtol=1e-6)
 
 
-def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix():
-    X, y, weight = problem(n_targets=1)
-    rows = Rows.of(X, intercept=True)
-    gram, _ = row_sums(rows, weight, values_from(y), 1)
-    hat = np.column_stack([
-        Ridge(alpha=2.0, solver="cholesky").fit(X, unit, sample_weight=weight).predict(X) for unit in np.eye(len(X))
-    ])  # fmt: skip
-    assert Factor.of(gram[0], 2.0, intercept=True).degrees_of_freedom() == pytest.approx(np.trace(hat))
+@pytest.mark.parametrize("l2", [0.0, 1e-300, 1e-40])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_an_l2_below_the_rounding_of_the_sums_is_as_none(l2, container):
+    X, y, weight = problem(n_features=3)
+    X = np.column_stack([X, X[:, 0], X[:, 1] - X[:, 2]])
+    rows = Rows.of(container(X), intercept=True)
+    gram, cross = row_sums(rows, weight, values_from(y), 2)
+    factor = Factor.of(gram[0], l2, intercept=True)
+    centred, root = X - weight @ X / weight.sum(), np.sqrt(weight)[:, None]
+    expected = np.linalg.lstsq(root * centred, root * (y - weight @ y / weight.sum()), rcond=1e-10)[0]
+    assert factor.rank == 3
+    assert_allclose(factor.solve(cross[0])[:-1], expected, rtol=1e-6)
+    assert_allclose(Spectrum.of(gram, intercept=True).solve(cross, np.array([l2]))[0, :-1, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_that_are_all_alike_determine_nothing(container):
+    X = np.repeat(np.random.default_rng(0).normal(size=(1, 4)) * 1e3, 9, axis=0)
+    rows = Rows.of(container(X), intercept=True)
+    gram, cross = row_sums(rows, np.linspace(0.1, 1, 9), values_from(np.arange(9.0)[:, None]), 1)
+    factor = Factor.of(gram[0], 0.0, intercept=True)
+    assert factor.rank == 0
+    assert (factor.solve(cross[0])[:-1] == 0).all()
+
+
+@pytest.mark.parametrize("n_features", [3, 60])
+def test_sparse_features_far_from_zero_equal_dense_ones(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, n_features)) * (rng.random((40, n_features)) < 0.5)
+    X[:, :2] = 1e8 + rng.normal(size=(40, 2))  # in every row; the others are sparse
+    y, weight = rng.normal(size=(40, 1)), rng.uniform(0.1, 2, 40)
+    thin, dense = Rows.of(sparse.csr_array(X), intercept=True), Rows.of(X, intercept=True)
+    assert thin.far
+    assert dense.far
+    assert thin.X.nnz == np.count_nonzero(X)
+    systems = [row_sums(rows, weight, values_from(y), 1) for rows in (thin, dense)]
+    thetas = [Factor.of(gram[0], 0.3, intercept=True).solve(cross[0]) for gram, cross in systems]
+    assert_allclose(thetas[0][:n_features], thetas[1][:n_features], rtol=1e-8, atol=1e-12)
+    assert_allclose(thin.scores(thetas[0]), dense.scores(thetas[1]), rtol=1e-8, atol=1e-12)
+    assert_allclose(solve_iteratively(thin, weight, y, 0.3, None), thetas[0], rtol=1e-6, atol=1e-8)
+    if n_features > 40:
+        space = RowSpace.of(thin)
+        gram, cross = row_sums(space.rows, weight, values_from(y), 1)
+        lifted = space.to_features(Factor.of(gram[0], 0.3, intercept=True).solve(cross[0]))
+        assert_allclose(lifted[:n_features], thetas[0][:n_features], rtol=1e-7, atol=1e-10)

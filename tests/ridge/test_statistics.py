@@ -4,6 +4,8 @@ from crowds import crowd, labels_of
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from crowdwise import CrowdLabels
+from crowdwise.exceptions import DataError
 from crowdwise.ridge.features import Rows
 from crowdwise.ridge.statistics import collect
 from crowdwise.ridge.targets import Targets, majority_targets
@@ -17,8 +19,11 @@ def statistics(X, labels, *, easiness=None, sample_weight=None, cell=None, n_cel
     )  # fmt: skip
 
 
+SUMS = ("gram", "cross", "first", "squares", "mass", "answered", "present")
+
+
 def fields(sums):
-    return {name: getattr(sums, name) for name in sums.__dataclass_fields__}
+    return {name: getattr(sums, name) for name in SUMS}
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.5])
@@ -80,7 +85,8 @@ def test_the_model_step_of_complete_labels_is_that_of_the_consensus():
     X, matrix = crowd()
     labels = labels_of(matrix)
     expertise = np.arange(1.0, 7)
-    gram, cross = statistics(X, labels, intercept=False).system(expertise)
+    sums = statistics(X, labels, intercept=False)
+    gram, cross = sums.grams(expertise), sums.crosses(expertise)
     consensus = (2.0 * matrix.astype(float) - 1) @ expertise / expertise.sum()
     assert_allclose(gram[0], X.T @ X)
     assert_allclose(cross[0, :, 0], X.T @ consensus)
@@ -101,5 +107,77 @@ def test_blended_sums_are_the_sums_of_blended_weights(missing):
     rows = Rows.of(X, intercept=True)
     easy, plain = collect(rows, labels, targets, easiness=easiness, **work), collect(rows, labels, targets, **work)
     expected = collect(rows, labels, targets, easiness=0.3 * easiness + 0.7, **work)
-    for name, value in vars(easy.blend(plain, 0.3)).items():
+    for name, value in fields(easy.blend(plain, 0.3)).items():
         assert_allclose(value, getattr(expected, name), rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def halves(X, labels, intercept=True, seed=0):
+    """Sums of two random halves, each around its own centre, and of all rows."""
+    order = np.random.default_rng(seed).permutation(len(X))
+    parts = [np.sort(order[: len(X) // 3]), np.sort(order[len(X) // 3 :])]
+    left, right = (statistics(X[part], labels[part], intercept=intercept) for part in parts)
+    return left, right, statistics(X, labels, intercept=intercept)
+
+
+def assert_same_sums(one, other):
+    other = other.around(one.shift, one.targets.centre)
+    for name in SUMS:
+        expected = getattr(other, name)
+        # Relative to the sums of a matrix, whose single entries may cancel.
+        assert_allclose(getattr(one, name), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_halves_collected_apart_add_up_to_one_pass(seed, missing, n_classes, offset):
+    X, matrix = crowd(seed, n_classes=n_classes, missing=missing, n_examples=90)
+    left, right, whole = halves(X + offset, labels_of(matrix, n_classes), seed=seed)
+    assert not offset or (left.shift != right.shift).all()
+    assert_same_sums(left + right, whole)
+    assert_same_sums(right + left, whole)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_halves_of_ratings_far_from_zero_add_up_to_one_pass(seed, missing):
+    rng = np.random.default_rng(seed)
+    X, ratings = rng.normal(size=(80, 3)) - 1e8, rng.normal(size=(80, 4)) * 3 + 2.0**20
+    ratings[rng.random(ratings.shape) < missing] = np.nan
+    ratings[:, 0] = 2.0**20
+    left, right, whole = halves(X, CrowdLabels.from_matrix(ratings, kind="rating"), seed=seed)
+    if missing:
+        assert left.targets.centre != right.targets.centre
+    assert_same_sums(left + right, whole)
+
+
+def test_a_half_with_all_labels_and_a_half_without_add_up():
+    X, matrix = crowd(n_examples=60)
+    matrix[:30][np.random.default_rng(0).random((30, 6)) < 0.4] = None
+    matrix[:30, 0] = 1
+    labels = labels_of(matrix)
+    left, right = statistics(X[:30], labels[:30]), statistics(X[30:], labels[30:])
+    assert right.is_complete
+    assert not left.is_complete
+    assert_same_sums(left + right, statistics(X, labels))
+    assert_same_sums(right + left, statistics(X, labels))
+
+
+def test_other_annotators_or_classes_cannot_be_added():
+    X, matrix = crowd()
+    named = CrowdLabels.from_matrix(matrix, annotators=list("abcdef"))
+    with pytest.raises(DataError, match="same annotators"):
+        statistics(X, labels_of(matrix)) + statistics(X, named)
+    with pytest.raises(DataError, match="same features, classes and cells"):
+        statistics(X, labels_of(matrix)) + statistics(X, labels_of(matrix, 3))
+    with pytest.raises(DataError, match="same features, classes and cells"):
+        statistics(X, labels_of(matrix)) + statistics(X[:, :2], labels_of(matrix))
+
+
+def test_without_an_intercept_nothing_is_shifted():
+    X, matrix = crowd()
+    left, right, whole = halves(X, labels_of(matrix), intercept=False)
+    assert_same_sums(left + right, whole)
+    with pytest.raises(DataError, match="do not know their means"):
+        whole.around(np.ones(3), 0.0)

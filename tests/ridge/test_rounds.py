@@ -1,4 +1,4 @@
-"""Curricula and class weights in the ridge models."""
+"""The rounds with curricula and class weights."""
 
 import pickle
 import warnings
@@ -24,12 +24,13 @@ from crowdwise import (
     Fixed,
     SelfPaced,
     Smooth,
-    class_weights,
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdConvergenceWarning
-from crowdwise.ridge import courses
-from crowdwise.ridge import fit as ridge_fit
+from crowdwise.ridge import path as ridge_path
+from crowdwise.ridge import rounds
+from crowdwise.ridge.votes import Votes
+from crowdwise.weights import class_weights
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import content_folds
 
@@ -86,7 +87,7 @@ def listed(class_weight, n_classes):
 
 
 def assert_same(one, other, rtol=1e-8):
-    for name in ("coef_", "intercept_", "expertise_", "consensus_score_", "model_precision_"):
+    for name in ("coef_", "intercept_", "expertise_", "label_score_", "model_precision_"):
         assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, atol=1e-10, err_msg=name)
 
 
@@ -174,7 +175,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
     X, matrix = crowd(2, missing=missing, n_classes=3)
     settings = {"curriculum": curriculum, "random_state": SEED, "max_rounds": 12}
     sums = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
-    monkeypatch.setattr(courses.Pace, "needs_rows", True)
+    monkeypatch.setattr(rounds.Weighting, "needs_rows", True)
     rows = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix, 3))
     assert (sums.route_, rows.route_) == ("sums", "rows")
     for name in ("coef_", "expertise_", "objective_"):
@@ -194,7 +195,7 @@ def test_sums_and_rows_give_the_same(curriculum, missing, monkeypatch):
 def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch):
     X, matrix = crowd(2)
     read = []
-    alternate = ridge_fit.alternate
+    alternate = ridge_path.alternate
 
     def watched(*args, **kwargs):
         with monkeypatch.context() as patch:
@@ -202,7 +203,7 @@ def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch)
             patch.setattr(crowdwise.ridge.features.Rows, "scores", lambda *_: read.append(1))
             return alternate(*args, **kwargs)
 
-    monkeypatch.setattr(ridge_fit, "alternate", watched)
+    monkeypatch.setattr(ridge_path, "alternate", watched)
     model = CrowdRidgeClassifier(curriculum=curriculum, random_state=0).fit(X, labels_of(matrix))
     assert model.n_rounds_ > 3
     assert not read
@@ -246,7 +247,7 @@ def test_the_pass_a_round_with_weights_of_one_is_the_plain_model(missing):
     plain = CrowdRidgeClassifier().fit(X, labels_of(matrix))
     nearly = CrowdRidgeClassifier(class_weight={0: 1.0, 1: 1.0 + 1e-13}).fit(X, labels_of(matrix))
     assert nearly.route_ == "rows"
-    for name in ("coef_", "expertise_", "consensus_score_"):
+    for name in ("coef_", "expertise_", "label_score_"):
         assert_allclose(getattr(nearly, name), getattr(plain, name), rtol=1e-9)
 
 
@@ -273,7 +274,7 @@ def test_self_paced_settles_where_fixed_does(missing):
     )
     assert paced.converged_
     assert paced.n_rounds_ >= 5  # 0.5 times 1.2**4 is above 1
-    for name in ("coef_", "expertise_", "consensus_score_"):
+    for name in ("coef_", "expertise_", "label_score_"):
         assert_allclose(getattr(paced, name), getattr(fixed, name), rtol=1e-8)
         assert_allclose(getattr(everything, name), getattr(fixed, name), rtol=1e-8)
     assert everything.n_rounds_ == fixed.n_rounds_
@@ -343,9 +344,16 @@ def test_an_own_curriculum_is_asked_for_its_weights():
 @pytest.mark.parametrize("curriculum", [Fading(0.5), Smooth(1.0), SelfPaced()])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_the_models_voice_is_of_the_last_rounds_weights(curriculum, class_weight, missing):
+def test_the_models_say_in_the_consensus_is_of_the_last_rounds_weights(curriculum, class_weight, missing, monkeypatch):
     X, matrix = rare(5, missing=missing)
     settings = {"curriculum": curriculum, "class_weight": class_weight, "random_state": SEED}
+    counted, consensus = [], Votes.consensus
+
+    def watched(votes, labels, scores=None, precision=0.0):
+        counted.append((votes, scores, precision))
+        return consensus(votes, labels, scores, precision)
+
+    monkeypatch.setattr(Votes, "consensus", watched)
     model = CrowdRidgeClassifier(max_rounds=3, tol=0.0, **settings).fit(X, labels_of(matrix))
     _, reweight = (
         (None, self_paced(0.5, 1.2))
@@ -363,7 +371,12 @@ def test_the_models_voice_is_of_the_last_rounds_weights(curriculum, class_weight
         scores[fold == k] = (X[fold == k] @ coef + intercept)[:, 0]
     gamma = model.model_precision_
     expected = (gamma * scores + voice * target[:, 0]) / (gamma + voice)
-    assert_allclose(model.consensus(X, labels_of(matrix)).score, expected, rtol=1e-8)
+    votes, unseen, precision = counted[0]  # probabilities would hide digits where annotators are nearly perfect
+    together = precision * unseen[:, 0] + votes.votes[:, 1] - votes.votes[:, 0]
+    assert_allclose(together / (gamma + voice), expected, rtol=1e-8)
+    assert_allclose(
+        model.consensus_proba_[:, 1], 1 / (1 + np.exp(np.minimum(-2 * together, 700))), rtol=1e-8, atol=1e-300
+    )
     if model.route_ == "rows":
         assert_allclose(gamma, weight.sum() / (weight @ (target[:, 0] - scores) ** 2), rtol=1e-8)
 
@@ -390,9 +403,9 @@ def test_when_settled_it_is_a_fit_with_these_sample_weights(seed, missing, class
     model = CrowdRidgeClassifier(class_weight=class_weight, **settings).fit(X, labels_of(matrix))
     by_numbers = CrowdRidgeClassifier(class_weight=dict(enumerate(model.class_weight_)), **settings)
     assert_same(by_numbers.fit(X, labels_of(matrix)), model, rtol=1e-7)
-    sample_weight = model.class_weight_[model.consensus_.astype(int)]
+    sample_weight = model.class_weight_[model.label_consensus_.astype(int)]
     by_weights = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix), sample_weight)
-    for name in ("coef_", "expertise_", "consensus_score_"):
+    for name in ("coef_", "expertise_", "label_score_"):
         assert_allclose(getattr(by_weights, name), getattr(model, name), rtol=1e-7, err_msg=name)
 
 
@@ -414,7 +427,7 @@ def test_a_class_weight_of_three_is_three_copies_of_its_examples():
     X, matrix = rare(2)
     settings = {"tol": 1e-12, "max_rounds": 1000}
     model = CrowdRidgeClassifier(class_weight={1: 3}, **settings).fit(X, labels_of(matrix))
-    copies = np.where(model.consensus_ == 1, 3, 1)
+    copies = np.where(model.label_consensus_ == 1, 3, 1)
     repeated = CrowdRidgeClassifier(**settings).fit(
         np.repeat(X, copies, axis=0), labels_of(np.repeat(matrix, copies, axis=0))
     )
@@ -425,9 +438,10 @@ def test_a_class_weight_of_three_is_three_copies_of_its_examples():
 def test_balanced_classes_have_the_same_total_weight():
     X, matrix = rare(2)
     model = CrowdRidgeClassifier(class_weight="balanced").fit(X, labels_of(matrix))
-    weight = model.easiness_ * model.class_weight_[model.consensus_]
-    assert np.mean(model.consensus_ == 1) < 0.2
-    assert weight[model.consensus_ == 0].sum() == pytest.approx(weight[model.consensus_ == 1].sum())
+    leads = model.label_consensus_
+    weight = model.easiness_ * model.class_weight_[leads]
+    assert np.mean(leads == 1) < 0.2
+    assert weight[leads == 0].sum() == pytest.approx(weight[leads == 1].sum())
     assert weight.sum() == pytest.approx(model.easiness_.sum())
 
 
@@ -461,14 +475,13 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
     X_all = sparse.csr_array(X_all)
     tuned = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight).fit(X_all, labels_all)
     monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
-    monkeypatch.setattr(crowdwise.ridge.tuning, "EXACT_COLUMNS", 1)
     iterated = CrowdRidgeClassifier(class_weight=class_weight).fit(sparse.csr_array(X), labels)
     tuned_iterated = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight)
     tuned_iterated.fit(X_all, labels_all)
     assert (exact.route_, thin.route_, iterated.route_, tuned.route_) == ("rows", "rows", "iterative", "rows")
     assert_allclose(thin.coef_, exact.coef_, rtol=1e-8)
     assert_allclose(iterated.coef_, exact.coef_, rtol=1e-5)
-    assert tuned_iterated.best_l2_ == tuned.best_l2_
+    assert tuned_iterated.l2_ == tuned.l2_
     assert_allclose(tuned_iterated.class_weight_, tuned.class_weight_, rtol=1e-5)
     assert_allclose(tuned_iterated.coef_, tuned.coef_, rtol=1e-4)
 
@@ -477,11 +490,10 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
 def test_tuned_iteratively_the_curriculum_goes_on_after_l2_is_chosen_again(curriculum, monkeypatch):
     X, matrix = rare(4, missing=0.3)
     monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
-    monkeypatch.setattr(crowdwise.ridge.tuning, "EXACT_COLUMNS", 1)
     model = CrowdRidgeClassifierCV(l2s=L2S, cv=3, curriculum=curriculum).fit(sparse.csr_array(X), labels_of(matrix))
     monkeypatch.undo()
     steepness = 0.0 if isinstance(curriculum, Smooth) else 2.0  # where each of them ends
-    plain = CrowdRidgeClassifier(steepness, l2=model.best_l2_).fit(X, labels_of(matrix))
+    plain = CrowdRidgeClassifier(steepness, l2=model.l2_).fit(X, labels_of(matrix))
     assert model.route_ == "iterative"
     assert model.converged_
     assert_allclose(model.coef_, plain.coef_, rtol=1e-4, atol=1e-6)
@@ -499,9 +511,10 @@ def test_examples_without_labels_or_weight_take_no_part():
             model = CrowdRidgeClassifier(scale="possible", **settings).fit(X, labels_of(matrix), own)
         plain = CrowdRidgeClassifier(scale="possible", **settings).fit(X[rest], labels_of(matrix[rest]))
         assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+        assert_allclose(model.consensus_proba_[rest], plain.consensus_proba_, rtol=1e-9)
         assert_allclose(
-            model.consensus(X, labels_of(matrix)).score[rest],
-            plain.consensus(X[rest], labels_of(matrix[rest])).score,
+            model.consensus(X, labels_of(matrix)).proba[rest],
+            plain.consensus(X[rest], labels_of(matrix[rest])).proba,
             rtol=1e-9,
         )
 
@@ -525,7 +538,7 @@ def test_copies_and_pickles_and_grids(settings):
     X, matrix = rare(1)
     model = CrowdRidgeClassifier(**settings, random_state=0).fit(X, labels_of(matrix))
     back = pickle.loads(pickle.dumps(model))
-    assert_array_equal(back.consensus(X, labels_of(matrix)).score, model.consensus(X, labels_of(matrix)).score)
+    assert_array_equal(back.consensus(X, labels_of(matrix)).proba, model.consensus(X, labels_of(matrix)).proba)
     assert_array_equal(clone(model).fit(X, labels_of(matrix)).coef_, model.coef_)
 
 

@@ -1,0 +1,248 @@
+"""A fit -> FittedRidge: a linear model and the annotators' expertise, which score examples and find their consensus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.crowd.flags import flag_annotators
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
+from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.ridge.features import check_finite
+from crowdwise.ridge.path import Folds, PathFit
+from crowdwise.ridge.precision import SMALLEST_ERROR
+from crowdwise.ridge.problem import RidgeData
+from crowdwise.ridge.votes import Votes, estimated_accuracy
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRidge:
+    """All that was learnt: enough to score any examples and to find the consensus of any labels.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_targets, n_features)
+        Coefficients.
+    intercept : ndarray of shape (n_targets,)
+        Intercepts.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from features before they are scored, if they are so far from zero that digits would be lost.
+    classes : ndarray of shape (n_classes,) or None
+        The classes; None for ratings.
+    annotators : ndarray of shape (n_annotators,)
+        Names of the annotators.
+    expertise : ndarray of shape (n_annotators,)
+        Of each annotator; NaN for those without labels.
+    crowd_expertise : float
+        What an annotator that the fit did not see is taken to have.
+    model_precision : float
+        One over the mean squared difference of the consensus of labels and the model's scores out of fold.
+    """
+
+    coef: Floats
+    intercept: Floats
+    shift: Floats | None
+    classes: Array | None
+    annotators: Array
+    expertise: Floats
+    crowd_expertise: float
+    model_precision: float
+
+    def scores(self, X: Any) -> Floats:
+        """Scores of examples, of shape (n_examples, n_targets); features must be finite."""
+        if self.shift is None:
+            return np.asarray(X @ self.coef.T) + self.intercept
+        offset = self.intercept + self.coef @ self.shift
+        if not sparse.issparse(X):
+            return (X - self.shift) @ self.coef.T + offset
+        far = np.flatnonzero(self.shift)  # the other columns are not shifted, and stay sparse
+        near = self.coef.copy()
+        near[:, far] = 0.0
+        return np.asarray(X @ near.T) + (X[:, far].toarray() - self.shift[far]) @ self.coef[:, far].T + offset
+
+    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus | RatingConsensus:
+        """The consensus of labels, and of the model's scores for all examples or for those without labels.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_examples, n_features)
+            Features; finite.
+        labels : CrowdLabels
+            Labels of the same rows, in the classes of the fit. Annotators are matched by name; those that the fit did
+            not see count as the crowd's average.
+        use_model : bool, default=True
+            Whether the model counts for examples that have labels.
+
+        Returns
+        -------
+        consensus : Consensus, or RatingConsensus for ratings
+        """
+        return self.combine(Votes.of(labels, self.expertise_of(labels)), labels, self.scores(X), use_model=use_model)
+
+    def combine(
+        self, votes: Votes, labels: CrowdLabels, scores: Floats, *, use_model: bool
+    ) -> Consensus | RatingConsensus:
+        """The same from votes and scores; a single annotator is taken at their word."""
+        precision: Floats | float = self.model_precision
+        if not use_model or np.isfinite(self.expertise).sum() == 1:
+            unlabelled = labels.labels_per_example == 0
+            if not unlabelled.any():
+                return votes.consensus(labels)
+            precision = np.where(unlabelled, self.model_precision, 0.0)
+        return votes.consensus(labels, scores, precision)
+
+    def expertise_of(self, labels: CrowdLabels) -> Floats:
+        """The expertise of the annotators of some labels, the crowd's for those that the fit did not see."""
+        position = encode_declared(labels.annotators, self.annotators).astype(np.int64)
+        gave = labels.labels_per_annotator > 0
+        if gave.any() and (position[gave] < 0).all():
+            raise LabelError(
+                f"none of the {int(gave.sum())} annotators of these labels (such as "
+                f"{labels.annotators[gave][:3].tolist()}) is among those of the fit "
+                f"(such as {self.annotators[:3].tolist()}). Name them as in the fit."
+            )
+        expertise = np.where(position >= 0, self.expertise[np.maximum(position, 0)], np.nan)
+        return np.where(np.isnan(expertise), self.crowd_expertise, expertise)
+
+
+def check_new(estimator: Any, X: Any) -> Any:
+    """Features for a fitted estimator, finite."""
+    X = validate_data(
+        estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    check_finite(X)
+    return X
+
+
+def consensus_of_new(estimator: Any, fitted: FittedRidge, X: Any, y: Any, *, use_model: bool) -> Any:
+    """The consensus of whatever features and labels a fitted estimator is given."""
+    labels = as_labels(y, kind="rating" if fitted.classes is None else "class")
+    X, labels = align(X, labels)
+    if fitted.classes is not None:
+        labels = labels.with_classes(fitted.classes)
+    return fitted.consensus(check_new(estimator, X), labels, use_model=use_model)
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeResults:
+    """What a ridge model keeps of its fit.
+
+    Parameters
+    ----------
+    fitted : FittedRidge
+        The model.
+    results : FitResults
+        What it says about the examples and annotators of its fit.
+    label_score : ndarray of shape (n_examples, n_targets)
+        The paper's consensus: the expertise-weighted mean of the labels, the model's score for examples without any.
+    """
+
+    fitted: FittedRidge
+    results: FitResults
+    label_score: Floats
+
+
+def ridge_results(data: RidgeData, folds: Folds, fit: PathFit) -> RidgeResults:
+    """The fitted model, and the consensus on all examples of its fit.
+
+    Parameters
+    ----------
+    data : RidgeData
+        What was learnt from.
+    folds : Folds
+        Each example is scored by the model of the other folds.
+    fit : PathFit
+        What the rounds arrived at.
+
+    Returns
+    -------
+    results : RidgeResults
+    """
+    training, settled = data.training, fit.settled
+    votes = Votes.of(data.labels, settled.expertise)
+    target, unseen = votes.mean_targets(data.targets), _unseen_scores(data, folds, fit)
+    precision = _model_precision(data, fit, votes, target, unseen)
+    fitted = _fitted(data, fit, precision)
+    if len(training.core.annotators) == 1:  # in units of this one annotator's expertise
+        votes = Votes.of(data.labels, np.ones(1))
+    scores, label_score = unseen + data.targets.centre, target + data.targets.centre
+    if not training.learnt.all():
+        votes = Votes.of(training.labels, fitted.expertise_of(training.labels))
+        scores = _among_all(training.learnt, scores, fitted.scores(training.X[training.others]))
+        label_score = votes.mean_targets(data.targets) + data.targets.centre
+        unlabelled = training.labels.labels_per_example == 0
+        label_score[unlabelled] = scores[unlabelled]
+    labels = training.labels
+    consensus = fitted.combine(votes, labels, scores, use_model=True)
+    results = FitResults(
+        consensus=consensus,
+        label_consensus=fitted.combine(votes, labels, scores, use_model=False),
+        annotators=_annotator_results(data, fit, fitted, consensus),
+        disagreement=training.disagreement,
+        steepness=fit.steepness,
+        objective=settled.objective,
+        converged=settled.converged,
+    )
+    return RidgeResults(fitted, results, label_score)
+
+
+def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:
+    """Scores of the examples that take part by models that have not seen them."""
+    if folds.n_folds < 2:  # there is no other example to learn from
+        return np.zeros((len(data.labels), data.targets.n_targets))
+    return data.rows.fold_scores(fit.fold_theta, folds.fold)
+
+
+def _model_precision(data: RidgeData, fit: PathFit, votes: Votes, target: Floats, unseen: Floats) -> float:
+    """One over the mean squared difference of consensus and unseen score."""
+    weight = fit.settled.weights.product * votes.total
+    error = float(weight @ data.targets.squared(target - unseen) / weight.sum())
+    return 1 / max(error, SMALLEST_ERROR * data.targets.span)
+
+
+def _fitted(data: RidgeData, fit: PathFit, precision: float) -> FittedRidge:
+    settled, original = fit.settled, data.original
+    coef, intercept = data.to_features(settled.theta)
+    expertise = settled.expertise
+    crowd = settled.problem.precision.crowd_expertise(settled.errors)
+    if len(expertise) == 1:  # nobody to be compared with
+        expertise, crowd, precision = np.ones(1), 1.0, precision / float(expertise[0])
+    return FittedRidge(
+        coef=coef,
+        intercept=intercept,
+        shift=original.shift if original.far else None,
+        classes=data.labels.classes,
+        annotators=data.training.labels.annotators,
+        expertise=data.training.among_all(expertise),
+        crowd_expertise=crowd,
+        model_precision=precision,
+    )
+
+
+def _annotator_results(
+    data: RidgeData, fit: PathFit, fitted: FittedRidge, consensus: Consensus | RatingConsensus
+) -> AnnotatorResults:
+    training, problem = data.training, fit.settled.problem
+    agreement = training.among_all(problem.agreement(fit.settled.theta))
+    accuracy = None
+    if isinstance(consensus, Consensus):
+        proba = consensus.proba if training.learnt.all() else consensus.proba[training.learnt]
+        accuracy = training.among_all(estimated_accuracy(data.labels, proba, training.sample_weight))
+    labels = training.labels
+    flags = flag_annotators(labels, agreement)
+    return AnnotatorResults(fitted.annotators, labels.labels_per_annotator, fitted.expertise, accuracy, flags)
+
+
+def _among_all(learnt: Array, own: Floats, others: Floats) -> Floats:
+    scores = np.empty((len(learnt), own.shape[1]))
+    scores[learnt], scores[~learnt] = own, others
+    return scores

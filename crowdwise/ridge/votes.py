@@ -1,0 +1,141 @@
+"""Labels, expertise, scores of a model -> one answer per example, with how sure it is.
+
+If the truth is class k, an annotator's label is taken to lie around its +1/-1 code with the annotator's expertise as
+precision, and the model's score likewise with a precision of its own; all classes are alike beforehand. The
+probabilities of the classes follow. Ratings are the mean of labels and score, weighted by precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from crowdwise.arrays import Floats
+from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.ridge.features import run_parallel, spans
+from crowdwise.ridge.targets import Targets
+
+# Examples whose probabilities are computed at a time.
+_BLOCK = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The labels of every example, counted with the expertise of those who gave them.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_examples, n_classes), or (n_examples, 1) for ratings
+        Sums of expertise per class, or of expertise times rating.
+    total : ndarray of shape (n_examples,)
+        Sums of expertise.
+    """
+
+    votes: Floats
+    total: Floats
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, expertise: Floats) -> Votes:
+        """Count labels; `expertise` is of each annotator."""
+        if labels.classes is None:
+            precision = expertise[labels.annotator_index]
+            sums = labels.sum_per_example(precision * labels.values)
+            return cls(sums[:, np.newaxis], labels.sum_per_example(precision))
+        votes = np.empty((len(labels), len(labels.classes)))
+        if labels.is_complete:
+            total = np.full(len(labels), expertise.sum())
+            for k in range(1, votes.shape[1]):
+                votes[:, k] = labels.weigh_complete(expertise, k)
+        else:
+            precision = expertise[labels.annotator_index]
+            total = labels.sum_per_example(precision)
+            for k in range(1, votes.shape[1]):
+                votes[:, k] = labels.sum_per_example(np.where(labels.values == k, precision, 0.0))
+        rest = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
+        np.maximum(total - rest, 0.0, out=votes[:, 0])
+        return cls(votes, total)
+
+    def mean_targets(self, targets: Targets) -> Floats:
+        """The expertise-weighted mean of each example's targets, of shape (n_examples, n_targets)."""
+        total = np.maximum(self.total, np.finfo(float).tiny)[:, np.newaxis]  # there may be examples without labels
+        if targets.codebook is None:
+            return self.votes / total - targets.centre
+        if targets.n_targets == 1:
+            return (self.votes[:, 1:] - self.votes[:, :1]) / total
+        return (self.votes / total) @ targets.codebook
+
+    def consensus(
+        self, labels: CrowdLabels, scores: Floats | None = None, precision: Floats | float = 0.0
+    ) -> Consensus | RatingConsensus:
+        """The consensus of these votes, and of a model's scores if they are given.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            What was counted; its identifiers and classes go into the result.
+        scores : ndarray of shape (n_examples, n_targets), default=None
+            Of the model.
+        precision : float or ndarray of shape (n_examples,), default=0.0
+            Of these scores, in the units of expertise.
+
+        Returns
+        -------
+        consensus : Consensus, or RatingConsensus for ratings
+        """
+        counted = np.zeros((1, 1)) if scores is None else np.reshape(precision, (-1, 1)) * scores
+        if labels.classes is None:
+            together = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
+            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / together, together**-0.5)
+        if len(labels.classes) == 2:
+            odds = 2 * (self.votes[:, 1] - self.votes[:, 0] + counted[:, 0])
+            return Consensus(labels.examples, labels.classes, two_probabilities(odds))
+        return Consensus(labels.examples, labels.classes, softmax(2 * self.votes + counted, axis=1))
+
+
+def two_probabilities(log_odds: Floats) -> Floats:
+    """Probabilities of the first and the second of two classes, small ones with all their digits."""
+    proba = np.empty((len(log_odds), 2))
+    for start in range(0, len(log_odds), _BLOCK):  # small enough to stay in the cache
+        block = slice(start, start + _BLOCK)
+        odds = np.exp(-np.abs(log_odds[block]))
+        small = odds / (1 + odds)
+        second = log_odds[block] > 0
+        proba[block, 0] = np.where(second, small, 1 - small)
+        proba[block, 1] = np.where(second, 1 - small, small)
+    return proba
+
+
+def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:
+    """For every annotator the mean probability of the classes that they chose.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has given one.
+    proba : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    weight : ndarray of shape (n_examples,)
+        How often each example counts.
+
+    Returns
+    -------
+    accuracy : ndarray of shape (n_annotators,)
+    """
+    weighted = proba * weight[:, np.newaxis]
+    if not labels.is_complete:
+        example = labels.example_index
+        return labels.sum_per_annotator(weighted[example, labels.values]) / labels.sum_per_annotator(weight[example])
+    matrix = labels.values.reshape(labels.shape)
+    n_classes = proba.shape[1]
+
+    def chosen(span: range) -> Floats:
+        codes, of_span = matrix[span.start : span.stop], weighted[span.start : span.stop]
+        if n_classes == 2:
+            first = of_span[:, 0]
+            return first.sum() + (of_span[:, 1] - first) @ codes.astype(np.float64)
+        return sum(of_span[:, k] @ (codes == k) for k in range(n_classes))
+
+    return sum(run_parallel(chosen, spans(len(labels)), 4.0 * matrix.size)) / weight.sum()
