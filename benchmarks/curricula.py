@@ -195,17 +195,16 @@ def draw_figure(found: dict[str, np.ndarray]) -> None:
 
 
 def main() -> None:
-    arguments = parser(__doc__)
-    arguments.add_argument("part", nargs="?", choices=("figure", "tables", "all"), default="all")
+    arguments = parser(__doc__, ("figure", "tables"))
     arguments.add_argument("--sets", type=int, help="number of data sets: 30 for the figure, 100 for the tables")
     options = arguments.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
     run = Run(options, [CHANGES, *PLACES.values()])
-    if options.part in ("figure", "all"):
+    if "figure" in options.parts:
         found = changes(run, 2 if options.quick else options.sets or 30)
         if options.write:
             draw_figure(found)
-    if options.part in ("tables", "all"):
+    if "tables" in options.parts:
         for setting in SETTINGS:
             table(run, setting, 2 if options.quick else options.sets or 100)
 

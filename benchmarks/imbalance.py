@@ -124,7 +124,7 @@ def note(n_versions: int, found: dict[str, list[Trial]]) -> str:
     ]
     every = [each for trials in found.values() for each in trials]
     return (
-        f"{n_versions} versions of each data set. Examples that the majority vote calls positive (and how many of these "
+        f"{n_versions} versions of each data set. Examples that the majority vote calls positive (and how many of them "
         f"are): {', '.join(votes)}. Fits that did not settle: {sum(each.unsettled for each in every)}; versions drawn "
         f"again: {sum(each.redrawn for each in every)}."
     )

@@ -109,12 +109,22 @@ def tables_in(text: str) -> Iterator[tuple[str, list[str]]]:
         yield name, [cell.strip() for cell in head.strip("|").split("|")] if head else []
 
 
-def parser(doc: str) -> argparse.ArgumentParser:
-    """Arguments that every benchmark takes; `doc` is shown by --help."""
+def parser(doc: str, parts: Iterable[str] = (), *, writes: bool = True) -> argparse.ArgumentParser:
+    """Arguments that every benchmark takes; `doc` is shown by --help, all parts are run if none is named."""
     made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     either = made.add_mutually_exclusive_group()
     either.add_argument("--quick", action="store_true", help="small data, seconds: to see that it runs; never written")
-    either.add_argument("--write", action="store_true", help="write the tables into their pages")
+    if writes:
+        either.add_argument("--write", action="store_true", help="write the tables into their pages")
+    if known := list(parts):
+
+        def part(name: str) -> str:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}; got {name!r}")
+            return name
+
+        # As choices, argparse would look for the default, a list, among them.
+        made.add_argument("parts", nargs="*", type=part, default=known, metavar="part", help=", ".join(known))
     return made
 
 
@@ -132,7 +142,7 @@ class Run:
     def __init__(self, options: argparse.Namespace, places: Iterable[Place] = ()) -> None:
         self.quick, self.writes = options.quick, getattr(options, "write", False)
         self.began = time.perf_counter()
-        self.source = _commit()  # of the code that runs, not of what is there at the end
+        self.source = commit()  # of the code that runs, not of what is there at the end
         if self.writes:
             for place in places:
                 place.replaced((ROOT / place.page).read_text(encoding="utf-8"), "")
@@ -161,7 +171,7 @@ class Run:
         return f"<sub>`{command}`, {date.today()}, {self.source}, {environment()}, {seconds:.0f} s</sub>"
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of the code, and whether it was changed since."""
 
     def git(*arguments: str) -> str:
