@@ -340,8 +340,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             return replace(data, l2=features.penalty(self.l2_))
         relative = features.variance / features.size**2
         penalty = best_penalty(data, targets, content_folds(features.original.X, N_FOLDS), relative)
-        with np.errstate(over="ignore"):  # of features beyond 1e154 the penalty is beyond the largest number
-            self.l2_ = float(np.minimum(penalty * features.variance * features.unit**2, np.finfo(np.float64).max))
+        l2 = penalty * features.variance * features.unit * features.unit  # infinite for features beyond 1e154
+        self.l2_ = float(min(l2, np.finfo(np.float64).max))
         return replace(data, l2=penalty * relative)
 
     def _prior(self, data: SoftmaxData, features: ScaledFeatures) -> InSample | OutOfFold:

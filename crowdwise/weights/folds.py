@@ -1,8 +1,9 @@
 """Rows -> folds that depend on what is in a row, not on where it stands.
 
 Examples with the same features are never in two folds, so a model is not tested on a copy of what it was trained on.
-Neither the order of the examples nor repeating them changes anything, up to 20,000 of them; beyond that both may
-change which features tell rows apart, and how folds are drawn.
+Up to 20,000 examples, rows are put into an order by a smooth function of their features and dealt out over the folds:
+neither the order of examples or features, nor repetition, units, offsets or a little jitter change the folds, and dense
+and sparse features give the same ones. Beyond that, folds are drawn by a hash of the features.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from crowdwise.arrays import Array, Floats
+
+Keys = NDArray[np.uint64]
+
 # Rows are told apart by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
 _MANY = 20_000
+# Two rows whose places differ by less than this, relative to the range, are taken to tie.
+_ROUNDING = 1e-9
 
 
 def content_folds(X: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
@@ -37,44 +44,99 @@ def content_folds(X: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
     fold : ndarray of shape (n_examples,)
         From 0 to n_folds - 1.
     """
-    key = _row_keys(X, seed)
-    if len(key) >= _MANY:
-        return (key % np.uint64(n_folds)).astype(np.int64)
-    rank = np.unique(key, return_inverse=True)[1]
-    return rank.astype(np.int64) % n_folds
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    if X.shape[0] >= _MANY:
+        return (_quick_keys(X, seed) % np.uint64(n_folds)).astype(np.int64)
+    keys, first, where = np.unique(_row_keys(X, 0), return_index=True, return_inverse=True)
+    if len(keys) == 0:
+        return np.zeros(0, dtype=np.int64)
+    order = np.lexsort([keys, _places(X[first])])  # keys break ties between rows that features cannot order
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return _dealt(len(order), n_folds, seed)[rank][where]
 
 
-def _row_keys(X: Any, seed: int) -> NDArray[np.uint64]:
-    """A number for every row that is the same for equal rows and looks random."""
+def _dealt(n_rows: int, n_folds: int, seed: int) -> NDArray[np.int64]:
+    """Folds of rows in order: every stretch of n_folds rows has one of each, shuffled."""
+    n_stretches = -(-n_rows // n_folds)
+    stretches = np.tile(np.arange(n_folds), (n_stretches, 1))
+    stretches[-1, : n_rows - (n_stretches - 1) * n_folds] = np.arange(n_rows - (n_stretches - 1) * n_folds)
+    rng = np.random.default_rng(seed)
+    dealt = rng.permuted(stretches[:-1], axis=1).ravel() if n_stretches > 1 else np.zeros(0, dtype=np.int64)
+    return np.concatenate([dealt, stretches[-1]])[:n_rows].astype(np.int64)
+
+
+def _places(X: Any) -> Floats:
+    """A number per row that puts different rows into an order, whatever the order and the units of the features.
+
+    A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of the
+    mean and the mean square of its scaled values, so that features do not have to be named to be told apart.
+    """
+    low, span = _range(X)
+    scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if sparse.issparse(X):
+            at_zero = -low * scale
+            entries = X.copy()
+            entries.data = X.data * scale[X.indices]
+            squares = entries.copy()
+            squares.data = entries.data * (entries.data + 2 * at_zero[X.indices])
+            linear, square = _shares(at_zero + _column_means(entries), at_zero**2 + _column_means(squares))
+            total = entries @ linear + squares @ square + float(at_zero @ linear + at_zero**2 @ square)
+        else:
+            scaled = (X - low) * scale
+            linear, square = _shares(scaled.mean(axis=0), (scaled**2).mean(axis=0))
+            total = scaled @ linear + scaled**2 @ square
+    total = np.nan_to_num(np.asarray(total, dtype=np.float64))
+    return np.round((total - total.min()) / max(np.ptp(total), np.finfo(np.float64).tiny) / _ROUNDING)
+
+
+def _range(X: Any) -> tuple[Floats, Floats]:
+    """The smallest value of every feature, and how far it is to the largest."""
+    if sparse.issparse(X):
+        low, high = (np.asarray(part.todense(), dtype=np.float64).ravel() for part in (X.min(axis=0), X.max(axis=0)))
+    else:
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return low, np.nan_to_num(high - low)
+
+
+def _column_means(X: Any) -> Floats:
+    return np.asarray(X.sum(axis=0), dtype=np.float64).ravel() / X.shape[0]
+
+
+def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
+    """What a feature's value and its square count, smoothly and differently for different features."""
+    return 1 + np.sin(40 * mean + 17 * mean_square), np.cos(23 * mean - 31 * mean_square)
+
+
+def _quick_keys(X: Any, seed: int) -> Keys:
+    """A hash of every row, by the first columns alone if these tell rows apart."""
+    if sparse.issparse(X) or X.shape[1] <= _FIRST_COLUMNS:
+        return _row_keys(X, seed)
+    some = X[:: len(X) // _SOME_ROWS]
+    few = some[:, :_FIRST_COLUMNS]
+    as_good = len(np.unique(_row_keys(few, seed))) == len(np.unique(_row_keys(some, seed)))
+    return _row_keys(X[:, :_FIRST_COLUMNS] if as_good else X, seed)
+
+
+def _row_keys(X: Any, seed: int) -> Keys:
+    """A number for every row that is the same for equal rows, dense or sparse, and looks random."""
     odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     if sparse.issparse(X):
-        return _sparse_keys(X.tocsr(), odd)
-    if X.shape[1] <= _FIRST_COLUMNS:
-        return _dense_keys(X, odd)
-    some = X if len(X) < _MANY else X[:: len(X) // _SOME_ROWS]
-    few = odd[:_FIRST_COLUMNS]
-    as_good = len(np.unique(_dense_keys(some, few))) == len(np.unique(_dense_keys(some, odd)))
-    return _dense_keys(X, few if as_good else odd)
+        entries = _stir(_bits(X.data) * odd[X.indices])  # 0 for a zero that is stored
+        ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+        return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
+    key = np.zeros(X.shape[0], dtype=np.uint64)
+    for column, factor in zip(np.ascontiguousarray(X.T), odd, strict=True):
+        key += _stir(_bits(column) * factor)
+    return _stir(key)
 
 
-def _dense_keys(X: NDArray[Any], odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    key = np.zeros(len(X), dtype=np.uint64)
-    columns = np.ascontiguousarray(X[:, : len(odd)].T)
-    for column, factor in zip(columns, odd, strict=True):
-        key = _stir((key ^ _bits(column)) * factor)
-    return key
-
-
-def _sparse_keys(X: Any, odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    entries = _stir(_bits(X.data) * odd[X.indices])  # 0 for a zero that is stored
-    ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
-    return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
-
-
-def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+def _bits(values: Array) -> Keys:
     return (values.astype(np.float64) + 0.0).view(np.uint64)  # adding zero makes -0.0 and 0.0 the same
 
 
-def _stir(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _stir(key: Keys) -> Keys:
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed ^ (mixed >> np.uint64(32)))

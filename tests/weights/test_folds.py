@@ -59,3 +59,28 @@ def test_fewer_different_rows_than_folds_give_fewer_folds():
     assert sorted(set(content_folds(np.array([[1.0], [1.0], [2.0]]), 5).tolist())) == [0, 1]
     assert content_folds(np.zeros((0, 3)), 5).shape == (0,)
     assert content_folds(np.zeros((4, 3)), 5).tolist() == [0, 0, 0, 0]
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 20]))
+def test_nothing_about_the_way_features_are_written_changes_folds(seed, n_features):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, n_features))
+    fold = content_folds(X, 5)
+    order = rng.permutation(n_features)
+    assert np.array_equal(content_folds(X[:, order], 5), fold)
+    assert np.array_equal(content_folds(sparse.csr_array(X), 5), fold)
+    assert np.array_equal(content_folds(X * rng.choice([1e-160, 1e-3, 7.0, 1e150], n_features), 5), fold)
+    assert np.array_equal(content_folds(X + 2.0 ** rng.integers(0, 20, n_features), 5), fold)
+    assert np.array_equal(content_folds(X + 1e-13 * rng.normal(size=X.shape), 5), fold)
+
+
+def test_sparse_features_with_many_zeros_have_the_folds_of_dense_ones():
+    X = sparse.random_array((300, 40), density=0.1, rng=np.random.default_rng(0), format="csr")
+    X.data -= 0.5
+    assert np.array_equal(content_folds(X, 7), content_folds(X.toarray(), 7))
+    assert np.bincount(content_folds(X, 7)).max() < 60
+
+
+def test_rows_of_one_hot_features_are_spread_although_no_feature_differs_from_another():
+    fold = content_folds(np.repeat(np.eye(10), 4, axis=0), 5)
+    assert np.bincount(fold).tolist() == [8] * 5
