@@ -34,7 +34,7 @@ def real(run: Run, names: tuple[str, ...]) -> None:
     columns = (
         "crowd", "labels per example", "rank correlation (truth)", "signed (truth)", "without truth",
         "majority wrong: unanimous", "most disputed (examples)", "explained by who labelled", "alpha",
-        "advice with truth", "without",
+        "advice",
     )  # fmt: skip
     rows = []
     for name in names:
@@ -56,21 +56,21 @@ def cells(with_truth: Diagnosis, without: Diagnosis) -> list[str]:
         f"{100 * last.majority_error:.0f} % ({last.n_examples:,})",
         f"{100 * with_truth.annotator_share:.0f} %",
         f"{with_truth.alpha:.2f}",
-        *("weight" if each.weight else "don't" for each in (with_truth, without)),
+        "weight" if without.weight else "don't",
     ]
 
 
 def simulated(run: Run, n_trials: int) -> None:
     """A row per level of noise and share of missing labels."""
-    columns = ("p", "labels missing", "rank correlation (truth)", "without truth", "weight: with truth", "without")
+    columns = ("p", "labels missing", "rank correlation (truth)", "without truth", "advice to weight")
     rows = []
     for clarity, missing in SIMULATED:
         found = [_trial(seed, clarity, missing) for seed in range(n_trials)]
         correlations = np.mean([[one.correlation.value for one in pair] for pair in found], axis=0)
-        weight = np.sum([[one.weight for one in pair] for pair in found], axis=0)
+        weight = sum(without.weight for _, without in found)
         row = [f"{clarity:g}", missing_text(missing), *(f"{value:+.2f}" for value in correlations)]
-        rows.append([*row, *(str(count) for count in weight)])
-    run.table(PLACES["simulated"], columns, rows, f"Means of {n_trials} crowds, and how many are advised to weight.")
+        rows.append([*row, f"{weight} of {n_trials}"])
+    run.table(PLACES["simulated"], columns, rows, f"{n_trials} crowds per row.")
 
 
 def _trial(seed: int, clarity: float, missing: float) -> tuple[Diagnosis, Diagnosis]:
