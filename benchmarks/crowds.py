@@ -50,8 +50,7 @@ METHODS = {
 COLUMNS = ("method", "consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
 RESULTS = HERE / "results" / "crowds.json"
 PAGE = "docs/choosing.md"
-FEATURES, SECONDS, LABELS = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels"))
-BEST = Place("README.md", "crowds best")
+FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
 SHOWN = {
     "crowdwise default": "**`CrowdLogisticClassifier()`**",
     "crowdwise aggregate": "`aggregate(labels)`",
@@ -270,7 +269,7 @@ def one_set(
 
 
 def write_tables(run: Run, results: Results) -> None:
-    """Those of the page and of the README, from all results there are."""
+    """Those of the page, from all results there are."""
     note = made_at(results)
     shown = [method for method in SHOWN if any(method in rows for rows in results.values())]
     both = [column_of(results, name, shown, ("consensus", "test")) for name in WITH_FEATURES]

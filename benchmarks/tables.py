@@ -102,11 +102,21 @@ def bold_best(cells: Sequence[str]) -> list[str]:
     return [f"**{cell}**" if number == max(numbers) else cell for cell, number in zip(cells, numbers, strict=True)]
 
 
-def tables_in(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Names and columns of the tables that stand between comments; no columns where there is none yet."""
+@dataclass(frozen=True)
+class Found:
+    """A table of a page: its name, its columns (none if it is text), and whether its numbers are yet to be replaced."""
+
+    name: str
+    columns: list[str]
+    is_earlier: bool
+
+
+def tables_in(text: str) -> Iterator[Found]:
+    """The tables that stand between comments."""
     for name, inside in re.findall(rf"<!-- table: (.*?) -->\n(.*?){END}", text, flags=re.DOTALL):
         head = next((line for line in inside.splitlines() if line.startswith("|")), "")
-        yield name, [cell.strip() for cell in head.strip("|").split("|")] if head else []
+        columns = [cell.strip() for cell in head.strip("|").split("|")] if head else []
+        yield Found(name, columns, "<sub>Earlier numbers" in inside)
 
 
 def parser(doc: str, parts: Iterable[str] = (), *, writes: bool = True) -> argparse.ArgumentParser:
