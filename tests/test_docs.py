@@ -7,8 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# Their tables are not (yet) written by a benchmark: by `scripts/demo` and by several benchmarks; by `crowdwise reproduce`;
-# by benchmarks/theory.py; by hand, for they have no measured numbers.
+# Their tables are not (yet) written by a benchmark: by `scripts/demo` and by several benchmarks, by `crowdwise
+# reproduce`, by benchmarks/theory.py, or they have no measured numbers.
 OTHER_TABLES = {"README.md", "reproduction.md", "theory.md", "method.md", "architecture.md", "labels.md"}
 WRITTEN = [page for page in PAGES if page.name not in OTHER_TABLES]
 
