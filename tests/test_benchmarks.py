@@ -1,5 +1,7 @@
 """Benchmarks run, and have the tables of their pages; the module that writes tables."""
 
+import doctest
+import importlib
 import os
 import subprocess
 import sys
@@ -18,11 +20,20 @@ QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS -
 
 
 @pytest.fixture
-def tables(monkeypatch):
+def benchmark(monkeypatch):
+    """Imports a module of benchmarks/ by name; afterwards the names are free again, for tests/ has some of them too."""
+    stems = [path.stem for path in BENCHMARKS.glob("*.py")]
+    kept = {stem: sys.modules.pop(stem) for stem in stems if stem in sys.modules}
     monkeypatch.syspath_prepend(BENCHMARKS)
-    import tables
+    yield importlib.import_module
+    for stem in stems:
+        sys.modules.pop(stem, None)
+    sys.modules.update(kept)
 
-    return tables
+
+@pytest.fixture
+def tables(benchmark):
+    return benchmark("tables")
 
 
 @pytest.fixture
@@ -126,15 +137,17 @@ def test_rows_that_would_break_a_table_are_refused(tables):
         tables.markdown(("a",), [("1|2",)])
 
 
+def test_examples_of_the_module_hold(tables):
+    assert doctest.testmod(tables).failed == 0
+
+
 def test_all_of_the_best_are_bold(tables):
     assert tables.bold_best(["0.91", "", "0.93", "0.93", "-"]) == ["0.91", "", "**0.93**", "**0.93**", "-"]
     assert tables.bold_best(["", "-"]) == ["", "-"]
 
 
-def test_results_of_other_runs_are_kept_with_their_dates(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    import crowds
-
+def test_results_of_other_runs_are_kept_with_their_dates(benchmark, monkeypatch, tmp_path):
+    crowds = benchmark("crowds")
     monkeypatch.setattr(crowds, "RESULTS", tmp_path / "results" / "crowds.json")
     assert crowds.read_results() == {}
     row = crowds.Row(0.9, seconds=1.5, date="2026-01-02", commit="commit abc")
