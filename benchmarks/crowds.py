@@ -48,6 +48,7 @@ METHODS = {
     **{name: ("peers", name in peers.CROWD_KIT) for name in (*peers.CROWD_KIT, *peers.WITH_FEATURES)},
 }
 COLUMNS = ("method", "consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
+N_SPLITS = 5
 RESULTS = HERE / "results" / "crowds.json"
 PAGE = "docs/choosing.md"
 FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
@@ -98,14 +99,20 @@ def main() -> None:
     run = Run(options, [] if options.speed else [FEATURES, SECONDS, LABELS, BEST])
     print(f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
     pythons = {"ours": sys.executable}
-    if not options.no_peers and not options.quick:
+    if options.sets and not options.no_peers and not options.quick:
         pythons["peers"] = peers_python(options.peers_env)
     if options.speed:
         speed(pythons, options.limit, 10_000 if options.quick else 1_000_000)
         return
     results: Results = {} if options.quick else read_results()
     compare(results, pythons, options)
-    write_tables(run, results)
+    if options.quick or is_standard(options):
+        write_tables(run, results)
+
+
+def is_standard(options: argparse.Namespace) -> bool:
+    """Whether unseen examples are those of the tables; only then are results kept."""
+    return options.splits == N_SPLITS and not options.labelled_splits
 
 
 def read_options() -> argparse.Namespace:
@@ -116,7 +123,10 @@ def read_options() -> argparse.Namespace:
     made.add_argument("--methods", nargs="+", default=[""], help="parts of names; a method with any of them runs")
     made.add_argument("--no-peers", action="store_true", help="ours alone")
     made.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
-    made.add_argument("--splits", type=int, default=5, choices=range(6), help="of the five to test on; fewer is faster")
+    made.add_argument(
+        "--splits", type=int, default=N_SPLITS, choices=range(N_SPLITS + 1),
+        help="of the five to test on; fewer is faster, and nothing is kept",
+    )  # fmt: skip
     made.add_argument(
         "--labelled-splits", action="store_true",
         help="five splits also where the set has test examples of its own; nothing is kept",
@@ -241,7 +251,7 @@ def compare(results: Results, pythons: dict[str, str], options: argparse.Namespa
         }
         for method, row in one_set(data, chosen, options):
             results.setdefault(name, {})[method] = row
-            if not options.quick and not options.labelled_splits:
+            if not options.quick and is_standard(options):
                 keep(results)
 
 
