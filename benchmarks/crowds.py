@@ -282,6 +282,9 @@ def write_tables(run: Run, results: Results) -> None:
     """Those of the page, from all results there are."""
     note = made_at(results)
     shown = [method for method in SHOWN if any(method in rows for rows in results.values())]
+    if run.writes and len(shown) < len(SHOWN):
+        absent = ", ".join(method for method in SHOWN if method not in shown)
+        sys.exit(f"Nothing was written: {RESULTS.name} has no results of {absent}. Run these on some sets first.")
     both = [column_of(results, name, shown, ("consensus", "test")) for name in WITH_FEATURES]
     run.table(FEATURES, ("", *WITH_FEATURES), rows_of(shown, both), note)
     times = [column_of(results, name, shown, ("cpu_seconds",)) for name in WITH_FEATURES]

@@ -156,3 +156,10 @@ def test_results_of_other_runs_are_kept_with_their_dates(benchmark, monkeypatch,
     assert (kept.consensus, kept.seconds, kept.date, kept.commit) == (0.9, 1.5, "2026-01-02", "commit abc")
     assert kept.test != kept.test  # NaN: there was none
     assert crowds.made_at({"rte": {"crowdwise aggregate": kept}}) == "Ours: 2026-01-02, commit abc."
+
+
+def test_tables_of_crowds_are_not_written_without_results_of_every_method(benchmark):
+    crowds = benchmark("crowds")
+    row = crowds.Row(0.9, date="2026-01-02", commit="commit abc")
+    with pytest.raises(SystemExit, match="no results of crowdwise default"):
+        crowds.write_tables(Namespace(writes=True), {"rte": {"crowdwise aggregate": row}})
