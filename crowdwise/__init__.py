@@ -2,24 +2,23 @@
 
 from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
 from crowdwise.crowd.disagreement import disagreement
-from crowdwise.crowd.easiness import curriculum_order, easiness
+from crowdwise.crowd.easiness import easiness
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.any_classifier import CrowdClassifier
 from crowdwise.em.logistic import CrowdLogisticClassifier
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.model_selection import CrowdKFold, crowd_scorer
+from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
-from crowdwise.simulate import flip_score, simulate_annotators
+from crowdwise.simulate import simulate_annotators
 from crowdwise.theory import EasyFirstPerceptron
 from crowdwise.weights.curricula import Fading, Fixed, SelfPaced, Smooth
 
 __all__ = [
     "CrowdClassifier",
-    "CrowdKFold",
     "CrowdLabels",
     "CrowdLogisticClassifier",
     "CrowdRidgeClassifier",
@@ -32,14 +31,11 @@ __all__ = [
     "Smooth",
     "aggregate",
     "align",
-    "as_labels",
     "cohen_kappas",
     "crowd_scorer",
-    "curriculum_order",
     "diagnose",
     "disagreement",
     "easiness",
-    "flip_score",
     "krippendorff_alpha",
     "simulate_annotators",
 ]

@@ -100,7 +100,7 @@ def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from crowdwise import curriculum_order
+    >>> from crowdwise.crowd.easiness import curriculum_order
     >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
     [1, 3, 2, 0]
     """

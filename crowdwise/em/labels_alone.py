@@ -58,6 +58,7 @@ def fit_labels(
     class_prior: float = 1.0,
     max_rounds: int = _MOST_ROUNDS,
     tol: float = _TOLERANCE,
+    accelerate: bool = True,
     on_round: OnRound | None = None,
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
@@ -78,6 +79,8 @@ def fit_labels(
         The most rounds.
     tol : float, default=1e-5
         Stop when probabilities change by no more than this per example.
+    accelerate : bool, default=True
+        Whether rounds may leap ahead; the same result in fewer rounds.
     on_round : callable, default=None
         Is given a `Round` after every round of the fit that is kept.
 
@@ -90,7 +93,9 @@ def fit_labels(
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         weights = RoundWeights.fixed(weight)
-        found = run_em(annotators, prior, weights, votes, max_rounds=rounds, tol=tol, on_round=on_round)
+        found = run_em(
+            annotators, prior, weights, votes, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
+        )
         return LabelsFit(annotators, prior, found)
 
     if len(difficulties) == 1:

@@ -17,9 +17,9 @@ from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
-from crowdwise.em.scaled_features import ScaledFeatures
 from crowdwise.em.softmax import log_softmax
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds, best_penalty
 from crowdwise.em.temperature import ClassScores
@@ -277,7 +277,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
-        features = ScaledFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
+        features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
         start = self._start(training, weights)
@@ -308,10 +308,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
         return check_number("steepness", self.steepness, auto=True)
 
-    def _weights(self, training: TrainingSet, features: ScaledFeatures, steepness: float) -> RoundWeights:
+    def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
         differs = training.core_disagreement
         if np.isnan(steepness):  # "auto"
-            steepness = auto_steepness(features.original.X, training.core, training.sample_weight, differs)
+            steepness = auto_steepness(features.rows.X, training.core, training.sample_weight, differs)
         self.steepness_ = steepness
         return RoundWeights(
             check_curriculum(self.curriculum),
@@ -333,26 +333,26 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         known = self.fitted_.annotators.posterior(training.core, self.fitted_.log_prior(training.rows))
         return replace(start, posterior=known)
 
-    def _data(self, features: ScaledFeatures, targets: SoftTargets) -> SoftmaxData:
-        data = SoftmaxData(features.X, np.zeros_like(features.size), self.class_prior, self.fit_intercept)
+    def _data(self, features: LogisticFeatures, targets: SoftTargets) -> SoftmaxData:
+        data = SoftmaxData(features.X, features.shift, 0.0, self.class_prior, self.fit_intercept)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
             return replace(data, l2=features.penalty(self.l2_))
-        relative = features.variance / features.size**2
-        penalty = best_penalty(data, targets, content_folds(features.original.X, N_FOLDS), relative)
-        l2 = penalty * features.variance * features.unit * features.unit  # infinite for features beyond 1e154
-        self.l2_ = float(min(l2, np.finfo(np.float64).max))
-        return replace(data, l2=penalty * relative)
+        fold = content_folds(features.rows.X, N_FOLDS)
+        l2 = features.variance * best_penalty(data, targets, fold, features.variance)
+        # Of features beyond 1e154 the penalty in their own unit is beyond the largest number.
+        self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
+        return replace(data, l2=l2)
 
-    def _prior(self, data: SoftmaxData, features: ScaledFeatures) -> InSample | OutOfFold:
+    def _prior(self, data: SoftmaxData, features: LogisticFeatures) -> InSample | OutOfFold:
         if self.cross_fit:
-            fold = content_folds(features.original.X, self.cross_fit)
+            fold = content_folds(features.rows.X, self.cross_fit)
             if fold.max() > 0:  # one example cannot be left out
-                return OutOfFold(SoftmaxFolds(data, fold), damping=_DAMPING)
-        return InSample(data)
+                return OutOfFold(SoftmaxFolds.of(data, fold), damping=_DAMPING)
+        return InSample(data.model())
 
     def _record(
-        self, training: TrainingSet, features: ScaledFeatures, data: SoftmaxData, start: Start, targets: SoftTargets
+        self, training: TrainingSet, features: LogisticFeatures, data: SoftmaxData, start: Start, targets: SoftTargets
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
         theta = data.fit(targets) * self.temperature_

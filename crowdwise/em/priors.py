@@ -37,7 +37,16 @@ class ClassFrequencies:
         return self.log_frequency
 
     def log_density(self) -> float:
-        return self.added * float(self.log_frequency.sum())
+        return self.log_density_at(self.log_frequency)
+
+    def log_density_at(self, log_prior: Floats) -> float:
+        return self.added * float(log_prior.sum())
+
+    def parameters(self) -> Floats:
+        return self.log_frequency
+
+    def at(self, parameters: Floats) -> Floats:
+        return log_softmax(parameters[np.newaxis])[0]
 
 
 class OutOfFoldScorer(Protocol):

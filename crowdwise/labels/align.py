@@ -31,7 +31,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
 
     Examples
     --------
-    >>> from crowdwise import as_labels
+    >>> from crowdwise.labels.align import as_labels
     >>> as_labels([0, 1, 1]).n_annotators
     1
     """

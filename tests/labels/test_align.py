@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdwise import CrowdLabels, align, as_labels
+from crowdwise import CrowdLabels, align
 from crowdwise.exceptions import AlignmentError, CrowdWarning, LabelError
+from crowdwise.labels.align import as_labels
 
 TABLE = {"task": ["a", "b", "c"], "worker": [0, 0, 1], "label": ["x", "y", "x"]}
 
