@@ -1,4 +1,4 @@
-"""One answer per example with how sure it is: what every model and `aggregate` give."""
+"""One answer per example with how sure it is: what every model and `aggregate` give. All arrays are read-only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
 from crowdwise.labels.frames import make_frame
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Consensus:
+class Consensus(FrozenArrays):
     """The class of every example, with the probability of every class.
+
+    Arrays are read-only, for they may be those of a fitted model: ``.copy()`` gives one of your own.
 
     Parameters
     ----------
@@ -32,12 +34,12 @@ class Consensus:
     @cached_property
     def label(self) -> Array:
         """The most probable class of every example; the first one of those that tie."""
-        return self.classes[self.proba.argmax(axis=1)]
+        return read_only(self.classes[self.proba.argmax(axis=1)])
 
     @cached_property
     def confidence(self) -> Floats:
         """The probability of that class."""
-        return self.proba.max(axis=1)
+        return read_only(self.proba.max(axis=1))
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -60,8 +62,10 @@ class Consensus:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RatingConsensus:
+class RatingConsensus(FrozenArrays):
     """The rating of every example, with its standard deviation.
+
+    Arrays are read-only, for they may be those of a fitted model: ``.copy()`` gives one of your own.
 
     Parameters
     ----------

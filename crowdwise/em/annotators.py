@@ -165,8 +165,8 @@ class Annotators:
         confusion = self.behaviour.confusion
         flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
         shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
-        assert self._crowd is not None  # estimate() comes first
-        return self.model.log_prior(flat, self._crowd) + shares
+        crowd = self.behaviour.crowd.reshape(flat.shape[1:])
+        return self.model.log_prior(flat, crowd) + shares
 
     def parameters(self) -> Floats:
         """Logarithms of what was estimated, in one vector."""
@@ -179,7 +179,6 @@ class Annotators:
         share = parameters[here.confusion.size :].reshape(here.share.shape)
         moved = replace(self)
         moved.behaviour = Behaviour(softmax(confusion, axis=-1), softmax(share, axis=0), here.crowd)
-        moved._crowd = self._crowd
         return moved
 
     def hardness(self, posterior: Floats) -> Floats:

@@ -12,7 +12,7 @@ from crowdwise.checks import check_choice
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.rounds import OnRound, Rounds, run_em
+from crowdwise.em.rounds import OnRound, Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.round_weights import RoundWeights
 
@@ -43,6 +43,11 @@ class LabelsFit:
     annotators: Annotators
     prior: ClassFrequencies
     rounds: Rounds
+
+    def posterior_of(self, annotators: Annotators) -> Floats:
+        """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
+        annotators.behaviour = self.annotators.behaviour
+        return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
 
     def evidence(self, weight: Floats) -> float:
         """A lower bound of the logarithm of the probability of all labels."""
@@ -89,12 +94,16 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None) -> LabelsFit:
+    def run(
+        some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None,
+        begin: LabelsFit | None = None,
+    ) -> LabelsFit:  # fmt: skip
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         weights = RoundWeights.fixed(weight)
+        first = votes if begin is None else begin.posterior_of(annotators)
         found = run_em(
-            annotators, prior, weights, votes, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
+            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
         )
         return LabelsFit(annotators, prior, found)
 
@@ -106,7 +115,7 @@ def fit_labels(
     some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
     tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
     best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-    return run(labels, weight, best, max_rounds, on_round)
+    return run(labels, weight, best, max_rounds, on_round, begin=tried[best])
 
 
 @dataclass(frozen=True)

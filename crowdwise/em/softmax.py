@@ -32,6 +32,8 @@ _EXACT_COLUMNS = 1000
 _MEMORY = 20
 # From this many steps on, a fit is meant to come to its end and is polished.
 _TO_THE_END, _POLISHING_STEPS = 200, 3
+# With more rows than this, the last digits are far below what they say.
+_ENOUGH = 20_000
 
 
 def log_softmax(scores: Floats) -> Floats:
@@ -191,7 +193,11 @@ class SoftmaxModels:
 
         options = {"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": gtol / np.sqrt(total)}
         phi = minimize(loss, curvature.to_phi(self.theta).ravel(), jac=True, method="L-BFGS-B", options=options).x
-        phi = phi if max_steps < _TO_THE_END else _polished(phi, lambda at: total * loss(at)[1], np.sqrt(total))
+        phi = (
+            phi
+            if max_steps < _TO_THE_END or self.rows.X.shape[0] > _ENOUGH
+            else _polished(phi, lambda at: total * loss(at)[1], np.sqrt(total))
+        )
         self.theta = curvature.to_theta(phi.reshape(shape))
         self.theta[:, moments.total == 0] = 0.0  # nothing to learn from: it says nothing
         if shape[2] > 1:  # what all classes have in common has no meaning

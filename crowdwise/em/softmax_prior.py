@@ -16,7 +16,7 @@ from crowdwise.weights.round_weights import SoftTargets
 # Steps of the optimiser in one round: it goes on from where it was in the next.
 _STEPS_PER_ROUND = 5
 # Where nothing comes after; it stops by itself before.
-_STEPS_TO_SETTLE = 1000
+_STEPS_TO_SETTLE, _SETTLED = 1000, 1e-7
 # For the penalties to choose from.
 _STEPS_TO_CHOOSE = 30
 # Penalties to choose from, for features of variance one, the simplest classifier first.
@@ -60,9 +60,11 @@ class SoftmaxData:
         """One model of all rows."""
         return SoftmaxModels(self.rows(), _NONE, np.array([self.l2]))
 
-    def fit(self, targets: SoftTargets) -> Floats:
-        """Coefficients of one model of all rows, to the end."""
-        return self.model().fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE)[:, 0]
+    def fit(self, targets: SoftTargets, start: Floats | None = None) -> Floats:
+        """Coefficients of one model of all rows, to the end, beginning with the mean of those of other models."""
+        model = self.model()
+        model.theta = None if start is None else start.mean(axis=1, keepdims=True)
+        return model.fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, gtol=_SETTLED)[:, 0]
 
 
 @dataclass
