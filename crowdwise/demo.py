@@ -91,7 +91,7 @@ def summary(trials: list[Trial]) -> str:
         f"  worst annotator found: {first.model.annotators_[worst]} (right on {100 * accuracy[worst]:.0f} %)",
         "",
         "This crowd is as misleading as the paper makes it: about half of all labels are wrong, so that the majority",
-        "is no better than a coin. No counting recovers the truth, but easy examples are enough to learn from.",
+        "is no better than a coin. No vote recovers the truth, but easy examples are enough to learn from.",
     ]
     return "\n".join(lines)
 
@@ -126,10 +126,10 @@ def _draw_examples(axes: Any, trial: Trial) -> None:
     easiness = trial.model.easiness_
     strength = (easiness - easiness.min()) / np.ptp(easiness)
     for value, marker, colour in ((0, "o", "tab:orange"), (1, "^", "tab:blue")):
-        here = trial.truth == value
+        of_class = trial.truth == value
         name = load_breast_cancer().target_names[value]
-        axes.scatter(along[here], across[here], s=6 + 60 * strength[here], c=colour,
-                     alpha=0.1 + 0.85 * strength[here], marker=marker, linewidths=0)  # fmt: skip
+        size, alpha = 6 + 60 * strength[of_class], 0.1 + 0.85 * strength[of_class]
+        axes.scatter(along[of_class], across[of_class], s=size, c=colour, alpha=alpha, marker=marker, linewidths=0)
         axes.scatter([], [], s=40, c=colour, marker=marker, linewidths=0, label=str(name))
     axes.set(title="1. Annotators disagree near the boundary:\nsmall, faint examples count less",
              xlabel="direction that separates the classes", ylabel="main other direction")  # fmt: skip
@@ -138,7 +138,7 @@ def _draw_examples(axes: Any, trial: Trial) -> None:
 
 
 def _draw_annotators(axes: Any, trial: Trial) -> None:
-    """What each annotator turned out to be worth, against how often they are right."""
+    """The expertise found for each annotator, against how often they are right."""
     accuracy = 100 * trial.annotator_accuracy()
     expertise = trial.model.expertise_ / trial.model.expertise_.mean()
     axes.plot(accuracy, expertise, "o", color="0.4", markersize=7)
@@ -148,7 +148,7 @@ def _draw_annotators(axes: Any, trial: Trial) -> None:
             axes.annotate(name.split()[0], (accuracy[i], expertise[i]), xytext=(0, 9), textcoords="offset points",
                           ha=side, fontsize=10)  # fmt: skip
     axes.margins(x=0.1, y=0.15)
-    axes.set(title="2. Without the truth, it finds out\nwho is worth listening to",
+    axes.set(title="2. Without the truth, it finds\nthe expert and the adversary",
              xlabel="how often an annotator is right, in %", ylabel="expertise found (1 = average)")  # fmt: skip
 
 

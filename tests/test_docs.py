@@ -41,6 +41,13 @@ def test_code_runs_as_pasted(page, tmp_path, monkeypatch):
         assert namespace["model"].score(namespace["X"], namespace["truth"]) > 0.9
 
 
+def test_the_readme_shows_what_its_example_prints(capsys):
+    readme = ROOT / "README.md"
+    run(readme)
+    (shown,) = re.findall(r"^```text\n(.*?)^```", readme.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert capsys.readouterr().out == shown
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_code_that_is_not_run_says_why(page):
     for info, code in blocks(page):
