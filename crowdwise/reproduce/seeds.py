@@ -94,7 +94,7 @@ def table(summary: dict[str, Any]) -> Table:
         "agrees",
     ]
     notes = [
-        f"Seeds {summary['seeds'][0]} to {summary['seeds'][-1]}, {summary['trials']} data sets a setting each. Wins "
+        f"Seeds {summary['seeds'][0]} to {summary['seeds'][-1]}, {summary['trials']} data sets per setting each. Wins "
         f"and redrawn data sets: least, median, most over the {n_seeds} seeds, in brackets the paper's. The other "
         f"columns count seeds: in how many p <= {SIGNIFICANT:g}, in how many both counts are within {TOLERANCE:g} wins "
         "of the paper's, and in how many the setting agrees, which at p = 2 and 5 asks for no strong effect only."

@@ -141,7 +141,7 @@ def table(summary: dict[str, Any]) -> Table:
     ]
     redraw = "redrawn" if summary["redraw"] else "kept"
     notes = [
-        f"{summary['trials']} data sets a setting, seed {summary['seed']}; too noisy ones were {redraw}. In brackets "
+        f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. In brackets "
         "the paper's numbers (of 100); means are weighted / unweighted; p-values are of the two-sided Wilcoxon "
         f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
         f"{summary['unsettled']} of {summary['fits']} fits did not settle."
