@@ -110,18 +110,18 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     ['b']
     """
     check_choice("join", join, ("exact", "inner", "left"))
-    ids, own = index_of(X), None if labels.id_source == "position" else labels.examples
-    if ids is None or own is None or np.array_equal(ids, own):
-        return X, _by_position(X, labels, known=ids is not None and own is not None)
-    place = encode_declared(ids, own).astype(np.intp)
+    ids, label_ids = index_of(X), None if labels.id_source == "position" else labels.examples
+    if ids is None or label_ids is None or np.array_equal(ids, label_ids):
+        return X, _by_position(X, labels, known=ids is not None and label_ids is not None)
+    place = encode_declared(ids, label_ids).astype(np.intp)
     if join == "exact":
-        if _is_permutation(place, len(own)):
+        if _is_permutation(place, len(label_ids)):
             return X, labels[place]
-        if _by_default(ids, own, own_is_index=labels.id_source == "default"):
+        if _by_default(ids, label_ids, other_is_index=labels.id_source == "default"):
             return X, _by_position(X, labels, known=False)
-        raise AlignmentError(_describe_mismatch(ids, own, place))
-    if _n_repeated(ids) or _n_repeated(own) or (join == "inner" and (place < 0).all()):
-        raise AlignmentError(_describe_mismatch(ids, own, place))
+        raise AlignmentError(_describe_mismatch(ids, label_ids, place))
+    if _n_repeated(ids) or _n_repeated(label_ids) or (join == "inner" and (place < 0).all()):
+        raise AlignmentError(_describe_mismatch(ids, label_ids, place))
     if join == "left":
         return X, _with_empty_rows(labels, place, ids)
     known = np.flatnonzero(place >= 0)
@@ -158,16 +158,16 @@ def match_examples(
     if rows is None and labels is not None and labels.id_source != "position":
         rows = labels.examples
     if isinstance(values, Mapping):
-        own, values = as_objects(list(values)), as_objects(list(values.values()))
+        value_ids, values = as_objects(list(values)), as_objects(list(values.values()))
         rows = _row_names(X, labels) if rows is None else rows
     elif (index := index_of(values)) is None or rows is None or _by_default(rows, index):
         return values
     else:
-        own = index
-    place = encode_declared(rows, own).astype(np.intp)
+        value_ids = index
+    place = encode_declared(rows, value_ids).astype(np.intp)
     absent = place < 0
-    if _n_repeated(own) or (absent.any() and (not partial or absent.all() or _n_unknown(place, own))):
-        raise AlignmentError(_describe_values(rows, own, place, what))
+    if _n_repeated(value_ids) or (absent.any() and (not partial or absent.all() or _n_unknown(place, value_ids))):
+        raise AlignmentError(_describe_values(rows, value_ids, place, what))
     taken = np.asarray(values)[place]
     if absent.any():
         taken = taken.astype(object)
@@ -191,13 +191,13 @@ def _by_position(X: Any, labels: CrowdLabels, *, known: bool) -> CrowdLabels:
     return labels
 
 
-def _by_default(rows: Array, own: Array, *, own_is_index: bool = True) -> bool:
+def _by_default(rows: Array, other_ids: Array, *, other_is_index: bool = True) -> bool:
     """Whether a default index meets as many other ids, or the same ids in the same order: position decides then."""
-    if np.array_equal(rows, own):
+    if np.array_equal(rows, other_ids):
         return True
-    if len(rows) != len(own) or not (is_default(rows) or (own_is_index and is_default(own))):
+    if len(rows) != len(other_ids) or not (is_default(rows) or (other_is_index and is_default(other_ids))):
         return False
-    return not _is_permutation(encode_declared(rows, own).astype(np.intp), len(own))
+    return not _is_permutation(encode_declared(rows, other_ids).astype(np.intp), len(other_ids))
 
 
 def _row_names(X: Any, labels: CrowdLabels | None) -> Array:
@@ -213,9 +213,9 @@ def _n_repeated(ids: Array) -> int:
     return len(ids) - len(set(id_array(ids).tolist()))
 
 
-def _n_unknown(place: Positions, own: Array) -> int:
-    """How many of the ids in `own` no row has."""
-    return len(own) - len(np.unique(place[place >= 0]))
+def _n_unknown(place: Positions, given_ids: Array) -> int:
+    """How many of the ids in `given_ids` no row has."""
+    return len(given_ids) - len(np.unique(place[place >= 0]))
 
 
 def _n_rows(X: Any) -> int:
@@ -229,16 +229,16 @@ def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdL
     )
 
 
-def _describe_mismatch(ids: Array, own: Array, place: Positions) -> str:
-    for side, repeated in (("X", _n_repeated(ids)), ("the labels", _n_repeated(own))):
+def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
+    for side, repeated in (("X", _n_repeated(ids)), ("the labels", _n_repeated(label_ids))):
         if repeated:
             return (
                 f"the identifiers of {side} must be different from each other; {repeated} are repeated. Give each row "
                 "an identifier of its own, or both sides as arrays in the same order."
             )
-    unlabelled, found = ids[place < 0], np.zeros(len(own), dtype=bool)
+    unlabelled, found = ids[place < 0], np.zeros(len(label_ids), dtype=bool)
     found[place[place >= 0]] = True
-    unknown = own[~found]
+    unknown = label_ids[~found]
     if not found.any():
         return (
             f"no identifier of X (such as {unlabelled[:3].tolist()}) is among those of the labels (such as "
@@ -252,12 +252,12 @@ def _describe_mismatch(ids: Array, own: Array, place: Positions) -> str:
     )
 
 
-def _describe_values(rows: Array, own: Array, place: Positions, what: str) -> str:
-    if repeated := _n_repeated(own):
+def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str) -> str:
+    if repeated := _n_repeated(value_ids):
         return f"{what} must name each example once; {repeated} of its ids are repeated."
     absent = place < 0
     without = f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {what}"
-    unknown = np.delete(own, place[~absent])
+    unknown = np.delete(value_ids, place[~absent])
     if len(unknown) == 0:
         return f"{without}. Give one value per example."
     return (

@@ -267,9 +267,9 @@ def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
 def encode_declared(values: Array, declared: Array) -> Array:
     """Codes of `values` in `declared`; -1 where a value was not declared."""
     codes, distinct = encode(values, ids=True)
-    both = _in_one_unit([*_elements(declared), *_elements(distinct)])
-    position = {value: i for i, value in enumerate(both[: len(declared)])}
-    table = np.array([position.get(value, -1) for value in both[len(declared) :]], dtype=np.int64)
+    elements = _in_one_unit([*_elements(declared), *_elements(distinct)])
+    position = {value: i for i, value in enumerate(elements[: len(declared)])}
+    table = np.array([position.get(value, -1) for value in elements[len(declared) :]], dtype=np.int64)
     return table[codes].astype(smallest_integer_type(len(declared)))
 
 

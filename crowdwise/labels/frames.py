@@ -112,12 +112,12 @@ def table_columns(table: Any) -> dict[Hashable, Array]:
 
 def make_frame(columns: Mapping[str, Array]) -> Any:
     """A data frame of pandas, or of polars where pandas is not installed; it can be changed, whatever the columns."""
-    own = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+    copies = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
     with contextlib.suppress(ImportError):
-        return importlib.import_module("pandas").DataFrame(own)
+        return importlib.import_module("pandas").DataFrame(copies)
     with contextlib.suppress(ImportError):
         polars = importlib.import_module("polars")
-        return polars.DataFrame([_polars_column(polars, name, column) for name, column in own.items()])
+        return polars.DataFrame([_polars_column(polars, name, column) for name, column in copies.items()])
     raise MissingExtraError("a data frame needs pandas (or polars): pip install pandas.")
 
 
