@@ -1,16 +1,20 @@
 """steepness="auto": how far does it go from no weights to the best steepness, where weights help and where they don't?
 
-python benchmarks/auto_steepness.py simulated [N [S]]   the paper's synthetic data, N data sets a setting, seeds from S
-python benchmarks/auto_steepness.py models [N]          the same for logistic and any(logistic), steepness 0 and "auto"
-python benchmarks/auto_steepness.py truths [N]          how far some known truths go, at the most noise (p = 1)
-python benchmarks/auto_steepness.py real                what it chooses on real crowds, and what weights do there
+python benchmarks/auto_steepness.py                 all parts below
+python benchmarks/auto_steepness.py simulated       the paper's synthetic data
+python benchmarks/auto_steepness.py truths          how far some known truths go, at the most noise (p = 1)
+python benchmarks/auto_steepness.py real            what it chooses on real crowds, and what weights do there
+python benchmarks/auto_steepness.py models          the first for other models, steepness 0 and "auto"
+
+--trials N is the number of data sets per row, --first S the first seed, --jobs the number of processes.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from crowd_sets import WITH_FEATURES, load
@@ -18,6 +22,7 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
+from tables import Place, Run, parser
 
 from crowdwise import (
     CrowdClassifier,
@@ -31,7 +36,8 @@ from crowdwise.exceptions import CrowdWarning
 
 STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 N_TRUTHS = (10, 20, 50, 100)
-
+SETTINGS = tuple((clarity, experts) for clarity in (1.0, 2.0, 5.0) for experts in (1, 0))
+TRIALS = {"simulated": 100, "truths": 100, "models": 20}
 
 Data = tuple[np.ndarray, CrowdLabels, np.ndarray, Callable[[np.ndarray], float]]
 
@@ -76,63 +82,90 @@ def others(seed: int, clarity: float, experts: int) -> list[float]:
     return [area(coef[0]) for coef in logistic + wrapped]
 
 
-def simulated(n_trials: int = 100, first: int = 0) -> None:
-    print("| p | expert and adversary | " + " | ".join(f"{s:g}" for s in STEEPNESSES) + " | best | auto | of the way |")
-    print("|---" * (len(STEEPNESSES) + 5) + "|")
-    for clarity in (1.0, 2.0, 5.0):
-        for experts in (1, 0):
-            found = Parallel(2)(delayed(trial)(seed, clarity, experts) for seed in range(first, first + n_trials))
-            areas = np.array([row for row, _ in found])
-            chosen = np.array([STEEPNESSES.index(steepness) for _, (steepness,) in found])
-            auto = areas[np.arange(n_trials), chosen].mean()
-            none, best = areas[:, 0].mean(), areas.max(axis=1).mean()
-            way = f"{(auto - none) / (best - none):.0%}" if clarity == 1 else f"{auto - none:+.4f}"
-            means = " | ".join(f"{area:.3f}" for area in areas.mean(axis=0))
-            print(
-                f"| {clarity:g} | {'yes' if experts else 'no'} | {means} | {best:.3f} | {auto:.3f} | {way} |",
-                flush=True,
-            )
+def simulated(run: Run, options: argparse.Namespace) -> None:
+    """A row per level of noise, with and without an expert and an adversary."""
+    columns = ("p", "expert and adversary", *(f"{s:g}" for s in STEEPNESSES), "best of each data set", "auto", "gain",
+               "of the way to the best")  # fmt: skip
+    rows = []
+    for clarity, experts in SETTINGS:
+        found = repeated(options, trial, clarity, experts)
+        areas = np.array([row for row, _ in found])
+        auto, none, best = reached(areas, [steepness for _, (steepness,) in found])
+        # Where there is nothing to gain, a share of it would be noise.
+        way = f"{100 * (auto - none) / (best - none):.0f} %" if clarity == 1 else "-"
+        numbers = [f"{area:.3f}" for area in (*areas.mean(axis=0), best, auto)]
+        rows.append([f"{clarity:g}", "yes" if experts else "no", *numbers, f"{auto - none:+.4f}", way])
+    run.table(PLACES["simulated"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
 
 
-def models(n_trials: int = 100) -> None:
-    print("| p | expert and adversary | logistic 0 | logistic auto | any(logistic) 0 | any(logistic) auto |")
-    print("|---" * 6 + "|")
-    for clarity in (1.0, 2.0, 5.0):
-        for experts in (1, 0):
-            areas = Parallel(2)(delayed(others)(seed, clarity, experts) for seed in range(n_trials))
-            means = " | ".join(f"{area:.3f}" for area in np.mean(areas, axis=0))
-            print(f"| {clarity:g} | {'yes' if experts else 'no'} | {means} |", flush=True)
+def models(run: Run, options: argparse.Namespace) -> None:
+    """The same rows for the models that are not ridge."""
+    columns = ("p", "expert and adversary", "`CrowdLogisticClassifier(0.0)`", "`CrowdLogisticClassifier()`",
+               "`CrowdClassifier(steepness=0.0)`", "`CrowdClassifier()`")  # fmt: skip
+    rows = []
+    for clarity, experts in SETTINGS:
+        areas = np.mean(repeated(options, others, clarity, experts), axis=0)
+        rows.append([f"{clarity:g}", "yes" if experts else "no", *(f"{area:.3f}" for area in areas)])
+    run.table(PLACES["models"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
 
 
-def truths(n_trials: int = 100) -> None:
+def truths(run: Run, options: argparse.Namespace) -> None:
+    """How far of the way to the best, by "auto" and by known truths."""
+    rows = []
     for experts in (1, 0):
-        found = Parallel(2)(delayed(trial)(seed, 1.0, experts, N_TRUTHS) for seed in range(n_trials))
+        found = repeated(options, trial, 1.0, experts, N_TRUTHS)
         areas, chosen = np.array([row for row, _ in found]), np.array([row for _, row in found])
-        none, best = areas[:, 0].mean(), areas.max(axis=1).mean()
-        for column, name in enumerate(("auto", *N_TRUTHS)):
-            at = [STEEPNESSES.index(steepness) for steepness in chosen[:, column]]
-            area = areas[np.arange(n_trials), at].mean()
-            print(
-                f"experts {experts}, {name} truths: {area:.3f}, {(area - none) / (best - none):.0%} of the way",
-                flush=True,
-            )
+        row = ["yes" if experts else "no"]
+        for column in chosen.T:
+            reach, none, best = reached(areas, column)
+            row.append(f"{100 * (reach - none) / (best - none):.0f} %")
+        rows.append(row)
+    columns = ("expert and adversary", 'no truth, "auto"', *(f"{n} truths" for n in N_TRUTHS))
+    run.table(PLACES["truths"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
 
 
-def real() -> None:
-    for name in WITH_FEATURES:
+def repeated(options: argparse.Namespace, one: Callable[..., Any], *settings: Any) -> list[Any]:
+    """All trials of a setting."""
+    seeds = range(options.first, options.first + options.trials)
+    return Parallel(options.jobs)(delayed(one)(seed, *settings) for seed in seeds)
+
+
+def reached(areas: np.ndarray, chosen: Iterable[float]) -> tuple[float, float, float]:
+    """Mean AUC of the steepness chosen for each data set, of no weights, and of the best for each."""
+    at = [STEEPNESSES.index(steepness) for steepness in chosen]
+    return areas[np.arange(len(areas)), at].mean(), areas[:, 0].mean(), areas.max(axis=1).mean()
+
+
+def real(run: Run, options: argparse.Namespace) -> None:
+    """A row per crowd."""
+    tried = (0.0, 2.0, 5.0)
+    rows = []
+    for name in ("medical_cause",) if options.quick else WITH_FEATURES:
         data = load(name)
-        chosen = CrowdRidgeClassifier("auto").fit(data.X, data.labels).steepness_
-        line = f"{name}: auto is {chosen:g}; consensus with the model's voice at"
-        for steepness in (0.0, 2.0, 5.0):
-            model = CrowdRidgeClassifierCV((steepness,), cv=5).fit(data.X, data.labels)
-            line += f" {steepness:g}: {np.mean(model.consensus(data.X, data.labels).label == data.truth):.3f}"
-        print(line, flush=True)
+        auto = CrowdRidgeClassifier("auto").fit(data.X, data.labels).steepness_
+        models = [CrowdRidgeClassifierCV((steepness,), cv=5).fit(data.X, data.labels) for steepness in tried]
+        right = [np.mean(model.consensus_ == data.truth) for model in models]
+        rows.append([name, f"{auto:g}", *(f"{share:.3f}" for share in right)])
+    columns = ("crowd", '"auto" is', *(f"consensus at {steepness:g}" for steepness in tried))
+    run.table(PLACES["real"], columns, rows)
+
+
+PARTS = {"simulated": simulated, "truths": truths, "real": real, "models": models}
+PLACES = {part: Place("docs/choosing.md", f"auto_steepness {part}") for part in PARTS}
+
+
+def main() -> None:
+    arguments = parser(__doc__, PARTS)
+    arguments.add_argument("--trials", type=int)
+    arguments.add_argument("--first", type=int, default=0)
+    arguments.add_argument("--jobs", type=int, default=1)
+    options = arguments.parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    run, n_trials = Run(options, [PLACES[part] for part in options.parts]), options.trials
+    for part in options.parts:
+        options.trials = 2 if options.quick else n_trials or TRIALS.get(part)
+        PARTS[part](run, options)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", CrowdWarning)
-    modes = {"simulated": simulated, "models": models, "truths": truths, "real": real}
-    if sys.argv[1:2] and sys.argv[1] in modes:
-        modes[sys.argv[1]](*map(int, sys.argv[2:]))
-    else:
-        sys.exit(__doc__)
+    main()

@@ -1,10 +1,10 @@
-"""Can probabilities be taken at their word? Predicted beside observed on real crowds whose truth is known.
+"""Are probabilities calibrated? Predicted beside observed on real crowds whose truth is known.
 
 python benchmarks/calibration.py
 
 For unseen examples (the mean of five splits where the set has no test examples of its own): how often the classifier is
-right, how sure it is on average, and by how much the two differ in ten bins of equal size (expected calibration error).
-The same for the consensus on labelled examples.
+right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
+(expected calibration error). The same for the consensus on labelled examples.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ from collections.abc import Callable
 import numpy as np
 from contest import same_classifier
 from crowd_sets import WITH_FEATURES, CrowdSet, Split, load, splits
+from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier
 from crowdwise.exceptions import CrowdWarning
+
+PLACE = Place("docs/choosing.md", "calibration")
+COLUMNS = (
+    "set",
+    "unseen, `predict_proba`",
+    "unseen, the majority's classifier",
+    "consensus",
+    "consensus by labels alone",
+)
 
 
 def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple[float, float, float]:
@@ -43,21 +53,22 @@ def unseen(method: Callable[[Split, CrowdLabels], np.ndarray], data: CrowdSet) -
     return shown(*np.mean(found, axis=0))
 
 
-def main() -> None:
-    warnings.simplefilter("ignore", CrowdWarning)
-    print("| set | unseen: right, sure, error | majority's classifier | consensus | without the model |")
-    print("|---|---|---|---|---|")
-    for name in WITH_FEATURES:
-        data = load(name)
-        fitted = CrowdLogisticClassifier().fit(data.X, data.labels)
-        alone = fitted.consensus(data.X, data.labels, use_model=False).score
-        cells = [unseen(method, data) for method in (by_the_crowd, by_majority)]
-        cells += [shown(*calibration(proba, data.truth)) for proba in (fitted.consensus_proba_, alone)]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
-
-
 def shown(right: float, sure: float, error: float) -> str:
     return f"{right:.3f}, {sure:.3f}, {error:.3f}"
+
+
+def main() -> None:
+    options = parser(__doc__).parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    run = Run(options, [PLACE])
+    rows = []
+    for name in ("medical_cause",) if options.quick else WITH_FEATURES:
+        data = load(name)
+        fitted = CrowdLogisticClassifier().fit(data.X, data.labels)
+        cells = [unseen(method, data) for method in (by_the_crowd, by_majority)]
+        cells += [shown(*calibration(proba, data.truth)) for proba in (fitted.consensus_proba_, fitted.label_proba_)]
+        rows.append([name, *cells])
+    run.table(PLACE, COLUMNS, rows)
 
 
 if __name__ == "__main__":

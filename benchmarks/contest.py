@@ -80,7 +80,7 @@ def same_classifier(X: np.ndarray, codes: np.ndarray, n_classes: int) -> tuple[S
     """Logistic regression, its C chosen by cross-validation: the classifier of every method that has none.
 
     A class of fewer than five examples cannot be in every fold: it is left out if two others remain, else C is 1. A
-    consensus of one class is taken at its word.
+    consensus of one class gives a constant classifier.
     """
     classes, counts = np.unique(codes, return_counts=True)
     if len(classes) == 1:
@@ -136,10 +136,10 @@ def play(method: Method, task: Task, repeat: int = 1) -> Iterator[dict[str, Any]
     seconds, cpu_seconds = np.median(times, axis=0)
     yield {"consensus": codes, "seconds": seconds, "cpu_seconds": cpu_seconds}
     clock = Clock()
-    is_taught = scores is None and task.X is not None
-    if is_taught:
+    is_separate = scores is None and task.X is not None
+    if is_separate:
         scores, _ = same_classifier(task.X, codes, task.answers.n_classes)
-    yield {"cpu_seconds": clock.read()[1] if is_taught else np.nan}
+    yield {"cpu_seconds": clock.read()[1] if is_separate else np.nan}
     for rows, X, X_test in task.splits:
         if len(rows) < task.answers.n_examples:
             codes, scores = method(X, task.answers.of(rows))()

@@ -104,12 +104,12 @@ class PairFeatures(TransformerMixin, BaseEstimator):
 
 
 def _halves(text: str) -> tuple[str, str, str]:
-    """The two names in small letters, and where the second comes from if that is told."""
+    """The two names in small letters, and where the second comes from if that is known."""
     if " ||| " in text:
         left, right = text.lower().split(" ||| ")
         return left, right, ""
     link = re.fullmatch(r"(.*)-https?://([^/]+)/(.*?)/?", text)
-    if link is None:  # the address was not told
+    if link is None:  # no address is given
         return re.sub(r"-.*_undisclosedLink\d+$", "", text).lower(), "", "undisclosed"
     mention, host, path = link.groups()
     name = re.sub(r"\$[0-9A-F]{4}|\.html$|[_-]", " ", unquote(path.split("/")[-1]))
@@ -137,6 +137,15 @@ def _codes(name: str) -> set[str]:
     """Words of at least four signs with a digit among them, without hyphens: model numbers."""
     return {code for word in re.findall(r"[\w/-]+", name)
             if len(code := re.sub(r"\W", "", word)) > 3 and re.search(r"\d", code)}  # fmt: skip
+
+
+# Clarity (the paper's p) and share of labels missing.
+SIMULATED = tuple((clarity, missing) for clarity in (1.0, 2.0, 5.0) for missing in (0.0, 0.7))
+
+
+def missing_text(missing: float) -> str:
+    """As shown in tables."""
+    return f"{100 * missing:.0f} %" if missing else "none"
 
 
 def simulated_crowd(seed: int, clarity: float, missing: float) -> tuple[np.ndarray, np.ndarray, CrowdLabels]:

@@ -3,24 +3,31 @@
 python benchmarks/crowds.py                       every set and method (ours.py, peers.py); installs the peers once
 python benchmarks/crowds.py --sets music rte      some sets
 python benchmarks/crowds.py --no-peers            ours alone
+python benchmarks/crowds.py --sets --write        nothing is run: the tables are made of the results that are kept
 python benchmarks/crowds.py --speed               a million examples: aggregate and crowd-kit's Dawid-Skene
 
 Consensus: share of labelled examples whose consensus is the truth. Test: accuracy on unseen examples of the method's
-own classifier, or of one and the same logistic regression taught by the method's consensus; the mean of five splits
+own classifier, or of one and the same logistic regression fitted to the method's consensus; the mean of five splits
 where the set has no test examples of its own. Seconds: the fit alone, for the consensus; "+" that of the classifier
-where it is taught afterwards. CPU seconds are fairer on a busy machine, if OMP_NUM_THREADS=1.
+where it is fitted afterwards. CPU seconds are fairer on a busy machine, if OMP_NUM_THREADS=1.
+
+All methods on all sets take an hour, so each result is kept in results/crowds.json with its date and commit, and the
+tables are made of what is kept there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import venv
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 
@@ -31,7 +38,7 @@ from contest import Answers, Task
 from crowd_sets import LABELS_ONLY, WITH_FEATURES, CrowdSet, load, splits
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
-from timing import environment
+from tables import Place, Run, bold_best, commit, markdown, parser
 
 from crowdwise import CrowdLabels
 
@@ -40,7 +47,27 @@ METHODS = {
     **{f"crowdwise {name}": ("ours", name in ours.LABELS_ONLY) for name in (*ours.LABELS_ONLY, *ours.WITH_FEATURES)},
     **{name: ("peers", name in peers.CROWD_KIT) for name in (*peers.CROWD_KIT, *peers.WITH_FEATURES)},
 }
-COLUMNS = ("consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
+COLUMNS = ("method", "consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
+N_SPLITS = 5
+RESULTS = HERE / "results" / "crowds.json"
+PAGE = "docs/choosing.md"
+FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
+SHOWN = {
+    "crowdwise default": "**`CrowdLogisticClassifier()`**",
+    "crowdwise aggregate": "`aggregate(labels)`",
+    "crowdwise ridge 0": "`CrowdRidgeClassifierCV((0.0,))`",
+    "crowdwise ridge 2": "`CrowdRidgeClassifierCV((2.0,))`",
+    "crowdwise any(logistic) 0 tuned": "`CrowdClassifier(LogisticRegression(C))`, C tuned",
+    "crowdwise majority": "majority vote (ours; ties to the first class)",
+    "crowd-kit majority": "majority vote (crowd-kit; ties at random)",
+    "crowd-kit Dawid-Skene": "Dawid-Skene (crowd-kit)",
+    "crowd-kit one-coin": "one coin (crowd-kit)",
+    "crowd-kit GLAD": "GLAD (crowd-kit)",
+    "crowd-kit MACE": "MACE (crowd-kit)",
+    "cleanlab CROWDLAB": "CROWDLAB (cleanlab)",
+    "scikit-activeml Raykar": "Raykar (scikit-activeml)",
+}
+QUICK = ("crowdwise majority", "crowdwise aggregate", "crowdwise default")
 
 
 @dataclass(frozen=True)
@@ -54,6 +81,8 @@ class Row:
     cpu_seconds: float = np.nan
     classifier_cpu_seconds: float = np.nan
     note: str = ""
+    date: str = ""
+    commit: str = ""
 
     def cells(self) -> list[str]:
         """As shown."""
@@ -62,61 +91,76 @@ class Row:
         return ["" if cell == "nan" else cell for cell in (*accuracies, *times)]
 
 
-class Report:
-    """Lines of Markdown, printed as they come and kept."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str = "") -> None:
-        """A line."""
-        print(line, flush=True)
-        self.lines.append(line)
-
-    def row(self, first: str, cells: list[str], width: int = 9) -> None:
-        """A line of a table."""
-        self.say(f"| {first:40} | {' | '.join(f'{cell:{width}}' for cell in cells)} |")
-
-    def head(self, first: str, columns: tuple[str, ...], width: int = 9) -> None:
-        """The first two lines of a table."""
-        self.row(first, list(columns), width)
-        self.say("|---" * (len(columns) + 1) + "|")
+Results = dict[str, dict[str, Row]]  # by set and method
 
 
 def main() -> None:
     options = read_options()
-    report = Report()
-    report.say(environment() + f", {os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
+    run = Run(options, [] if options.speed else [FEATURES, SECONDS, LABELS, BEST])
+    print(f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
     pythons = {"ours": sys.executable}
-    if not options.no_peers:
+    if options.sets and not options.no_peers and not options.quick:
         pythons["peers"] = peers_python(options.peers_env)
     if options.speed:
-        speed(report, pythons, options.limit)
-    else:
-        compare(report, pythons, options)
-    if options.out:
-        options.out.write_text("\n".join(report.lines) + "\n")
+        speed(pythons, options.limit, 10_000 if options.quick else 1_000_000)
+        return
+    results: Results = {} if options.quick else read_results()
+    compare(results, pythons, options)
+    if options.quick or is_standard(options):
+        write_tables(run, results)
+
+
+def is_standard(options: argparse.Namespace) -> bool:
+    """Whether unseen examples are those of the tables; only then are results kept."""
+    return options.splits == N_SPLITS and not options.labelled_splits
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = parser(__doc__)
     cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "crowdwise" / "peers"
     names = (*WITH_FEATURES, *LABELS_ONLY)
-    parser.add_argument("--sets", nargs="+", choices=names, default=names, metavar="SET", help=", ".join(names))
-    parser.add_argument("--methods", nargs="+", default=[""], help="parts of names; a method with any of them runs")
-    parser.add_argument("--no-peers", action="store_true", help="ours alone")
-    parser.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
-    parser.add_argument(
-        "--splits", type=int, default=5, choices=range(6), help="of the five to test on; fewer is faster"
-    )
-    parser.add_argument(
-        "--labelled-splits", action="store_true", help="five splits also where the set has test examples of its own"
-    )
-    parser.add_argument("--repeat", type=int, default=1, help="fits to take the median time of")
-    parser.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
-    parser.add_argument("--speed", action="store_true", help="a million examples, labels alone")
-    parser.add_argument("--out", type=Path, help="also write the report to this file")
-    return parser.parse_args()
+    made.add_argument("--sets", nargs="*", choices=names, default=names, metavar="SET", help=", ".join(names))
+    made.add_argument("--methods", nargs="+", default=[""], help="parts of names; a method with any of them runs")
+    made.add_argument("--no-peers", action="store_true", help="ours alone")
+    made.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
+    made.add_argument(
+        "--splits", type=int, default=N_SPLITS, choices=range(N_SPLITS + 1),
+        help="of the five to test on; fewer is faster, and nothing is kept",
+    )  # fmt: skip
+    made.add_argument(
+        "--labelled-splits", action="store_true",
+        help="five splits also where the set has test examples of its own; nothing is kept",
+    )  # fmt: skip
+    made.add_argument("--repeat", type=int, default=1, help="fits to take the median time of")
+    made.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
+    made.add_argument("--speed", action="store_true", help="a million examples, labels alone")
+    options = made.parse_args()
+    if options.quick:
+        options.sets, options.splits = ("medical_cause", "rte"), 1
+    return options
+
+
+def read_results() -> Results:
+    """What earlier runs found."""
+    if not RESULTS.exists():
+        return {}
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return {
+        name: {method: Row(**{key: np.nan if value is None else value for key, value in row.items()})
+               for method, row in rows.items()}
+        for name, rows in kept.items()
+    }  # fmt: skip
+
+
+def keep(results: Results) -> None:
+    """Write all results; NaN is null, which JSON has."""
+    plain = {
+        name: {method: {key: None if value != value else value for key, value in asdict(row).items()}
+               for method, row in sorted(rows.items())}
+        for name, rows in sorted(results.items())
+    }  # fmt: skip
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
 def peers_python(directory: Path) -> str:
@@ -144,7 +188,7 @@ class Outcome:
     note: str
 
 
-def run(program: str, python: str, method: str, task: Path, repeat: int, limit: float) -> Outcome:
+def run_method(program: str, python: str, method: str, task: Path, repeat: int, limit: float) -> Outcome:
     """A fresh process; what it finished counts even if it fails or takes too long afterwards."""
     note = ""
     # The peers' environment is theirs alone.
@@ -170,9 +214,9 @@ def judge(outcome: Outcome, truth: np.ndarray, tests: list[np.ndarray]) -> Row:
     """Accuracies of a method that knew no truth."""
     if not outcome.parts:
         return Row(note=outcome.note or "gave no result")
-    first, *taught = outcome.parts
-    trials = taught[1:]
-    times = [float(first["seconds"]), float(first["cpu_seconds"]), *(float(part["cpu_seconds"]) for part in taught[:1])]
+    first, *later = outcome.parts
+    trials = later[1:]
+    times = [float(first["seconds"]), float(first["cpu_seconds"]), *(float(part["cpu_seconds"]) for part in later[:1])]
     times += [np.nan] * (3 - len(times))
     accuracy = auc = np.nan
     if tests and len(trials) == len(tests):
@@ -180,7 +224,8 @@ def judge(outcome: Outcome, truth: np.ndarray, tests: list[np.ndarray]) -> Row:
         accuracy = np.mean([np.mean(scores.argmax(axis=1) == test) for scores, test in pairs])
         if len(np.unique(truth)) == 2:
             auc = np.mean([roc_auc_score(test, scores[:, 1]) for scores, test in pairs])
-    return Row(np.mean(first["consensus"] == truth), accuracy, auc, *times, note=outcome.note)
+    measured = (np.mean(first["consensus"] == truth), accuracy, auc, *times)
+    return Row(*map(float, measured), outcome.note, str(date.today()), commit())
 
 
 def answers_of(labels: CrowdLabels) -> Answers:
@@ -193,83 +238,116 @@ def answers_of(labels: CrowdLabels) -> Answers:
 # ---------------------------------------------------------------------- all sets
 
 
-def compare(report: Report, pythons: dict[str, str], options: argparse.Namespace) -> None:
-    chosen = {
-        name: (program, python, labels_only)
-        for name, (program, labels_only) in METHODS.items()
-        if (python := pythons.get(program)) and any(part in name for part in options.methods)
-    }
-    results = {}
+def compare(results: Results, pythons: dict[str, str], options: argparse.Namespace) -> None:
+    """Run the methods that were chosen on the sets that were chosen, and keep what they reach."""
     for name in options.sets:
         data = load(name)
-        found = {method: where[:2] for method, where in chosen.items() if where[2] or data.X is not None}
-        results[name] = one_set(report, data, found, options)
-    summary(report, results)
+        chosen = {
+            method: (program, pythons[program])
+            for method, (program, labels_only) in METHODS.items()
+            if program in pythons
+            and (method in QUICK if options.quick else any(part in method for part in options.methods))
+            and (labels_only or data.X is not None)
+        }
+        for method, row in one_set(data, chosen, options):
+            results.setdefault(name, {})[method] = row
+            if not options.quick and is_standard(options):
+                keep(results)
 
 
 def one_set(
-    report: Report, data: CrowdSet, methods: dict[str, tuple[str, str]], options: argparse.Namespace
-) -> dict[str, Row]:
-    """The table of a set, a row as soon as it is known."""
+    data: CrowdSet, methods: dict[str, tuple[str, str]], options: argparse.Namespace
+) -> Iterator[tuple[str, Row]]:
+    """What each method reaches, as soon as it is known."""
     parts = list(islice(splits(data, own_test=not options.labelled_splits), options.splits))
     assert data.labels.classes is not None
     assert (data.labels.classes == np.arange(len(data.labels.classes))).all()  # codes are classes
     shape = "no features" if data.X is None else f"{data.X.shape[1]} features"
-    report.say(f"## {data.name}\n\n{str(data.labels).splitlines()[0].split(': ')[1]}, {shape}\n")
-    report.head("method", COLUMNS)
-    rows = {}
+    print(f"\n## {data.name}\n\n{str(data.labels).splitlines()[0].split(': ')[1]}, {shape}\n")
+    print(markdown(COLUMNS, []), flush=True)
     with tempfile.TemporaryDirectory() as directory:
         task = Path(directory) / "task.npz"
         Task(answers_of(data.labels), data.X, [(split.rows, split.X, split.X_test) for split in parts]).save(task)
         for method, (program, python) in methods.items():
-            outcome = run(program, python, method, task, options.repeat, options.limit)
-            rows[method] = judge(outcome, data.truth, [split.truth_test for split in parts])
-            report.row(method, rows[method].cells())
-    report.say()
-    for method, row in rows.items():
-        if row.note:
-            report.say(f"- {method}: {row.note}")
-    report.say()
-    return rows
+            outcome = run_method(program, python, method, task, options.repeat, options.limit)
+            row = judge(outcome, data.truth, [split.truth_test for split in parts])
+            print(f"| {method} | {' | '.join(row.cells())} | {row.note}", flush=True)
+            yield method, row
 
 
-def summary(report: Report, results: dict[str, dict[str, Row]]) -> None:
-    """The best of ours and of the peers on every set, and mean ranks."""
-    for measure in ("consensus", "test", "auc"):
-        report.say(f"## Best {measure}\n")
-        report.head("set", ("ours", "peers"), 40)
-        for name, rows in results.items():
-            if not all(np.isnan(getattr(row, measure)) for row in rows.values()):
-                report.row(name, [best(rows, measure, program) for program in ("ours", "peers")], 40)
-        report.say()
-    report.say("## Mean rank (1 is best; a method without result comes last)\n")
-    groups = {
-        "consensus, labels only": [name for name in results if name in LABELS_ONLY],
-        "consensus, features": [name for name in results if name in WITH_FEATURES],
-        "test, features": [name for name in results if name in WITH_FEATURES],
+# ---------------------------------------------------------------------- tables
+
+
+def write_tables(run: Run, results: Results) -> None:
+    """Those of the page, from all results there are."""
+    note = made_at(results)
+    shown = [method for method in SHOWN if any(method in rows for rows in results.values())]
+    if run.writes and len(shown) < len(SHOWN):
+        absent = ", ".join(method for method in SHOWN if method not in shown)
+        sys.exit(f"Nothing was written: {RESULTS.name} has no results of {absent}. Run these on some sets first.")
+    both = [column_of(results, name, shown, ("consensus", "test")) for name in WITH_FEATURES]
+    run.table(FEATURES, ("", *WITH_FEATURES), rows_of(shown, both), note)
+    times = [column_of(results, name, shown, ("cpu_seconds",)) for name in WITH_FEATURES]
+    run.table(SECONDS, ("CPU seconds for the consensus", *WITH_FEATURES), rows_of(shown, times), note)
+    of_labels = [method for method in shown if METHODS[method][1]]
+    columns = [column_of(results, name, of_labels, ("consensus",)) for name in LABELS_ONLY]
+    columns.append([f"{rank:.1f}" for rank in mean_ranks(results, LABELS_ONLY, of_labels)])
+    run.table(LABELS, ("labels only", *LABELS_ONLY, "mean rank"), rows_of(of_labels, columns), note)
+    run.table(BEST, ("", *WITH_FEATURES, *LABELS_ONLY), best_rows(results), note)
+
+
+def rows_of(methods: list[str], columns: list[list[str]]) -> list[list[str]]:
+    """Cells by column -> rows with titles."""
+    return [[SHOWN[method], *(column[i] for column in columns)] for i, method in enumerate(methods)]
+
+
+def column_of(results: Results, name: str, methods: list[str], measures: tuple[str, ...]) -> list[str]:
+    """The cells of a set, the best accuracies in bold; empty where there is no result."""
+    cells = []
+    for measure in measures:
+        values = [getattr(results.get(name, {}).get(method, Row()), measure) for method in methods]
+        if measure == "cpu_seconds":
+            cells.append(["" if np.isnan(value) else f"{value:.2g}" for value in values])
+        else:
+            cells.append(bold_best(["" if np.isnan(value) else f"{value:.3f}" for value in values]))
+    return [" / ".join(filter(None, parts)) for parts in zip(*cells, strict=True)]
+
+
+def best_rows(results: Results) -> list[list[str]]:
+    """The default, or labels alone without features; the best peer of each set, whichever that is; the majority."""
+    rows: dict[str, list[str]] = {
+        "`CrowdLogisticClassifier()`, `aggregate(labels)` without features": [],
+        "best of the peers on this set": [],
+        "majority vote": [],
     }
-    ranks = {title: mean_ranks(results, names, title.split(",")[0]) for title, names in groups.items() if names}
-    report.head("method", tuple(ranks), 22)
-    for method in dict.fromkeys(method for rows in results.values() for method in rows):
-        report.row(method, [f"{rank[method]:.2f}" if method in rank else "" for rank in ranks.values()], 22)
+    for name in (*WITH_FEATURES, *LABELS_ONLY):
+        found = results.get(name, {})
+        default = found.get("crowdwise default" if name in WITH_FEATURES else "crowdwise aggregate", Row())
+        others = [row.consensus for method, row in found.items() if METHODS[method][0] == "peers"]
+        best = max((value for value in others if not np.isnan(value)), default=np.nan)
+        values = (default.consensus, best, found.get("crowdwise majority", Row()).consensus)
+        cells = bold_best(["" if np.isnan(value) else f"{value:.3f}" for value in values])
+        for row, cell in zip(rows.values(), cells, strict=True):
+            row.append(cell)
+    return [[title, *cells] for title, cells in rows.items()]
 
 
-def best(rows: dict[str, Row], measure: str, program: str) -> str:
-    """The highest figure and whose it is."""
-    found = {method: getattr(row, measure) for method, row in rows.items() if METHODS[method][0] == program}
-    found = {method: value for method, value in found.items() if not np.isnan(value)}
-    if not found:
-        return ""
-    winner = max(found, key=lambda method: found[method])
-    return f"{found[winner]:.3f} {winner.removeprefix('crowdwise ')}"
+def mean_ranks(results: Results, names: tuple[str, ...], methods: list[str]) -> np.ndarray:
+    """Among these methods, 1 is the best; equal figures share a rank, a method without result comes last."""
+    figures = [[results.get(name, {}).get(method, Row()).consensus for method in methods] for name in names]
+    return rankdata(-np.nan_to_num(figures, nan=-1.0), axis=1).mean(axis=0)
 
 
-def mean_ranks(results: dict[str, dict[str, Row]], names: list[str], measure: str) -> dict[str, float]:
-    """Among the methods of these sets; equal figures share a rank."""
-    methods = list(results[names[0]])
-    figures = np.array([[getattr(results[name][method], measure) for method in methods] for name in names])
-    ranks = rankdata(-np.nan_to_num(figures, nan=-1.0), axis=1).mean(axis=0)
-    return dict(zip(methods, ranks, strict=True))
+def made_at(results: Results) -> str:
+    """When the results were found, and ours with which code."""
+    parts = []
+    for program, title in (("ours", "Ours"), ("peers", "The peers")):
+        rows = [row for found in results.values() for method, row in found.items() if METHODS[method][0] == program]
+        when = sorted({row.date for row in rows if row.date})
+        code = sorted({row.commit for row in rows if row.commit}) if program == "ours" else []
+        if when:
+            parts.append(f"{title}: {', '.join([' to '.join(dict.fromkeys((when[0], when[-1]))), *code])}.")
+    return " ".join(parts)
 
 
 # ---------------------------------------------------------------------- a million examples
@@ -290,29 +368,25 @@ def simulated(n_examples: int, n_annotators: int, n_labels: int) -> tuple[np.nda
     return truth, Answers(example, annotator, value, n_examples, n_annotators, 2)
 
 
-def speed(report: Report, pythons: dict[str, str], limit: float) -> None:
+def speed(pythons: dict[str, str], limit: float, n_examples: int) -> None:
     """One after the other, each in a fresh process."""
     methods = {"crowdwise aggregate": "ours", "crowdwise aggregate confusion": "ours", "crowd-kit Dawid-Skene": "peers"}
     for n_annotators, n_labels in ((12, 12), (200, 5)):
-        truth, answers = simulated(1_000_000, n_annotators, n_labels)
-        report.say(f"## 1,000,000 examples, {n_labels} labels each by {n_annotators} annotators\n")
-        report.head("method", ("consensus", "seconds", "times as long", "CPU s", "times as long"), 14)
+        truth, answers = simulated(n_examples, n_annotators, n_labels)
+        print(f"\n{n_examples:,} examples, {n_labels} labels each by {n_annotators} annotators\n")
+        print(markdown(("method", "consensus", "seconds", "times as long", "CPU s", "times as long"), []))
         rows: dict[str, Row] = {}
         with tempfile.TemporaryDirectory() as directory:
             task = Path(directory) / "task.npz"
             Task(answers, None, []).save(task)
             for method, program in methods.items():
                 if program in pythons:
-                    rows[method] = row = judge(run(program, pythons[program], method, task, 1, limit), truth, [])
+                    outcome = run_method(program, pythons[program], method, task, 1, limit)
+                    rows[method] = row = judge(outcome, truth, [])
                     base = rows["crowdwise aggregate"]
-                    ratios = row.seconds / base.seconds, row.cpu_seconds / base.cpu_seconds
-                    report.row(
-                        f"{method} {row.note}".strip(),
-                        [f"{row.consensus:.5f}", f"{row.seconds:.2f}", f"{ratios[0]:.1f}",
-                         f"{row.cpu_seconds:.2f}", f"{ratios[1]:.1f}"],
-                        14,
-                    )  # fmt: skip
-        report.say()
+                    cells = [f"{row.consensus:.5f}", f"{row.seconds:.2f}", f"{row.seconds / base.seconds:.1f}",
+                             f"{row.cpu_seconds:.2f}", f"{row.cpu_seconds / base.cpu_seconds:.1f}"]  # fmt: skip
+                    print(f"| {method} | {' | '.join(cells)} | {row.note}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""A rare class: throw examples of the larger class away, as the paper did, or weigh classes by the consensus?
+"""A rare class: throw examples of the larger class away, as the paper did, or weight classes by the consensus?
 
-python benchmarks/imbalance.py [n_versions] [crowd ...]     the table of docs/imbalance.md, crowd by crowd
+python benchmarks/imbalance.py                                  the tables of docs/imbalance.md, crowd by crowd
+python benchmarks/imbalance.py --crowds even --versions 10      one of them, ten versions of each data set
 
 Crowds: "p=1" and "p=5" are the paper's simulated annotators (ten, one who is always right and one who is always wrong),
 who disagree near the boundary; "even" are ten annotators who are right with a probability of their own, from 0.65 to
@@ -12,7 +13,6 @@ practice. Needs w1a, w2a, w3a and w5a in the data directory.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
+from tables import Place, Run, bold_best, parser
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.datasets import fetch_libsvm
@@ -31,6 +32,12 @@ SETS = ("w1a", "w2a", "w3a", "w5a")
 CROWDS = ("p=1", "p=5", "even")
 STEEPNESSES = (0.0, 2.0)
 METHODS = ("by truth", "by vote", "all", "balanced")
+PAIRS = ((2, 0), (3, 0), (3, 2))  # methods compared, the first with the second
+COLUMNS = (
+    "data", "steepness", "ROC by truth", *METHODS[1:], "PRC by truth", *METHODS[1:],
+    *(f"{METHODS[better]} : {METHODS[worse]}" for better, worse in PAIRS),
+)  # fmt: skip
+PLACES = {crowd: Place("docs/imbalance.md", f"imbalance {crowd}") for crowd in CROWDS}
 
 
 def labels_of(crowd: str, data: Any, subset: np.ndarray, rng: np.random.Generator) -> CrowdLabels:
@@ -52,7 +59,7 @@ def version(crowd: str, data: Any, rng: np.random.Generator) -> tuple[np.ndarray
     for redrawn in range(1000):
         subset = balanced(np.arange(len(data.truth)), data.truth, rng)
         labels = labels_of(crowd, data, subset, rng)
-        if not too_noisy(Draw(data.X[subset], labels[subset], data.X_test, data.truth_test), rng):
+        if not too_noisy(Draw(data.X[subset], labels[subset], data.X_test, data.truth_test)):
             return subset, labels, redrawn
     raise RuntimeError("every version was too noisy")
 
@@ -97,37 +104,54 @@ def trial(crowd: str, data: Any, seed: list[int]) -> Trial:
     return Trial(areas, unsettled, redrawn, positive.mean(), (data.truth[positive] > 0).mean())
 
 
-def line(name: str, steepness: float, areas: np.ndarray) -> str:
+def line(name: str, steepness: float, areas: np.ndarray) -> list[str]:
     """A row of the table: means, and wins over other methods; `areas` is of shape (n_versions, 2, n_methods)."""
     cells = [name, f"{steepness:g}"]
     for measure in range(2):
-        cells += [f"{mean:.3f}" for mean in areas[:, measure].mean(axis=0)]
-    for better, worse in ((2, 0), (3, 0), (3, 2)):
+        cells += bold_best([f"{mean:.3f}" for mean in areas[:, measure].mean(axis=0)])
+    for better, worse in PAIRS:
         wins = [count_wins(areas[:, measure, better], areas[:, measure, worse]) for measure in range(2)]
         cells.append(", ".join(f"{w.wins} ({p_text(w.p_value)})" for w in wins))
-    return "| " + " | ".join(cells) + " |"
+    return cells
 
 
-def main(n_versions: int, crowds: tuple[str, ...]) -> None:
-    for crowd in crowds:
-        print(f"\n{crowd}, {n_versions} versions: AU-ROC, AU-PRC of {', '.join(METHODS)}; wins (p), AU-ROC then AU-PRC")
-        for place, name in enumerate(SETS):
-            data = fetch_libsvm(name)
-            trials = [trial(crowd, data, [place, CROWDS.index(crowd), seed]) for seed in range(n_versions)]
-            areas = np.array([each.areas for each in trials])
-            for s, steepness in enumerate(STEEPNESSES):
-                print(line(name, steepness, areas[:, :, s]))
-            called, really = (
-                np.mean([getattr(each, f"{x}_positive") for each in trials]) for x in ("called", "really")
-            )
-            print(
-                f"{name}: {sum(each.unsettled for each in trials)} fits did not settle, "
-                f"{sum(each.redrawn for each in trials)} versions were drawn again; the majority vote calls "
-                f"{100 * called:.0f} % positive, of which {100 * really:.0f} % are",
-                flush=True,
-            )
+def note(n_versions: int, found: dict[str, list[Trial]]) -> str:
+    """What the table does not show: the majority vote, and the fits."""
+    votes = [
+        f"{name} {100 * np.mean([each.called_positive for each in trials]):.0f} % "
+        f"({100 * np.mean([each.really_positive for each in trials]):.0f} %)"
+        for name, trials in found.items()
+    ]
+    every = [each for trials in found.values() for each in trials]
+    return (
+        f"{n_versions} versions of each data set. Examples that the majority vote calls positive (and how many of them "
+        f"are): {', '.join(votes)}. Fits that did not settle: {sum(each.unsettled for each in every)}; versions drawn "
+        f"again: {sum(each.redrawn for each in every)}."
+    )
+
+
+def table(run: Run, crowd: str, sets: tuple[str, ...], n_versions: int) -> None:
+    """All data sets with the labels of one crowd."""
+    rows, found = [], {}
+    for name in sets:
+        data = fetch_libsvm(name)
+        seeds = [[SETS.index(name), CROWDS.index(crowd), seed] for seed in range(n_versions)]
+        found[name] = [trial(crowd, data, seed) for seed in seeds]
+        areas = np.array([each.areas for each in found[name]])
+        rows += [line(name, steepness, areas[:, :, s]) for s, steepness in enumerate(STEEPNESSES)]
+    run.table(PLACES[crowd], COLUMNS, rows, note(n_versions, found))
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--crowds", nargs="+", choices=CROWDS, default=CROWDS)
+    arguments.add_argument("--versions", type=int, default=30, help="of each data set: %(default)s")
+    options = arguments.parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    run = Run(options, [PLACES[crowd] for crowd in options.crowds])
+    for crowd in options.crowds:
+        table(run, crowd, SETS[:1] if options.quick else SETS, 2 if options.quick else options.versions)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", CrowdWarning)
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 30, tuple(sys.argv[2:]) or CROWDS)
+    main()

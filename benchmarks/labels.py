@@ -1,17 +1,17 @@
 """How long it takes to make labels from integer arrays, and how much memory they take.
 
-    python benchmarks/labels.py [examples]
+    python benchmarks/labels.py [--examples N]
 
 The labels of 1,000,000 examples, five each by 10,000 annotators, should take a few seconds and less than 100 MB.
 """
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 
 import numpy as np
-from timing import environment, median_seconds
+from tables import Run, parser
+from timing import median_seconds
 
 from crowdwise import CrowdLabels
 
@@ -42,9 +42,12 @@ def kept_and_peak(table: dict[str, np.ndarray]) -> tuple[float, float]:
 
 
 def main() -> None:
-    n_examples = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    arguments = parser(__doc__, writes=False)
+    arguments.add_argument("--examples", type=int, default=1_000_000, help="%(default)s")
+    options = arguments.parse_args()
+    Run(options)
+    n_examples = 10_000 if options.quick else options.examples
     table = long_table(n_examples)
-    print(environment())
     print(f"{n_examples:,} examples x {LABELS_EACH} labels by {N_ANNOTATORS:,} annotators, from integer arrays")
     print(f"  from_table  {median_seconds(lambda: CrowdLabels.from_table(table), 3):8.2f} s")
     kept, peak = kept_and_peak(table)

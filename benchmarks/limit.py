@@ -1,17 +1,17 @@
 """How near a fit comes to the limit: one matrix product X.T @ X of the same features.
 
 python benchmarks/limit.py                      1,000,000 x 100, then the growth with the number of examples
-python benchmarks/limit.py --quick              100,000 x 100 only
+python benchmarks/limit.py --small              100,000 x 100 only
 """
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from timing import environment, median_seconds, peak_megabytes
+from tables import Run, parser
+from timing import median_seconds, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
 
@@ -59,15 +59,15 @@ def features(n_examples: int, n_features: int, rng: np.random.Generator, folder:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="100,000 x 100 only")
-    parser.add_argument("--repeats", type=int, default=7)
-    options = parser.parse_args()
+    arguments = parser(__doc__, writes=False)
+    arguments.add_argument("--small", action="store_true", help="100,000 x 100 only")
+    arguments.add_argument("--repeats", type=int, default=7)
+    options = arguments.parse_args()
     rng = np.random.default_rng(0)
-    print(environment())
-    X = features(100_000, 100, rng)
-    report(X, crowd_of(X, rng), options.repeats)
-    if options.quick:
+    Run(options)
+    X = features(10_000 if options.quick else 100_000, 100, rng)
+    report(X, crowd_of(X, rng), 1 if options.quick else options.repeats)
+    if options.quick or options.small:
         return
     X = features(1_000_000, 100, rng)
     report(X, crowd_of(X, rng), options.repeats)

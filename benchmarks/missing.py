@@ -5,26 +5,28 @@ python benchmarks/missing.py          1,000,000 examples, 50 features, 200 annot
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
-from timing import environment, peak_megabytes
+from tables import Run, parser
+from timing import peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--examples", type=int, default=1_000_000)
-    parser.add_argument("--annotators", type=int, default=200)
-    parser.add_argument("--features", type=int, default=50)
-    options = parser.parse_args()
+    arguments = parser(__doc__, writes=False)
+    arguments.add_argument("--examples", type=int, default=1_000_000)
+    arguments.add_argument("--annotators", type=int, default=200)
+    arguments.add_argument("--features", type=int, default=50)
+    options = arguments.parse_args()
     rng = np.random.default_rng(0)
-    print(environment())
+    Run(options)
+    if options.quick:
+        options.examples = 10_000
     X = rng.standard_normal((options.examples, options.features))
     truth = X[:, 0] + X[:, 1] > 0
-    # Five different annotators an example: a random start and a random step around the circle of annotators.
+    # Five different annotators per example: a random start and a random step around the circle of annotators.
     step = rng.integers(1, options.annotators // 5, (options.examples, 1))
     who = (rng.integers(0, options.annotators, (options.examples, 1)) + step * np.arange(5)) % options.annotators
     skill = rng.uniform(0.55, 0.95, options.annotators)
@@ -36,8 +38,10 @@ def main() -> None:
     }
     start = time.perf_counter()
     labels = CrowdLabels.from_table(table)
-    print(f"{labels}\n  made in {time.perf_counter() - start:.2f} s, "
-          f"{sum(part.nbytes for part in labels._parts()) / 2**20:.0f} MB")  # fmt: skip
+    seconds = time.perf_counter() - start
+    size = sum(part.nbytes for part in (labels.example_index, labels.annotator_index, labels.values))
+    print(f"{labels}\n  made in {seconds:.2f} s, "
+          f"{size / 2**20:.0f} MB")  # fmt: skip
     before = peak_megabytes()
     start = time.perf_counter()
     model = CrowdRidgeClassifier(l2=1.0).fit(X, labels)

@@ -9,7 +9,8 @@ import time
 
 import numpy as np
 from sklearn.linear_model import Ridge
-from timing import environment, median_seconds
+from tables import Run, parser
+from timing import median_seconds
 
 from crowdwise import CrowdRidgeClassifierCV, disagreement, easiness, simulate_annotators
 from crowdwise.ridge.classifier_cv import PAPER_L2S
@@ -34,10 +35,11 @@ def naive_fit(
 
 
 def main() -> None:
-    print(environment())
+    options = parser(__doc__, writes=False).parse_args()
+    Run(options)
     rng = np.random.default_rng(1)
-    truth = np.repeat([0, 1], 250)
-    X = rng.normal(size=(500, 10)) + truth[:, None] - 0.5
+    truth = np.repeat([0, 1], 50 if options.quick else 250)
+    X = rng.normal(size=(len(truth), 10)) + truth[:, None] - 0.5
     labels = simulate_annotators(X, truth, experts=1, adversaries=1, random_state=rng)
     model = CrowdRidgeClassifierCV((2.0,)).fit(X, labels)
     ours = median_seconds(lambda: CrowdRidgeClassifierCV((2.0,)).fit(X, labels), 21)

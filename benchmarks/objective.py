@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from timing import environment
+from tables import Run, parser
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier
 from crowdwise.exceptions import CrowdWarning
@@ -28,11 +28,12 @@ def random_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    print(environment())
+    options = parser(__doc__, writes=False).parse_args()
+    Run(options)
     warnings.simplefilter("ignore", CrowdWarning)
     rng = np.random.default_rng(1)
     rises, rounds, settled = [], [], []
-    while len(rises) < 1500:
+    while len(rises) < (20 if options.quick else 1500):
         X, labels = random_problem(rng)
         if len(np.unique(labels[~np.isnan(labels)])) < 2:
             continue

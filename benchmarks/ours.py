@@ -19,6 +19,7 @@ from crowdwise import (
     CrowdRidgeClassifierCV,
     aggregate,
 )
+from crowdwise.em import Confusion, OneCoin
 
 
 def crowd_labels(answers: Answers) -> CrowdLabels:
@@ -38,8 +39,8 @@ def from_labels(consensus: Callable[[CrowdLabels], np.ndarray]) -> Method:
     return given
 
 
-def model(make: Callable[[float], Any], voice: bool, tuned: bool = False) -> Method:
-    """A crowd's classifier, with or without a voice in the consensus; `make` is told the C of the same classifier."""
+def model(make: Callable[[float], Any], labels_alone: bool = False, tuned: bool = False) -> Method:
+    """A crowd's classifier and its consensus, or that of the labels alone; `make` gets the C of the same classifier."""
 
     def given(X: np.ndarray, answers: Answers) -> Fit:
         labels = crowd_labels(answers)
@@ -47,7 +48,8 @@ def model(make: Callable[[float], Any], voice: bool, tuned: bool = False) -> Met
         def fit() -> tuple[np.ndarray, Any]:
             C = same_classifier(X, labels.majority(), answers.n_classes)[1] if tuned else 1.0
             fitted = make(C).fit(X, labels)
-            return fitted.consensus(X, labels, use_model=voice).label, lambda rows: class_scores(fitted, rows)
+            consensus = fitted.label_consensus_ if labels_alone else fitted.consensus_
+            return consensus, lambda rows: class_scores(fitted, rows)
 
         return fit
 
@@ -67,7 +69,7 @@ def ridge(steepness: float) -> Callable[[float], Any]:
 
 def logistic(steepness: float) -> Callable[[float], Any]:
     """The model of Raykar et al., but with the classifier out of fold."""
-    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C, kinds=1, joint=True, init="votes")
+    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C, hard_examples=False, joint=True, init="votes")
 
 
 def any_logistic(steepness: float) -> Callable[[float], Any]:
@@ -78,25 +80,23 @@ def any_logistic(steepness: float) -> Callable[[float], Any]:
 LABELS_ONLY: dict[str, Method] = {
     "majority": from_labels(lambda labels: labels.majority()),
     "aggregate": from_labels(lambda labels: aggregate(labels).label),
-    "aggregate one kind": from_labels(lambda labels: aggregate(labels, kinds=1).label),
-    "aggregate confusion": from_labels(lambda labels: aggregate(labels, annotator_model="confusion").label),
-    "aggregate one-coin": from_labels(lambda labels: aggregate(labels, annotator_model="one-coin").label),
+    "aggregate no hard examples": from_labels(lambda labels: aggregate(labels, hard_examples=False).label),
+    "aggregate confusion": from_labels(lambda labels: aggregate(labels, annotator_model=Confusion()).label),
+    "aggregate one coin": from_labels(lambda labels: aggregate(labels, annotator_model=OneCoin()).label),
 }
 # A number is the steepness: 0 is without weights. "tuned" has the C that cross-validation on the majority vote chooses.
 # "default" is what one gets without choosing anything.
 WITH_FEATURES: dict[str, Method] = {
-    "default": model(lambda _: CrowdLogisticClassifier(), voice=True),
-    "ridge 0": model(ridge(0.0), voice=False),
-    "ridge 0 + voice": model(ridge(0.0), voice=True),
-    "ridge 2": model(ridge(2.0), voice=False),
-    "ridge 2 + voice": model(ridge(2.0), voice=True),
-    "logistic 0": model(logistic(0.0), voice=False),
-    "logistic 0 + voice": model(logistic(0.0), voice=True),
-    "logistic 2": model(logistic(2.0), voice=False),
-    "logistic 2 + voice": model(logistic(2.0), voice=True),
-    "logistic 0 tuned + voice": model(logistic(0.0), voice=True, tuned=True),
-    "any(logistic) 0 tuned + voice": model(any_logistic(0.0), voice=True, tuned=True),
-    "any(logistic) 2 tuned + voice": model(any_logistic(2.0), voice=True, tuned=True),
+    "default": model(lambda _: CrowdLogisticClassifier()),
+    "ridge 0": model(ridge(0.0)),
+    "ridge 0 labels alone": model(ridge(0.0), labels_alone=True),
+    "ridge 2": model(ridge(2.0)),
+    "ridge 2 labels alone": model(ridge(2.0), labels_alone=True),
+    "logistic 0": model(logistic(0.0)),
+    "logistic 2": model(logistic(2.0)),
+    "logistic 0 tuned": model(logistic(0.0), tuned=True),
+    "any(logistic) 0 tuned": model(any_logistic(0.0), tuned=True),
+    "any(logistic) 2 tuned": model(any_logistic(2.0), tuned=True),
 }
 
 if __name__ == "__main__":

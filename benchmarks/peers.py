@@ -35,7 +35,7 @@ def crowd_kit(name: str) -> Method:
 
 
 def crowdlab(X: np.ndarray, answers: Answers) -> Fit:
-    """As cleanlab documents it: majority vote, out-of-fold probabilities of a classifier taught by it, consensus."""
+    """As cleanlab documents it: majority vote, out-of-fold probabilities of a classifier fitted to it, consensus."""
     from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
     from sklearn.model_selection import cross_val_predict
 

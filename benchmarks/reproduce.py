@@ -1,6 +1,6 @@
 """How much faster tuning is than the plain scikit-learn loop, on data sets of table 2, in one run.
 
-    python benchmarks/reproduce.py [number of data sets, 3 by default]
+    python benchmarks/reproduce.py [--sets N]
 
 Both fit every steepness of the table with l2 chosen over ten folds in every round, the folds cut anew from the signs
 of the consensus, and must find the same models.
@@ -9,12 +9,12 @@ One thread, so that the ratio is of work and not of cores.
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import partial
 
 import numpy as np
 from sklearn.linear_model import Ridge
+from tables import Run, parser
 from threadpoolctl import threadpool_limits
 
 from crowdwise import disagreement
@@ -48,8 +48,17 @@ def plain_loop(X, labels, steepness):
     return model.coef_
 
 
-def main(n_datasets: int) -> None:
-    steepnesses = (0.0, *STEEPNESSES)
+def main() -> None:
+    arguments = parser(__doc__, writes=False)
+    arguments.add_argument("--sets", type=int, default=3, help="number of data sets: %(default)s")
+    options = arguments.parse_args()
+    Run(options)
+    with threadpool_limits(1):
+        compare(1 if options.quick else options.sets, (0.0, 2.0) if options.quick else (0.0, *STEEPNESSES))
+
+
+def compare(n_datasets: int, steepnesses: tuple[float, ...]) -> None:
+    """Both on each data set, and the ratio of their times."""
     ours = plain = 0.0
     for trial in range(n_datasets):
         rng = np.random.default_rng(trial_seed(0, 0, trial))
@@ -71,5 +80,4 @@ def main(n_datasets: int) -> None:
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1):
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    main()

@@ -1,6 +1,6 @@
 """Measure the theory modules: speed of the perceptron and of the ball radii, and how well estimates find the truth.
 
-    python benchmarks/theory.py [perceptron | balls | alignment | recovery] ...
+    python benchmarks/theory.py [perceptron | balls | alignment | recovery | estimated_labels] ...
 
 Each part runs in a process of its own, so that the peak memory is its own.
 """
@@ -26,7 +26,7 @@ from crowdwise.theory import (
     alignment_expertise,
     ball_radii,
     feed,
-    margin_lower_bounds,
+    nested_ball_margins,
     simulate_ball_annotators,
 )
 
@@ -127,7 +127,7 @@ def _paper_trial(clarity: float, seed: np.random.SeedSequence) -> tuple[float, f
 
 
 def _ranks(labels: Any, radii: np.ndarray, expertise: np.ndarray, margin: np.ndarray) -> tuple[float, float]:
-    nested = margin_lower_bounds(labels, radii, expertise)
+    nested = nested_ball_margins(labels, radii, expertise)
     constant = np.ptp(nested) == 0
     return (
         0.0 if constant else spearmanr(nested, np.abs(margin)).statistic,
@@ -143,12 +143,40 @@ def _print_trials(name: str, found: list[tuple[float, float, float]]) -> None:
     print(f"{name:34} {cells[0]:>14} {cells[1]:>16} {cells[2]:>16}")
 
 
+def estimated_labels(n_trials: int = 20) -> None:
+    print(f"learning from the majority and from the estimated labels, p = 1, means of {n_trials} trials: 600 examples,")
+    print("10 simulated annotators and others; the same order by estimated margins, 10 epochs, averaged weights")
+    print(f"{'others':34} {'right: majority':>16} {'estimated':>10} {'test accuracy: majority':>24} {'estimated':>10}")
+    for name, others in (("one expert", (1, 0)), ("one expert, one adversary", (1, 1)), ("none", (0, 0))):
+        seeds = np.random.SeedSequence(0).spawn(n_trials)
+        found = np.mean([_label_trial(*others, np.random.default_rng(seed)) for seed in seeds], axis=0)
+        print(f"{name:34} {found[0]:16.2f} {found[1]:10.2f} {found[2]:24.2f} {found[3]:10.2f}")
+
+
+def _label_trial(experts: int, adversaries: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
+    truth = np.tile([-1, 1], 600)
+    X = rng.normal(size=(1200, 10)) + 0.5 * truth[:, np.newaxis]
+    learn, test = slice(0, 600), slice(600, 1200)
+    labels = simulate_annotators(
+        X[learn], truth[learn], 10, clarity=1.0, experts=experts, adversaries=adversaries, random_state=rng
+    )
+    estimated = EasyFirstPerceptron("margin", average=True).fit(X[learn], labels)
+    order = np.argsort(-estimated.margins_, kind="stable")
+    majority = EasyFirstPerceptron("given", average=True).fit(X[learn], labels, curriculum=order)
+    return (
+        float((majority.consensus_ == truth[learn]).mean()),
+        float((estimated.consensus_ == truth[learn]).mean()),
+        majority.score(X[test], truth[test]),
+        estimated.score(X[test], truth[test]),
+    )
+
+
 def peak() -> float:
     """Peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-PARTS = {part.__name__: part for part in (perceptron, balls, alignment, recovery)}
+PARTS = {part.__name__: part for part in (perceptron, balls, alignment, recovery, estimated_labels)}
 
 
 def _run(name: str) -> None:

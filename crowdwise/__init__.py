@@ -1,25 +1,53 @@
 """Learn from annotators who disagree."""
 
-from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
-from crowdwise.crowd.disagreement import disagreement
-from crowdwise.crowd.easiness import curriculum_order, easiness
-from crowdwise.diagnosis import diagnose
-from crowdwise.em.aggregate import aggregate
-from crowdwise.em.any_classifier import CrowdClassifier
-from crowdwise.em.logistic import CrowdLogisticClassifier
-from crowdwise.labels.align import align, as_labels
-from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.model_selection import CrowdKFold, crowd_scorer
-from crowdwise.ridge.classifier import CrowdRidgeClassifier
-from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
-from crowdwise.ridge.regressor import CrowdRidgeRegressor
-from crowdwise.simulate import flip_score, simulate_annotators
-from crowdwise.theory import EasyFirstPerceptron
-from crowdwise.weights.curricula import Fading, Fixed, SelfPaced, Smooth
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
+    from crowdwise.crowd.disagreement import disagreement
+    from crowdwise.crowd.easiness import easiness
+    from crowdwise.diagnosis import diagnose
+    from crowdwise.em.aggregate import aggregate
+    from crowdwise.em.any_classifier import CrowdClassifier
+    from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.labels.align import align
+    from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_selection import crowd_scorer
+    from crowdwise.ridge.classifier import CrowdRidgeClassifier
+    from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
+    from crowdwise.ridge.regressor import CrowdRidgeRegressor
+    from crowdwise.simulate import simulate_annotators
+    from crowdwise.theory import EasyFirstPerceptron
+    from crowdwise.weights.curricula import Fading, Fixed, SelfPaced, Smooth
+
+# Where each public name is; it is imported when it is first asked for, so that `crowdwise --help` starts at once.
+_HOMES = {
+    "CrowdClassifier": "em.any_classifier",
+    "CrowdLabels": "labels.crowd_labels",
+    "CrowdLogisticClassifier": "em.logistic",
+    "CrowdRidgeClassifier": "ridge.classifier",
+    "CrowdRidgeClassifierCV": "ridge.classifier_cv",
+    "CrowdRidgeRegressor": "ridge.regressor",
+    "EasyFirstPerceptron": "theory",
+    "Fading": "weights.curricula",
+    "Fixed": "weights.curricula",
+    "SelfPaced": "weights.curricula",
+    "Smooth": "weights.curricula",
+    "aggregate": "em.aggregate",
+    "align": "labels.align",
+    "cohen_kappas": "crowd.agreement",
+    "crowd_scorer": "model_selection",
+    "diagnose": "diagnosis",
+    "disagreement": "crowd.disagreement",
+    "easiness": "crowd.easiness",
+    "krippendorff_alpha": "crowd.agreement",
+    "simulate_annotators": "simulate",
+}
+_PACKAGES = ("datasets", "theory")
 
 __all__ = [
     "CrowdClassifier",
-    "CrowdKFold",
     "CrowdLabels",
     "CrowdLogisticClassifier",
     "CrowdRidgeClassifier",
@@ -32,16 +60,29 @@ __all__ = [
     "Smooth",
     "aggregate",
     "align",
-    "as_labels",
     "cohen_kappas",
     "crowd_scorer",
-    "curriculum_order",
     "diagnose",
     "disagreement",
     "easiness",
-    "flip_score",
     "krippendorff_alpha",
     "simulate_annotators",
 ]
 
 __version__ = "0.1.0"
+
+
+if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(import_module(f"crowdwise.{_HOMES[name]}"), name)
+        elif name in _PACKAGES:
+            value = import_module(f"crowdwise.{name}")
+        else:
+            raise AttributeError(f"module 'crowdwise' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,4 +1,4 @@
-"""Names for the arrays that functions take and give, so that signatures say what is in them."""
+"""Names for the arrays that functions take and give, so that signatures say what is in them; records of them."""
 
 from typing import Any
 
@@ -10,3 +10,27 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.integer]
 Positions = NDArray[np.intp]
+
+
+def read_only(array: Array) -> Array:
+    """The same numbers in an array that cannot be written to; nothing is copied."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+class FrozenArrays:
+    """A frozen dataclass whose arrays are frozen too: they are read-only, and ``.copy()`` gives one of your own."""
+
+    def __post_init__(self) -> None:
+        self._freeze()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._freeze()  # arrays thaw when they are pickled
+
+    def _freeze(self) -> None:
+        arrays = {name: read_only(value) for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        vars(self).update(arrays)

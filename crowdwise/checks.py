@@ -42,13 +42,23 @@ def check_number(
     """
     if auto and isinstance(value, str) and value == "auto":
         return math.nan
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
-    if not is_number or value < low or value > high or (above and value == low):
+    number = _as_float(value)
+    if not math.isfinite(number) or number < low or number > high or (above and number == low):
         relation = ">" if above else ">="
         limit = "" if high == math.inf else f" and <= {high:g}"
         choice = ' or "auto"' if auto else ""
         raise ValueError(f"{name} must be a finite number {relation} {low:g}{limit}{choice}; got {value!r}.")
-    return float(value)
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """A real number as a float; NaN for anything else, bools and numbers too large for a float too."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def check_whole(name: str, value: Any, *, low: int = 1) -> int:
@@ -73,7 +83,7 @@ def check_whole(name: str, value: Any, *, low: int = 1) -> int:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
-    """One of a few values.
+    """One of a few values, in the type that it is listed in: 1 does not stand for True, nor 1.0 for 1.
 
     Parameters
     ----------
@@ -88,9 +98,10 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     -------
     value : object
     """
+    plain = value.item() if isinstance(value, np.generic) else value  # a grid of parameters may be an array
     for choice in choices:
-        if type(value) is type(choice) and value == choice:
-            return value
+        if type(plain) is type(choice) and plain == choice:
+            return choice
     shown = [f'"{choice}"' if isinstance(choice, str) else repr(choice) for choice in choices]
     raise ValueError(f"{name} must be {', '.join(shown[:-1])} or {shown[-1]}; got {value!r}.")
 
@@ -122,8 +133,8 @@ def check_seed(random_state: Any) -> np.random.Generator:
     rng : Generator
     """
     try:
-        return np.random.default_rng(random_state)
+        if not isinstance(random_state, bool | np.bool_):
+            return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a whole number >= 0, a numpy Generator or None; got {random_state!r}."
-        ) from None
+        pass
+    raise ValueError(f"random_state must be a whole number >= 0, a numpy Generator or None; got {random_state!r}.")

@@ -1,4 +1,4 @@
-"""One answer per example with how sure it is: what every model and `aggregate` give."""
+"""One answer per example with how sure it is: what every model and `aggregate` give. All arrays are read-only."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
 from crowdwise.labels.frames import make_frame
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Consensus:
+class Consensus(FrozenArrays):
     """The class of every example, with the probability of every class.
+
+    Arrays are read-only, for they may be those of a fitted model: ``.copy()`` gives one of your own.
 
     Parameters
     ----------
@@ -35,13 +37,13 @@ class Consensus:
     def label(self) -> Array:
         """The most probable class of every example; the first one of those that tie."""
         if len(self.classes) == 2:  # much faster than a search in every short row
-            return self.classes[(self.proba[:, 1] > self.proba[:, 0]).astype(np.intp)]
-        return self.classes[self.proba.argmax(axis=1)]
+            return read_only(self.classes[(self.proba[:, 1] > self.proba[:, 0]).astype(np.intp)])
+        return read_only(self.classes[self.proba.argmax(axis=1)])
 
     @cached_property
     def confidence(self) -> Floats:
         """The probability of that class."""
-        return reduce(np.maximum, self.proba.T)
+        return read_only(reduce(np.maximum, self.proba.T))
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -64,8 +66,10 @@ class Consensus:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RatingConsensus:
+class RatingConsensus(FrozenArrays):
     """The rating of every example, with its standard deviation.
+
+    Arrays are read-only, for they may be those of a fitted model: ``.copy()`` gives one of your own.
 
     Parameters
     ----------

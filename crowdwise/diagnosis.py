@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm, rankdata, spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import indexable
+from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
+from crowdwise.checks import check_seed
 from crowdwise.crowd.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
 from crowdwise.crowd.disagreement import disagreement
-from crowdwise.em.aggregate import aggregate
+from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.held_out import EstimatorFolds, stratified_folds
 from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, as_labels, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode_declared, missing_mask
+from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
+from crowdwise.labels.frames import make_frame
+from crowdwise.ridge.auto_steepness import auto_steepness
+from crowdwise.ridge.features import check_finite
 from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Weighting is advised from this rank correlation and this many labels an example on; docs/diagnosis.md says why.
-_STRONG, _MANY_LABELS = -0.2, 8
 _FOLDS = 5
 
 
@@ -81,7 +82,7 @@ class Level:
     majority_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Diagnosis:
     """What a crowd's disagreement has to do with its examples and its annotators.
 
@@ -105,10 +106,11 @@ class Diagnosis:
         Krippendorff's.
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators.
-    weight : bool
-        Whether to weight examples by disagreement.
+    steepness : float
+        What ``steepness="auto"`` chooses: of the ridge and logistic models, or of `CrowdClassifier` if an estimator was
+        given, whose random folds may be others.
     advice : str
-        The same in a sentence, with the reason.
+        Whether to weight examples by disagreement, and why, in a sentence.
     """
 
     n_examples: int
@@ -121,13 +123,35 @@ class Diagnosis:
     annotator_share: float
     alpha: float
     pairs: PairAgreement
-    weight: bool
+    steepness: float
     advice: str
+
+    @property
+    def weight(self) -> bool:
+        """Whether to weight examples by disagreement."""
+        return self.steepness > 0
+
+    def __repr__(self) -> str:
+        advised = f"weight, steepness {self.steepness:g}" if self.weight else "don't weight"
+        return (
+            f"Diagnosis: {self.n_examples:,} examples, {self.n_annotators:,} annotators; rank correlation of "
+            f"disagreement and margin {self.correlation.value:+.2f}; {advised}"
+        )
+
+    def to_frame(self) -> Any:
+        """A data frame with a row per level of disagreement.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        names = ("above", "up_to", "n_examples", "margin_rank", "majority_error")
+        return make_frame({name: np.array([getattr(level, name) for level in self.levels]) for name in names})
 
     def __str__(self) -> str:
         per_example = self.n_labels / self.n_examples
         lines = [
-            f"{self.n_examples:,} examples, {self.n_annotators:,} annotators, {per_example:.1f} labels an example",
+            f"{self.n_examples:,} examples, {self.n_annotators:,} annotators, {per_example:.1f} labels per example",
             f"Disagreement and margin of a model of the {self.reference} (out of fold), rank correlation",
             f"  distance from the boundary  {self.correlation}",
             f"  signed by the {self.reference:<9}     {self.signed_correlation}",
@@ -160,7 +184,7 @@ def _pairs_line(pairs: PairAgreement) -> str:
 def diagnose(
     X: Any,
     labels: Any,
-    truth: ArrayLike | None = None,
+    truth: Any = None,
     *,
     estimator: Any = None,
     random_state: int | np.random.Generator | None = 0,
@@ -173,9 +197,10 @@ def diagnose(
         Features.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes.
-    truth : array-like of shape (n_examples,), default=None
-        The right classes in the order of X, NaN or None where unknown. Without it the consensus of the labels is
-        taken for the truth, which cannot show where the majority errs.
+    truth : array-like of shape (n_examples,), series or mapping, default=None
+        The right classes, NaN, None or left out where unknown: a mapping, or a series if X or the labels have ids, by
+        the ids of the examples; else in the order of X. Without it the consensus of the labels is taken for the truth,
+        which cannot show where the majority errs.
     estimator : classifier, default=None
         What finds the boundary; anything that `CrowdClassifier` takes. None is a logistic regression on scaled
         features.
@@ -192,21 +217,33 @@ def diagnose(
     >>> from sklearn.datasets import make_blobs
     >>> from crowdwise import diagnose, simulate_annotators
     >>> X, truth = make_blobs(300, centers=2, cluster_std=3.0, random_state=0)
-    >>> found = diagnose(X, simulate_annotators(X, truth, clarity=2.0, random_state=0), truth)
+    >>> found = diagnose(X, simulate_annotators(X, truth, random_state=0), truth)
     >>> bool(found.correlation.high < 0), found.weight
     (True, True)
     """
+    rng = check_seed(random_state)
     X, crowd = align(indexable(X)[0], as_labels(labels))
     paired = crowd.labels_per_example > 1
     if not paired.any():
         raise LabelError("no example has two labels: nothing can be said about disagreement.")
-    reference, codes = _reference(crowd, truth)
-    scores = _unseen_scores(X, crowd, codes, estimator, np.random.default_rng(random_state))
+    learner = _learner(X, crowd, estimator)
+    labelled = crowd.labels_per_example > 0
+    core = crowd[labelled]
+    found = aggregate(core)
+    reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
+    if truth is None:
+        codes = np.full(len(crowd), -1)
+        codes[labelled] = found.proba.argmax(axis=1)
+    else:
+        codes = _codes_of_truth(truth, X, crowd)
+    if len(np.unique(codes[codes >= 0])) < 2:
+        raise LabelError(f"a boundary lies between two classes, and the {reference} has fewer.")
     known = paired & (codes >= 0)
     differs = disagreement(crowd)
-    distance, signed = margins(scores[known], codes[known])
+    distance, signed = margins(_unseen_scores(learner, codes, rng)[known], codes[known])
     correlation = rank_correlation(differs[known], distance)
-    weight, advice = advise(correlation, reference, crowd.n_labels / max(int((~_silent(crowd)).sum()), 1))
+    of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
+    steepness = _auto_steepness(of_core, core, differs[labelled], None if estimator is None else rng)
     return Diagnosis(
         n_examples=len(crowd),
         n_annotators=crowd.n_annotators,
@@ -215,64 +252,71 @@ def diagnose(
         correlation=correlation,
         signed_correlation=rank_correlation(differs[known], signed),
         levels=_levels(differs[known], distance, _majority_error(crowd, codes)[known], reference),
-        annotator_share=share_of_annotators(crowd),
+        annotator_share=share_of_annotators(core, found),
         alpha=krippendorff_alpha(crowd),
         pairs=cohen_kappas(crowd),
-        weight=weight,
-        advice=advice,
+        steepness=steepness,
+        advice=advise(steepness, correlation, reference),
     )
 
 
-def _silent(crowd: CrowdLabels) -> NDArray[np.bool_]:
-    return crowd.labels_per_example == 0
-
-
-def _reference(crowd: CrowdLabels, truth: ArrayLike | None) -> tuple[Literal["truth", "consensus"], NDArray[np.intp]]:
-    """What the model learns, as positions among the classes; -1 where it is unknown."""
-    assert crowd.classes is not None
-    if truth is None:
-        codes = aggregate(crowd).proba.argmax(axis=1)
-        codes[_silent(crowd)] = -1
-    else:
-        values = as_column(truth, "truth")
-        if len(values) != len(crowd):
-            raise LabelError(f"truth must be one per example, {len(crowd)}; got {len(values)}.")
-        absent = missing_mask(values)
-        codes = encode_declared(values, crowd.classes).astype(np.intp)
-        strange = (codes < 0) & ~absent
-        if strange.any():
-            raise LabelError(
-                f"truth must be in the terms of the labels' classes {crowd.classes.tolist()}; found "
-                f"{values[strange][:1].tolist()[0]!r} for example {int(strange.argmax())}."
-            )
-    if len(np.unique(codes[codes >= 0])) < 2:
-        what = "consensus" if truth is None else "truth"
-        raise LabelError(f"a boundary lies between two classes, and the {what} has fewer.")
-    return ("consensus" if truth is None else "truth"), codes.astype(np.intp)
-
-
-def _unseen_scores(
-    X: Any, crowd: CrowdLabels, codes: NDArray[np.intp], estimator: Any, rng: np.random.Generator
-) -> Floats:
-    """Scores of every example of known class by a model of others."""
-    assert crowd.classes is not None
+def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     if estimator is None:
         estimator = make_pipeline(
             StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression(C=0.1, max_iter=2000)
         )
     weight_parameter(estimator)
+    assert crowd.classes is not None
+    return Learner(estimator, crowd.classes, X)
+
+
+def _codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
+    """The truth as positions among the classes; -1 where it is unknown."""
+    assert crowd.classes is not None
+    values = as_column(match_examples(truth, X, crowd, "truth", partial=True), "truth")
+    if len(values) != len(crowd):
+        raise LabelError(f"truth must be one per example, {len(crowd)}; got {len(values)}.")
+    codes = encode_declared(values, crowd.classes).astype(np.intp)
+    strange = (codes < 0) & ~missing_mask(values)
+    if strange.any():
+        at = int(strange.argmax())
+        raise LabelError(
+            f"truth must be in the terms of the labels' classes {crowd.classes.tolist()}; found "
+            f"{values[at : at + 1].tolist()[0]!r} for example {shown(crowd.examples[at])}."
+        )
+    return codes
+
+
+def _numbers(X: Any) -> Any:
+    """Features as the ridge models take them."""
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    check_finite(rows)
+    return rows
+
+
+def _auto_steepness(learner: Learner, core: CrowdLabels, differs: Floats, rng: np.random.Generator | None) -> float:
+    """What ``steepness="auto"`` chooses: by ridge regression, or by the learner itself in random folds."""
+    weight = np.ones(len(core))
+    if rng is None:
+        return auto_steepness(_numbers(learner.X), core, weight, differs)
+    return _folds(learner, core.tally.argmax(axis=1), rng).steepness(core, differs, weight)
+
+
+def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> EstimatorFolds:
+    """Models of the examples of known class, and the others of these that each of them scores."""
     known = np.flatnonzero(codes >= 0)
-    folds = stratified_folds(codes[known], _FOLDS, rng)
-    splits = [(known[learn], known[held_out]) for learn, held_out in folds]
-    certain = np.eye(len(crowd.classes))[np.maximum(codes, 0)]
-    targets = SoftTargets(certain, np.ones(len(crowd)), np.ones(len(crowd.classes)))
-    learner = Learner(estimator, crowd.classes, X)
-    return (
-        EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist()).out_of_fold(targets).scores
-    )
+    splits = [(known[learn], known[held_out]) for learn, held_out in stratified_folds(codes[known], _FOLDS, rng)]
+    return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
 
 
-def margins(scores: Floats, codes: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator) -> Floats:
+    """Scores of every example of known class by a model of others."""
+    n_classes = len(learner.classes)
+    targets = SoftTargets(np.eye(n_classes)[np.maximum(codes, 0)], np.ones(len(codes)), np.ones(n_classes))
+    return _folds(learner, codes, rng).out_of_fold(targets).scores
+
+
+def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
     """The gap between the two highest scores, and between the score of the right class and the best other.
 
     Parameters
@@ -305,7 +349,7 @@ def rank_correlation(one: Floats, other: Floats) -> Correlation:
     return Correlation(value, float(low), float(high), float(found.pvalue))
 
 
-def _majority_error(crowd: CrowdLabels, codes: NDArray[np.intp]) -> Floats:
+def _majority_error(crowd: CrowdLabels, codes: Positions) -> Floats:
     """Probability that the majority is wrong, a tie being decided by a fair draw."""
     tally = crowd.tally
     top = tally == tally.max(axis=1, keepdims=True)
@@ -324,7 +368,7 @@ def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) ->
     return tuple(found)
 
 
-def share_of_annotators(labels: CrowdLabels) -> float:
+def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
     """The share of the spread of disagreement between examples that is explained by who labelled them.
 
     Confusion matrices say how often two annotators differ on an average example. The mean of that over the pairs of an
@@ -335,13 +379,14 @@ def share_of_annotators(labels: CrowdLabels) -> float:
     ----------
     labels : CrowdLabels
         Classes.
+    found : Aggregation
+        What `aggregate` found in them.
 
     Returns
     -------
     share : float
         From 0 to 1.
     """
-    found = aggregate(labels, max_rounds=1000)
     kept = labels.labels_per_example > 1
     crowd = labels[kept]
     n_classes = found.confusion.shape[1]
@@ -356,33 +401,29 @@ def share_of_annotators(labels: CrowdLabels) -> float:
     return float(np.corrcoef(expected, seen)[0, 1] ** 2)
 
 
-def advise(correlation: Correlation, reference: str, labels_per_example: float) -> tuple[bool, str]:
+def advise(steepness: float, correlation: Correlation, reference: str) -> str:
     """Whether to weight, and why, in a sentence.
 
     Parameters
     ----------
+    steepness : float
+        What suits the crowd; 0 is not to weight.
     correlation : Correlation
         Of disagreement with distance from the boundary.
     reference : str
         What the boundary was learnt from.
-    labels_per_example : float
-        On average, over examples with labels.
 
     Returns
     -------
-    weight : bool
     advice : str
     """
     seen = f"rank correlation {correlation.value:+.2f} with the margin of a model of the {reference}"
     if np.isnan(correlation.value):
-        return False, "Don't weight: disagreement, or the margin, is the same for all examples."
-    if correlation.high >= 0:
-        return False, f"Don't weight: annotators do not clearly disagree more near the boundary ({seen})."
-    if labels_per_example < _MANY_LABELS:
-        return False, (
-            f"Don't weight: annotators disagree more near the boundary ({seen}), but {labels_per_example:.1f} labels "
-            "an example are too few to tell hard examples from unlucky ones."
-        )
-    if correlation.value > _STRONG:
-        return False, f"Don't weight: disagreement has little to do with the boundary ({seen})."
-    return True, f"Weight, with a steepness around 2: annotators disagree near the boundary ({seen})."
+        boundary = "Disagreement, or the margin, is the same for all examples."
+    elif correlation.high < 0:
+        boundary = f"Annotators disagree more near the boundary ({seen})."
+    else:
+        boundary = f"Annotators do not clearly disagree more near the boundary ({seen})."
+    if steepness > 0:
+        return f"Weight, with steepness {steepness:g}: contested labels do not follow from the features. {boundary}"
+    return f"Don't weight: contested labels follow from the features, or are too few to know. {boundary}"

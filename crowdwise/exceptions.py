@@ -49,6 +49,10 @@ class BusyError(RuntimeError):
     """Another process is at work in the same place."""
 
 
+class WorkerError(RuntimeError):
+    """A process that did part of the work was ended from outside; the message says what is kept."""
+
+
 def warn(message: str, category: type[Warning] = CrowdWarning) -> None:
     """Warn, and blame the line outside this package that led here, however deep the call is.
 

@@ -1,4 +1,7 @@
-"""What every fitted model says about the examples and the annotators of its fit: one meaning for all models."""
+"""What every fitted model says about the examples and the annotators of its fit: one meaning for all models.
+
+All arrays are read-only: ``.copy()`` gives one of your own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easiness import easiness
 from crowdwise.labels.frames import make_frame
@@ -15,8 +18,8 @@ from crowdwise.labels.frames import make_frame
 Flags = dict[Any, tuple[str, ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class AnnotatorResults:
+@dataclass(frozen=True, repr=False, eq=False)
+class AnnotatorResults(FrozenArrays):
     """How far each annotator can be trusted.
 
     Parameters
@@ -40,6 +43,14 @@ class AnnotatorResults:
     accuracy: Floats | None
     flags: Flags
 
+    def __len__(self) -> int:
+        return len(self.annotators)
+
+    def __repr__(self) -> str:
+        known = self.expertise[~np.isnan(self.expertise)]
+        span = f"; expertise {known.min():.3g} to {known.max():.3g}" if len(known) else ""
+        return f"AnnotatorResults: {len(self):,} annotators, {len(self.flags):,} of them flagged{span}"
+
     def to_frame(self) -> Any:
         """A data frame with a row per annotator.
 
@@ -57,8 +68,8 @@ class AnnotatorResults:
         return make_frame({name: column for name, column in columns.items() if column is not None})
 
 
-@dataclass(frozen=True, eq=False)
-class FitResults:
+@dataclass(frozen=True, repr=False, eq=False)
+class FitResults(FrozenArrays):
     """What a fit found out about its examples and annotators.
 
     Parameters
@@ -87,6 +98,13 @@ class FitResults:
     objective: Floats
     converged: bool
 
+    def __repr__(self) -> str:
+        ending = "converged" if self.converged else "not converged"
+        return (
+            f"FitResults: {len(self.consensus):,} examples, {len(self.annotators):,} annotators, "
+            f"{len(self.objective)} rounds, {ending}"
+        )
+
     def attributes(self) -> dict[str, Any]:
         """The attributes that every fitted model has, by name.
 
@@ -98,11 +116,11 @@ class FitResults:
         found: dict[str, Any] = {
             "examples_": self.consensus.examples,
             "disagreement_": self.disagreement,
-            "easiness_": easiness(self.disagreement, self.steepness),
+            "easiness_": read_only(easiness(self.disagreement, self.steepness)),
             "steepness_": self.steepness,
             "annotators_": annotators.annotators,
             "expertise_": annotators.expertise,
-            "expertise_share_": np.nan_to_num(annotators.expertise) / total,
+            "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
             "annotator_flags_": annotators.flags,
             "n_rounds_": len(self.objective),
             "converged_": self.converged,

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
-from crowdwise.arrays import Array
+from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.checks import check_number, check_seed, check_whole
 from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode, missing_mask
 
 
-def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:
+def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     """How likely annotators are to go wrong on an example with the normalised score f.
 
     The paper's curve 2 (1 - 1 / (1 + exp(-2.5 clarity |f|))): 1 on the decision boundary, falling with
@@ -38,12 +39,11 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from crowdwise import flip_score
+    >>> from crowdwise.simulate import flip_score
     >>> flip_score([0.0, 0.5, -1.0]).round(2).tolist()
     [1.0, 0.45, 0.15]
     """
-    if not (math.isfinite(clarity) and clarity >= 0):
-        raise ValueError(f"clarity must be a finite number >= 0; got {clarity!r}.")
+    check_number("clarity", clarity)
     distance = np.abs(np.asarray(f, dtype=np.float64))
     if not np.isfinite(distance).all():
         raise ValueError("scores must be finite; found NaN or infinity.")
@@ -53,7 +53,7 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> NDArray[np.float64]:
 
 def simulate_annotators(
     X: Any,
-    truth: ArrayLike,
+    truth: Any,
     n_annotators: int = 10,
     *,
     clarity: float = 1.0,
@@ -78,8 +78,8 @@ def simulate_annotators(
     ----------
     X : array-like of shape (n_examples, n_features)
         Features; used only if `scores` is None.
-    truth : array-like of shape (n_examples,)
-        The right classes.
+    truth : array-like of shape (n_examples,), series or mapping
+        The right classes: a mapping, or a series if X is a data frame, by the ids of the examples; else by position.
     n_annotators : int, default=10
         Number of simulated annotators, experts and adversaries not counted.
     clarity : float, default=1.0
@@ -108,17 +108,16 @@ def simulate_annotators(
     >>> simulate_annotators(X, truth, experts=1, adversaries=1, random_state=0).shape
     (100, 12)
     """
-    if not 0 <= missing < 1:
-        raise ValueError(f"missing is a share of labels, in [0, 1); got {missing!r}.")
-    if min(n_annotators, experts, adversaries) < 0 or n_annotators + experts + adversaries == 0:
-        raise ValueError(
-            "n_annotators, experts and adversaries must be at least 0, and not all of them 0; "
-            f"got {n_annotators}, {experts} and {adversaries}."
-        )
-    codes, classes = _encode_truth(truth)
+    if check_number("missing", missing, high=1.0) == 1:
+        raise ValueError("missing must be less than 1, which would leave no label; got 1.")
+    for name, number in (("n_annotators", n_annotators), ("experts", experts), ("adversaries", adversaries)):
+        check_whole(name, number, low=0)
+    if n_annotators + experts + adversaries == 0:
+        raise ValueError("one of n_annotators, experts and adversaries must be at least 1; all of them are 0.")
+    codes, classes = _encode_truth(truth if X is None else match_examples(truth, X, what="truth"))
     if len(classes) < 2:
         raise ValueError(f"truth must have at least two classes; found {classes.tolist()}.")
-    rng = np.random.default_rng(random_state)
+    rng = check_seed(random_state)
     f = _normalised_scores(X, codes) if scores is None else np.asarray(scores, dtype=np.float64)
     if f.shape != codes.shape:
         raise ValueError(f"scores must be one per example, {len(codes)}; got an array of shape {f.shape}.")
@@ -144,7 +143,7 @@ def _encode_truth(truth: ArrayLike) -> tuple[Array, Array]:
     return encode(values)
 
 
-def _normalised_scores(X: Any, codes: Array) -> NDArray[np.float64]:
+def _normalised_scores(X: Any, codes: Array) -> Floats:
     """Scores of a linear model of the truth, in [-1, 1]."""
     X = check_array(X, accept_sparse="csr")
     score = RidgeClassifier().fit(X, codes).decision_function(X)
@@ -155,14 +154,12 @@ def _normalised_scores(X: Any, codes: Array) -> NDArray[np.float64]:
     return np.asarray(score / largest if largest > 0 else score)
 
 
-def _other_class(codes: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _other_class(codes: Codes, n_classes: int, rng: np.random.Generator) -> Codes:
     """A class different from each code, every other one equally likely."""
     return np.asarray((codes + rng.integers(1, n_classes, size=codes.shape)) % n_classes)
 
 
-def _noisy_codes(
-    truth: NDArray[np.int64], flips: NDArray[np.float64], n_annotators: int, n_classes: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _noisy_codes(truth: Codes, flips: Floats, n_annotators: int, n_classes: int, rng: np.random.Generator) -> Codes:
     codes = np.repeat(truth[:, np.newaxis], n_annotators, axis=1)
     single = rng.random(codes.shape) < flips[:, np.newaxis] / 2
     codes = np.where(single, _other_class(codes, n_classes, rng), codes)
@@ -172,7 +169,7 @@ def _noisy_codes(
     return np.where(all_flip[:, np.newaxis], (codes + shift) % n_classes, codes)
 
 
-def _leave_out(matrix: NDArray[np.int64], missing: float, rng: np.random.Generator) -> NDArray[np.int64]:
+def _leave_out(matrix: Codes, missing: float, rng: np.random.Generator) -> Codes:
     if missing == 0:
         return matrix
     return np.where(rng.random(matrix.shape) < missing, -1, matrix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
-from crowdwise.labels.align import align, as_labels, match_examples
+from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -131,6 +132,7 @@ def check_features(estimator: Any, X: Any, y: Any, kind: Kind = "class") -> tupl
     labels = check_y(estimator, y, kind)
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
+        labels = with_ids_of(X, labels)  # the next check takes the index of X away
     X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     return X, labels
 
@@ -155,16 +157,7 @@ def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None =
     n_rows = _num_samples(X)
     if sample_weight is None:
         return np.ones(n_rows)
-    if isinstance(sample_weight, Real):
-        sample_weight = np.full(n_rows, sample_weight)
-    try:
-        weight = np.array(match_examples(sample_weight, X, labels, "sample_weight"), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise ValueError(f"sample_weight must be numbers, one per example; got {sample_weight!r}.") from None
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one number per example.")
+    weight = _as_weights(match_examples(sample_weight, X, labels, "sample_weight"), n_rows)
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         at = int(bad.argmax())
@@ -172,10 +165,28 @@ def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None =
         raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[at]} for row {at}.")
     largest = weight.max(initial=0.0)
     if largest > 0 and not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
-        warn(f"the largest sample_weight is {largest:.2g}: weights are divided by it.")
+        warn(f"the largest sample_weight is {largest:.2g}: weights are divided by it, so that l2 keeps its effect.")
         weight, largest = weight / largest, 1.0
     weight[weight < _NEGLIGIBLE_WEIGHT * largest] = 0.0
     return weight
+
+
+def _as_weights(values: Any, n_rows: int) -> Floats:
+    """One float per row; a single number is the weight of all."""
+    try:
+        array = np.asarray(values)
+        if array.dtype == object and all(isinstance(value, Real | np.bool_) for value in array.ravel().tolist()):
+            array = array.astype(np.float64)
+    except (ValueError, OverflowError):  # lists of different lengths, whole numbers beyond all floats
+        array = np.asarray(None)
+    # Strings, times and masked values would become numbers without a word.
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
+        raise ValueError(f"sample_weight must be numbers, one per example; got {reprlib.repr(values)}.")
+    if array.ndim == 0:
+        array = np.full(n_rows, array)
+    if array.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {array.shape}, expected {(n_rows,)}: one number per example.")
+    return array.astype(np.float64)
 
 
 def check_variety(core: CrowdLabels) -> None:

@@ -5,9 +5,21 @@ from crowds import crowd, labels_of
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from crowdwise import CrowdLabels, aggregate, diagnose, disagreement, simulate_annotators
+from crowdwise import (
+    CrowdLabels,
+    CrowdRidgeClassifier,
+    aggregate,
+    diagnose,
+    diagnosis,
+    disagreement,
+    simulate_annotators,
+)
 from crowdwise.diagnosis import Correlation, advise, margins, rank_correlation, share_of_annotators
 from crowdwise.exceptions import LabelError
 
@@ -21,16 +33,90 @@ def boundary_crowd(clarity=2.0, seed=0, n_examples=400):
     return X, CrowdLabels.from_matrix(np.where(wrong, 1 - truth[:, None], truth[:, None])), truth
 
 
+def misleading_crowd(seed=0):
+    """The paper's annotators at p = 1: near the boundary most of them are wrong together."""
+    rng = np.random.default_rng(seed)
+    truth = np.tile([0, 1], 200)
+    X = rng.normal(size=(400, 5)) + truth[:, None]
+    return X, simulate_annotators(X, truth, clarity=1.0, random_state=rng), truth
+
+
 def test_finds_disagreement_near_the_boundary_with_and_without_truth():
     X, labels, truth = boundary_crowd()
     for found in (diagnose(X, labels, truth), diagnose(X, labels)):
         assert found.correlation.high < -0.3
-        assert found.weight
-        assert found.advice.startswith("Weight")
+        assert "Annotators disagree more near the boundary" in found.advice
         ranks = [level.margin_rank for level in found.levels]
         assert ranks == sorted(ranks, reverse=True)
     assert diagnose(X, labels, truth).reference == "truth"
     assert diagnose(X, labels).reference == "consensus"
+
+
+@pytest.mark.parametrize("draw", [boundary_crowd, misleading_crowd])
+def test_the_advice_is_what_models_choose_by_themselves(draw):
+    for seed in range(3):
+        X, labels, truth = draw(seed=seed)
+        found = diagnose(X, labels, truth)
+        assert found.steepness == CrowdRidgeClassifier(steepness="auto").fit(X, labels).steepness_
+        assert found.weight == (found.steepness > 0)
+        assert found.advice.startswith("Weight" if found.weight else "Don't weight")
+
+
+def test_weights_are_advised_where_contested_labels_mislead_and_not_where_they_can_be_predicted():
+    assert diagnose(*misleading_crowd()).weight
+    assert not diagnose(*boundary_crowd()).weight
+
+
+def test_with_an_estimator_its_own_scores_decide():
+    X, labels, _ = misleading_crowd()
+    assert diagnose(X, labels, estimator=GaussianNB()).weight
+    words = np.where(X > 0, "high", "low").astype(object)  # features that ridge regression could not take
+    found = diagnose(words, labels, estimator=make_pipeline(OneHotEncoder(), LogisticRegression()))
+    assert np.isfinite(found.steepness)
+
+
+def test_truth_follows_the_ids_of_its_examples():
+    X, labels, truth = misleading_crowd()
+    expected = str(diagnose(X, labels, truth))
+    names = [f"e{i}" for i in range(400)]
+    frame, named = pd.DataFrame(X, index=names), CrowdLabels.from_matrix(labels.to_matrix(), examples=names)
+    by_id = pd.Series(truth, index=names)
+    for rows in (frame, X):
+        for known in (by_id[::-1], by_id.sample(frac=1.0, random_state=0), dict(by_id[::-1])):
+            assert str(diagnose(rows, named, known)) == expected
+    assert str(diagnose(frame, labels, by_id[::-1])) == expected
+    assert str(diagnose(X, labels, dict(enumerate(truth)))) == expected
+
+
+def test_truth_of_some_examples_by_id_equals_truth_with_gaps():
+    X, labels, truth = misleading_crowd()
+    names = [f"e{i}" for i in range(400)]
+    named = CrowdLabels.from_matrix(labels.to_matrix(), examples=names)
+    gaps = np.where(np.arange(400) % 3 == 0, np.nan, truth)
+    expected = str(diagnose(X, named, gaps))
+    some = pd.Series(truth, index=names)[np.arange(400) % 3 != 0]
+    assert str(diagnose(X, named, some[::-1])) == expected
+    assert str(diagnose(X, named, dict(some))) == expected
+    with pytest.raises(LabelError, match="found 7 for example 'e4'"):
+        diagnose(X, named, {"e4": 7, "e5": 0})
+
+
+def test_labels_are_aggregated_once(monkeypatch):
+    X, labels, truth = boundary_crowd(n_examples=100)
+    calls = []
+    monkeypatch.setattr(diagnosis, "aggregate", lambda labels: calls.append(1) or aggregate(labels))
+    diagnose(X, labels)
+    diagnose(X, labels, truth)
+    assert len(calls) == 2
+
+
+def test_a_short_repr_and_a_frame_of_levels():
+    found = diagnose(*misleading_crowd())
+    assert repr(found).startswith(
+        "Diagnosis: 400 examples, 10 annotators; rank correlation of disagreement and margin -0."
+    )
+    assert len(repr(found)) < 150
+    assert found.to_frame()["n_examples"].sum() == 400
 
 
 def test_finds_nothing_where_there_is_nothing(rng):
@@ -103,11 +189,15 @@ def slow_share(labels):
     return np.corrcoef(expected, seen)[0, 1] ** 2
 
 
+def share(labels):
+    return share_of_annotators(labels, aggregate(labels))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_share_of_annotators_equals_the_slow_twin(n_classes):
     _, matrix = crowd(3, n_examples=60, n_classes=n_classes, missing=0.5)
     labels = labels_of(matrix, n_classes)
-    assert_allclose(share_of_annotators(labels), slow_share(labels), rtol=1e-8)
+    assert_allclose(share(labels), slow_share(labels), rtol=1e-8)
 
 
 def test_the_share_of_annotators_is_large_if_they_differ_and_zero_if_all_label_everything():
@@ -117,24 +207,21 @@ def test_the_share_of_annotators_is_large_if_they_differ_and_zero_if_all_label_e
     matrix = np.hstack([good, poor]).astype(object)
     matrix[:250, 6:] = None  # the first half has good annotators, the second poor ones
     matrix[250:, 1:6] = None
-    assert share_of_annotators(labels_of(matrix)) > 0.5
-    assert share_of_annotators(labels_of(np.hstack([good, poor]).astype(object))) == 0
+    assert share(labels_of(matrix)) > 0.5
+    assert share(labels_of(np.hstack([good, poor]).astype(object))) == 0
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "labels_per_example", "weight", "match"),
+    ("steepness", "value", "high", "match"),
     [
-        (-0.4, -0.5, -0.3, 10, True, "Weight, with a steepness"),
-        (-0.4, -0.5, -0.3, 3, False, "3.0 labels an example are too few"),
-        (-0.1, -0.15, -0.05, 10, False, "little to do with the boundary"),
-        (-0.1, -0.3, 0.1, 10, False, "do not clearly disagree more"),
-        (np.nan, np.nan, np.nan, 10, False, "the same for all examples"),
+        (4.0, -0.4, -0.3, "Weight, with steepness 4: contested labels do not follow from the features. Annotators dis"),
+        (0.0, -0.4, -0.3, "Don't weight: contested labels follow from the features, or are too few to know. Annotat"),
+        (0.0, -0.1, 0.1, "do not clearly disagree more"),
+        (0.0, np.nan, np.nan, "the same for all examples"),
     ],
 )
-def test_advice(value, low, high, labels_per_example, weight, match):
-    told, why = advise(Correlation(value, low, high, 0.5), "truth", labels_per_example)
-    assert told is weight
-    assert match in why
+def test_advice(steepness, value, high, match):
+    assert match in advise(steepness, Correlation(value, -0.5, high, 0.5), "truth")
 
 
 def test_prints_on_one_screen():
@@ -145,7 +232,7 @@ def test_prints_on_one_screen():
         "400 examples, 10 annotators",
         "Krippendorff's alpha",
         "Cohen's kappa",
-        "Advice: Weight",
+        "Advice: Don't weight",
         "majority wrong",
     ):
         assert words in text
@@ -212,6 +299,6 @@ def test_real_crowds_disagree_slightly_more_near_the_boundary(data_home):
     table = pd.read_csv(data_home / "crowd" / "music" / "labels.csv")
     truth = pd.read_csv(data_home / "crowd" / "music" / "truth.csv", index_col="task")["label"]
     labels = CrowdLabels.from_table(table, examples=features.index)
-    found = diagnose(features, labels, truth.reindex(features.index).to_numpy())
+    found = diagnose(features, labels, truth)
     assert -0.25 < found.correlation.value < -0.05
     assert found.correlation.high < 0

@@ -10,22 +10,21 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from crowdwise import (
-    CrowdKFold,
     CrowdLabels,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
     align,
-    as_labels,
     crowd_scorer,
     disagreement,
     easiness,
     simulate_annotators,
 )
 from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
+from crowdwise.labels.align import as_labels
 
 CLASSIFIERS = [CrowdRidgeClassifier, CrowdRidgeClassifierCV]
 ESTIMATORS = [*CLASSIFIERS, CrowdRidgeRegressor]
@@ -569,13 +568,13 @@ def test_fault_29_labels_are_not_changed(estimator):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["CrowdLabels", "matrix with NaN"])
-def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_our_splitter_and_scorer(whole):
-    X, _, labels = crowd(missing=0.5)
+def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_a_splitter_and_our_scorer(whole):
+    X, _, labels = crowd(clarity=5.0, missing=0.5)
     y = labels if whole else labels.to_matrix()
     search = GridSearchCV(
         CrowdRidgeClassifier(),
         {"l2": [0.1, 10.0], "steepness": [0.0, 2.0]},
-        cv=CrowdKFold(3),
+        cv=KFold(3, shuffle=True, random_state=0),
         scoring=crowd_scorer("ranking"),
         error_score="raise",
     )
@@ -584,6 +583,11 @@ def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_our_splitter_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)
         scores = cross_val_score(
-            CrowdRidgeClassifier(), X, y, cv=CrowdKFold(3), scoring=crowd_scorer(), error_score="raise"
+            CrowdRidgeClassifier(),
+            X,
+            y,
+            cv=KFold(3, shuffle=True, random_state=0),
+            scoring=crowd_scorer(),
+            error_score="raise",
         )
     assert (scores > 0.5).all()

@@ -3,9 +3,17 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+    cross_val_score,
+)
 
-from crowdwise import CrowdKFold, CrowdLabels, CrowdRidgeClassifier, crowd_scorer, simulate_annotators
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, crowd_scorer, simulate_annotators
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align
 
@@ -16,26 +24,42 @@ LABELS = simulate_annotators(X, TRUTH, 6, clarity=2.0, missing=0.3, random_state
 MODEL = CrowdRidgeClassifier().fit(X, LABELS)
 
 
-def test_folds_hold_every_example_out_once():
-    splits = list(CrowdKFold(4).split(X, LABELS))
-    assert np.array_equal(np.sort(np.concatenate([held_out for _, held_out in splits])), np.arange(120))
-    for learn, held_out in splits:
-        assert np.array_equal(np.sort(np.concatenate([learn, held_out])), np.arange(120))
-    assert CrowdKFold(4).get_n_splits() == 4
+FRAME = pd.DataFrame(X, index=[f"e{i}" for i in range(120)], columns=list("abc"))
+NAMES = np.array(["no", "yes"])
+TEXTS = simulate_annotators(X, NAMES[TRUTH], 6, clarity=2.0, missing=0.3, random_state=0)
+FOLDS = KFold(4, shuffle=True, random_state=0)
+WAYS = {
+    "labels": LABELS,
+    "matrix": LABELS.to_matrix(),
+    "frame": pd.DataFrame(LABELS.to_matrix()),
+    "texts": TEXTS,
+    "matrix of texts": TEXTS.to_matrix(),
+}
 
 
-def test_folds_are_seeded():
-    def held_out(seed):
-        return [part.tolist() for _, part in CrowdKFold(3, random_state=seed).split(X)]
+@pytest.mark.parametrize("y", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    "cv",
+    [FOLDS, ShuffleSplit(2, random_state=0), RepeatedKFold(n_splits=2, n_repeats=1), GroupKFold(3), TimeSeriesSplit(2)],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_splitters_of_scikit_learn_do_with_labels_missing(y, cv):
+    groups = np.arange(120) % 6 if isinstance(cv, GroupKFold) else None
+    scores = cross_val_score(CrowdRidgeClassifier(), X, y, cv=cv, groups=groups, error_score="raise")
+    assert len(scores) == cv.get_n_splits(X, None, groups)
+    assert np.isfinite(scores).all()
 
-    assert held_out(0) == held_out(0) != held_out(1)
-    assert held_out(None) != held_out(None)
+
+@pytest.mark.parametrize("y", WAYS.values(), ids=WAYS)
+def test_a_search_with_a_splitter_chooses_by_the_share_of_labels_predicted(y):
+    search = GridSearchCV(CrowdRidgeClassifier(), {"l2": [0.1, 1e6]}, cv=FOLDS, error_score="raise").fit(X, y)
+    expected = cross_val_score(CrowdRidgeClassifier(l2=0.1), X, LABELS, cv=FOLDS, error_score="raise").mean()
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("n_splits", [1, 121])
-def test_impossible_numbers_of_folds_are_errors(n_splits):
-    with pytest.raises(ValueError, match=f"n_splits must be from 2 to the number of examples, 120; got {n_splits}"):
-        list(CrowdKFold(n_splits).split(X))
+def test_the_same_folds_score_the_same_whatever_the_labels_are_given_as():
+    scores = {name: cross_val_score(CrowdRidgeClassifier(), X, y, cv=FOLDS).tolist() for name, y in WAYS.items()}
+    assert all(each == pytest.approx(scores["labels"]) for each in scores.values())
 
 
 def test_agreement_is_the_share_of_labels_predicted():
@@ -68,11 +92,11 @@ def test_ranking_counts_pairs_in_order():
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, lambda X: X.tolist()], ids=["array", "frame", "list"])
 def test_truth_follows_its_examples_into_every_fold(make):
     scores = cross_val_score(
-        CrowdRidgeClassifier(), make(X), LABELS, cv=CrowdKFold(4), scoring=crowd_scorer("accuracy", truth=TRUTH)
+        CrowdRidgeClassifier(), make(X), LABELS, cv=FOLDS, scoring=crowd_scorer("accuracy", truth=TRUTH)
     )
     expected = [
         np.mean(CrowdRidgeClassifier().fit(X[learn], LABELS[learn]).predict(X[held_out]) == TRUTH[held_out])
-        for learn, held_out in CrowdKFold(4).split(X)
+        for learn, held_out in FOLDS.split(X)
     ]
     assert scores.tolist() == pytest.approx(expected)
 
@@ -81,9 +105,9 @@ def test_truth_that_cannot_be_matched_with_a_fold_is_an_error():
     matrix = LABELS.to_matrix()
     scorer = crowd_scorer("accuracy", truth=TRUTH)
     assert scorer(MODEL, X, matrix) == pytest.approx(np.mean(MODEL.predict(X) == TRUTH))
-    with pytest.raises(LabelError, match="cannot be told: give y as CrowdLabels"):
+    with pytest.raises(LabelError, match="cannot be known: give y as CrowdLabels"):
         scorer(MODEL, X[5:], matrix[5:])
-    with pytest.raises(LabelError, match="cannot be told"):
+    with pytest.raises(LabelError, match="cannot be known"):
         crowd_scorer("accuracy", truth={3: 1})(MODEL, X, matrix)
     assert scorer(MODEL, X[5:], LABELS[5:]) == pytest.approx(np.mean(MODEL.predict(X[5:]) == TRUTH[5:]))
 
@@ -101,9 +125,55 @@ def test_scorers_match_rows_by_identifier():
     assert align(frame, shuffled)[1] == named
 
 
+def ways_to_give_truth():
+    """{name: (X, y, truth, the truth in the order of X)}."""
+    named = CrowdLabels.from_matrix(LABELS.to_matrix(), examples=FRAME.index)
+    by_id = pd.Series(TRUTH, index=FRAME.index)
+    shuffled, order = by_id.sample(frac=1.0, random_state=0), RNG.permutation(120)
+    return {
+        "array, labels without ids": (X, LABELS, TRUTH, TRUTH),
+        "list, labels without ids": (X, LABELS, TRUTH.tolist(), TRUTH),
+        "series, nothing else has ids": (X, LABELS, by_id, TRUTH),
+        "array, labels in another order": (X[order], LABELS[order], TRUTH, TRUTH[order]),
+        "series, frame and labels with ids": (FRAME, named, shuffled, TRUTH),
+        "series, frame with ids": (FRAME, LABELS, shuffled, TRUTH),
+        "series, frame with ids and a matrix": (FRAME, LABELS.to_matrix(), shuffled, TRUTH),
+        "series, labels with ids": (X, named, shuffled, TRUTH),
+        "mapping, labels with ids": (X, named, dict(shuffled), TRUTH),
+        "mapping of positions": (X, LABELS, dict(enumerate(TRUTH)), TRUTH),
+        "series with more than is asked for": (FRAME[:90], named[:90], shuffled, TRUTH[:90]),
+    }
+
+
+@pytest.mark.parametrize("name", ways_to_give_truth())
+def test_truth_by_id_or_position_finds_its_examples_in_every_fold(name):
+    rows, y, truth, right = ways_to_give_truth()[name]
+    scorer = crowd_scorer("accuracy", truth=truth)
+    scores = cross_val_score(CrowdRidgeClassifier(), rows, y, cv=FOLDS, scoring=scorer, error_score="raise")
+    values = np.asarray(rows)
+    matrix = y.to_matrix() if isinstance(y, CrowdLabels) else y
+    expected = [
+        np.mean(CrowdRidgeClassifier().fit(values[learn], matrix[learn]).predict(values[held_out]) == right[held_out])
+        for learn, held_out in FOLDS.split(rows)
+    ]
+    assert scores.tolist() == pytest.approx(expected)
+
+
+def test_truth_by_position_is_refused_where_folds_have_ids_only():
+    named = CrowdLabels.from_matrix(LABELS.to_matrix(), examples=FRAME.index)
+    scorer = crowd_scorer("accuracy", truth=TRUTH)
+    assert scorer(MODEL, X, named) == pytest.approx(np.mean(MODEL.predict(X) == TRUTH))
+    with pytest.raises(LabelError, match="truth by the ids of the examples"):
+        scorer(MODEL, X[5:], named[5:])
+    with pytest.raises(LabelError, match="truth has 100 values, and example 119 none of them"):
+        crowd_scorer("accuracy", truth=TRUTH[:100])(MODEL, X, LABELS)
+
+
 def test_scorers_survive_pickling_and_search():
     scorer = pickle.loads(pickle.dumps(crowd_scorer("ranking")))
-    search = GridSearchCV(CrowdRidgeClassifier(), {"l2": [0.1, 10.0]}, cv=CrowdKFold(3), scoring=scorer)
+    search = GridSearchCV(
+        CrowdRidgeClassifier(), {"l2": [0.1, 10.0]}, cv=KFold(3, shuffle=True, random_state=0), scoring=scorer
+    )
     search.fit(X, LABELS)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

@@ -15,7 +15,6 @@ import crowdwise
 
 NAMES = [
     "CrowdClassifier",
-    "CrowdKFold",
     "CrowdLabels",
     "CrowdLogisticClassifier",
     "CrowdRidgeClassifier",
@@ -28,14 +27,11 @@ NAMES = [
     "Smooth",
     "aggregate",
     "align",
-    "as_labels",
     "cohen_kappas",
     "crowd_scorer",
-    "curriculum_order",
     "diagnose",
     "disagreement",
     "easiness",
-    "flip_score",
     "krippendorff_alpha",
     "simulate_annotators",
 ]

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from crowdwise import flip_score, simulate_annotators
+from crowdwise import simulate_annotators
 from crowdwise.exceptions import LabelError
+from crowdwise.simulate import flip_score
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -124,8 +125,23 @@ def test_bad_truths_and_counts_are_errors():
         simulate_annotators(None, [0, 1, 1], scores=[0.5])
     with pytest.raises(ValueError, match="scores must be finite"):
         simulate_annotators(None, [0, 1], scores=[0.5, np.nan])
-    with pytest.raises(ValueError, match="missing is a share"):
+    with pytest.raises(ValueError, match="missing must be less than 1"):
         simulate_annotators(X, TRUTH, missing=1.0)
-    for counts in ({"experts": -1}, {"n_annotators": 0}, {"n_annotators": -2, "experts": 3}):
-        with pytest.raises(ValueError, match="must be at least 0, and not all of them 0"):
+    for counts, match in (
+        ({"experts": -1}, "experts must be a whole number >= 0; got -1"),
+        ({"n_annotators": 0}, "one of n_annotators, experts and adversaries must be at least 1"),
+        ({"n_annotators": -2, "experts": 3}, "n_annotators must be a whole number >= 0; got -2"),
+        ({"n_annotators": 2.5}, "n_annotators must be a whole number >= 0; got 2.5"),
+        ({"missing": "half"}, "missing must be a finite number >= 0 and <= 1; got 'half'"),
+        ({"random_state": "a"}, "random_state must be"),
+    ):
+        with pytest.raises(ValueError, match=match):
             simulate_annotators(X, TRUTH, **counts)
+
+
+def test_truth_is_matched_with_the_ids_of_the_features():
+    frame = pd.DataFrame(X, index=[f"e{i}" for i in range(len(X))])
+    truth = pd.Series(TRUTH, index=frame.index)
+    expected = simulate_annotators(X, TRUTH, random_state=0)
+    for matched in (truth, truth[::-1], dict(truth[::-1])):
+        assert simulate_annotators(frame, matched, random_state=0) == expected

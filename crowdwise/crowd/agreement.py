@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Bools, Codes, Floats
+from crowdwise.checks import check_whole
 from crowdwise.crowd.disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.frames import make_frame
 
 
 def krippendorff_alpha(labels: CrowdLabels) -> float:
@@ -57,7 +58,7 @@ def _pair_sum_of_all(labels: CrowdLabels) -> float:
     return 2.0 * (counts.sum() ** 2 - (counts**2).sum())  # four for a pair that differs
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PairAgreement:
     """Cohen's kappa of every pair of annotators who share examples.
 
@@ -71,16 +72,27 @@ class PairAgreement:
         Agreement beyond chance; NaN if both gave one and the same class to all of them.
     """
 
-    first: NDArray[Any]
-    second: NDArray[Any]
-    n_shared: NDArray[np.int64]
+    first: Array
+    second: Array
+    n_shared: Codes
     kappa: Floats
 
     def __len__(self) -> int:
         return len(self.kappa)
 
     def __repr__(self) -> str:
-        return f"PairAgreement: {len(self):,} pairs of annotators who share {self.n_shared.sum():,} examples in all"
+        known = self.kappa[~np.isnan(self.kappa)]
+        median = f"; median kappa {np.median(known):.2f}" if len(known) else ""
+        return f"PairAgreement: {len(self):,} pairs of annotators who share examples{median}"
+
+    def to_frame(self) -> Any:
+        """A data frame with the columns "first", "second", "shared" and "kappa", one row per pair.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        return make_frame({"first": self.first, "second": self.second, "shared": self.n_shared, "kappa": self.kappa})
 
 
 def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
@@ -106,6 +118,7 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
     >>> pairs.first.tolist(), pairs.second.tolist(), pairs.n_shared.tolist(), pairs.kappa.tolist()
     ([0], [1], [4], [0.5])
     """
+    check_whole("min_shared", min_shared)
     if labels.classes is None:
         raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
     given = _matrix(labels, np.ones(labels.n_labels, dtype=bool))
@@ -126,7 +139,7 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
     )  # fmt: skip
 
 
-def _matrix(labels: CrowdLabels, chosen: NDArray[np.bool_]) -> sparse.csr_array:
+def _matrix(labels: CrowdLabels, chosen: Bools) -> sparse.csr_array:
     """A sparse matrix of examples by annotators with a one for every chosen label."""
     entries = (np.ones(int(chosen.sum())), (labels.example_index[chosen], labels.annotator_index[chosen]))
     return sparse.csr_array(entries, shape=labels.shape)
@@ -140,7 +153,7 @@ def _upper(products: sparse.csr_array) -> sparse.coo_array:
     return sparse.coo_array((found.data[order], coords), shape=found.shape)
 
 
-def _at(products: sparse.csr_array, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+def _at(products: sparse.csr_array, rows: Codes, columns: Codes) -> Floats:
     """Entries of a sparse matrix at many places at once; zero where nothing is stored."""
     stored = sparse.coo_array(products)
     width = stored.shape[1]

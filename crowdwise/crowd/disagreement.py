@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -14,6 +16,8 @@ Scale = Literal["observed", "possible"] | None
 
 # Two different classes are this far apart: the squared difference of +1 and -1.
 _CLASS_DISTANCE = 4.0
+# Squares of ratings that span less lose digits.
+_TINY_SPAN = 1e-100
 
 
 def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[np.float64]:
@@ -46,8 +50,9 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     >>> disagreement(labels).tolist()
     [0.0, 0.75, 1.0]
     """
-    if scale not in ("observed", "possible", None):
-        raise ValueError(f'scale must be "observed", "possible" or None; got {scale!r}.')
+    check_choice("scale", scale, ("observed", "possible", None))
+    if scale is not None and labels.classes is None:
+        labels = _with_visible_squares(labels)
     total = _pair_sums(labels)
     if scale is None:
         return total
@@ -66,6 +71,12 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     # Without any disagreement, or range of ratings, every example is equally easy.
     scaled = np.divide(per_pair, limit, out=np.zeros(len(labels)), where=limit > 0)
     return np.minimum(scaled, 1.0)  # sums of ratings are rounded
+
+
+def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
+    """Ratings whose differences would vanish when they are squared, in a larger unit."""
+    span = float(np.ptp(labels.values)) if labels.n_labels else 0.0
+    return replace(labels, values=labels.values / span) if 0 < span < _TINY_SPAN else labels
 
 
 def _pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:

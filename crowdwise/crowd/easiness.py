@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
+
+from crowdwise.checks import check_number
 
 # If even the easiest example would weigh less than this, weights are taken relative to it.
 _VANISHING = 1e-12
 
 
 def check_steepness(steepness: float) -> float:
-    """The steepness as a float, if it is a finite number of at least 0."""
-    value = float(steepness) if isinstance(steepness, Real) else math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"steepness must be a finite number >= 0 (0 weights all examples alike); got {steepness!r}.")
-    return value
+    """The steepness as a float, if it is a finite number of at least 0 (which weights all examples alike)."""
+    return check_number("steepness", steepness)
 
 
 def check_auto_steepness(steepness: float | str) -> float | None:
     """The steepness as a float, or None if it is "auto"."""
-    if isinstance(steepness, str):
-        if steepness != "auto":
-            raise ValueError(f'steepness must be a finite number >= 0 or "auto"; got {steepness!r}.')
-        return None
-    return check_steepness(steepness)
+    value = check_number("steepness", steepness, auto=True)
+    return None if math.isnan(value) else value
 
 
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
@@ -100,7 +95,7 @@ def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from crowdwise import curriculum_order
+    >>> from crowdwise.crowd.easiness import curriculum_order
     >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
     [1, 3, 2, 0]
     """

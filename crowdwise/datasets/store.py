@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import http.client
 import lzma
 import os
 import sys
 import time
 import urllib.error
 import urllib.request
+import zlib
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -108,7 +110,7 @@ def read_file(name: str, data_home: str | os.PathLike[str] | None, *, url: str |
         raise MissingDataError(_what_to_put_where(target, name, "It cannot be downloaded.", hint))
     try:
         content = verified(download(url, known.size), known, url)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise MissingDataError(
             _what_to_put_where(target, name, f"Downloading {url} failed: {reason}.", hint)
@@ -124,7 +126,9 @@ def read_at_most(path: Path, size: int) -> bytes:
     try:
         with _OPENERS[suffix](path, "rb") as file:
             return bytes(file.read(size + 1))
-    except (lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
+    except (lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's fault; gzip and bz2 name no number for bad content
         raise DataError(f"{path} is damaged and cannot be decompressed: {error}. Remove it or replace it.") from error
 
 
@@ -143,7 +147,7 @@ def verified(content: bytes, known: Known, where: str) -> bytes:
 
 def download(url: str, size: int) -> bytes:
     """At most one byte more than `size` from `url`, with a progress line if a terminal is watching."""
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()
     parts, got, began = [], 0, time.monotonic()
     with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
         while got <= size and (part := answer.read(min(1 << 16, size + 1 - got))):

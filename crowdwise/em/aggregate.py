@@ -21,6 +21,7 @@ from crowdwise.em.rounds import OnRound, note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results import AnnotatorResults, Flags
+from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.round_weights import RoundWeights
 
@@ -205,10 +206,11 @@ def aggregate(
         return _believed(training)
     weight = example_weights(training.core_disagreement, steepness)
     patterns, weight, where = distinct_patterns(training.core, weight)
-    fit = fit_labels(
-        patterns, weight, model,
-        difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol, on_round=on_round,
-    )  # fmt: skip
+    with one_blas_thread():  # products here are too thin to be shared
+        fit = fit_labels(
+            patterns, weight, model,
+            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol, on_round=on_round,
+        )  # fmt: skip
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
     hardness = fit.annotators.hardness(posterior)

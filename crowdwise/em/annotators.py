@@ -7,12 +7,12 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, gammaln
+from scipy.special import entr, gammaln, softmax
 
 from crowdwise.arrays import Bools, Floats
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -165,8 +165,21 @@ class Annotators:
         confusion = self.behaviour.confusion
         flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
         shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
-        assert self._crowd is not None  # estimate() comes first
-        return self.model.log_prior(flat, self._crowd) + shares
+        crowd = self.behaviour.crowd.reshape(flat.shape[1:])
+        return self.model.log_prior(flat, crowd) + shares
+
+    def parameters(self) -> Floats:
+        """Logarithms of what was estimated, in one vector."""
+        return np.log(np.concatenate([self.behaviour.confusion.ravel(), self.behaviour.share.ravel()]))
+
+    def at(self, parameters: Floats) -> Annotators:
+        """The same labels with other parameters, scaled to be probabilities."""
+        here = self.behaviour
+        confusion = parameters[: here.confusion.size].reshape(here.confusion.shape)
+        share = parameters[here.confusion.size :].reshape(here.share.shape)
+        moved = replace(self)
+        moved.behaviour = Behaviour(softmax(confusion, axis=-1), softmax(share, axis=0), here.crowd)
+        return moved
 
     def hardness(self, posterior: Floats) -> Floats:
         """Probability that each example is of the hardest of several difficulties; zeros if there is one."""

@@ -12,7 +12,7 @@ from crowdwise.checks import check_choice
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.rounds import OnRound, Rounds, run_em
+from crowdwise.em.rounds import OnRound, Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.round_weights import RoundWeights
 
@@ -44,6 +44,11 @@ class LabelsFit:
     prior: ClassFrequencies
     rounds: Rounds
 
+    def posterior_of(self, annotators: Annotators) -> Floats:
+        """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
+        annotators.behaviour = self.annotators.behaviour
+        return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
+
     def evidence(self, weight: Floats) -> float:
         """A lower bound of the logarithm of the probability of all labels."""
         return self.annotators.evidence(self.rounds.posterior, weight)
@@ -58,6 +63,7 @@ def fit_labels(
     class_prior: float = 1.0,
     max_rounds: int = _MOST_ROUNDS,
     tol: float = _TOLERANCE,
+    accelerate: bool = True,
     on_round: OnRound | None = None,
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
@@ -78,6 +84,8 @@ def fit_labels(
         The most rounds.
     tol : float, default=1e-5
         Stop when probabilities change by no more than this per example.
+    accelerate : bool, default=True
+        Whether rounds may leap ahead; the same result in fewer rounds.
     on_round : callable, default=None
         Is given a `Round` after every round of the fit that is kept.
 
@@ -86,11 +94,17 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None) -> LabelsFit:
+    def run(
+        some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None,
+        begin: LabelsFit | None = None,
+    ) -> LabelsFit:  # fmt: skip
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         weights = RoundWeights.fixed(weight)
-        found = run_em(annotators, prior, weights, votes, max_rounds=rounds, tol=tol, on_round=on_round)
+        first = votes if begin is None else begin.posterior_of(annotators)
+        found = run_em(
+            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
+        )
         return LabelsFit(annotators, prior, found)
 
     if len(difficulties) == 1:
@@ -101,7 +115,7 @@ def fit_labels(
     some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
     tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
     best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-    return run(labels, weight, best, max_rounds, on_round)
+    return run(labels, weight, best, max_rounds, on_round, begin=tried[best])
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,17 @@ from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
-from crowdwise.em.scaled_features import ScaledFeatures
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax import SoftmaxModels, log_softmax
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds, best_penalty
 from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.features import N_FOLDS, check_finite
+from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -277,12 +277,17 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
-        features = ScaledFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
+        with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
+            self._fit(training, steepness)
+        return self
+
+    def _fit(self, training: TrainingSet, steepness: float) -> None:
+        features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
         start = self._start(training, weights)
         data = self._data(features, weights.again(start.posterior))
-        prior = self._prior(data, features)
+        models, prior = self._prior(data, features)
         rounds = Rounds.none(start.posterior)
         if training.core.n_annotators > 1:
             rounds = run_em(
@@ -291,12 +296,11 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
         self.temperature_ = prior.temperature
-        self.fitted_ = self._record(training, features, data, start, weights.again(rounds.posterior))
+        self.fitted_ = self._record(training, start, features, data, models, weights.again(rounds.posterior))
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = self.fitted_.class_weight
-        return self
 
     def _check_settings(self) -> float:
         check_number("l2", self.l2, auto=True)
@@ -308,10 +312,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
         return check_number("steepness", self.steepness, auto=True)
 
-    def _weights(self, training: TrainingSet, features: ScaledFeatures, steepness: float) -> RoundWeights:
+    def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
         differs = training.core_disagreement
         if np.isnan(steepness):  # "auto"
-            steepness = auto_steepness(features.original.X, training.core, training.sample_weight, differs)
+            steepness = auto_steepness(features.rows.X, training.core, training.sample_weight, differs)
         self.steepness_ = steepness
         return RoundWeights(
             check_curriculum(self.curriculum),
@@ -333,29 +337,38 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         known = self.fitted_.annotators.posterior(training.core, self.fitted_.log_prior(training.rows))
         return replace(start, posterior=known)
 
-    def _data(self, features: ScaledFeatures, targets: SoftTargets) -> SoftmaxData:
-        data = SoftmaxData(features.X, np.zeros_like(features.size), self.class_prior, self.fit_intercept)
+    def _data(self, features: LogisticFeatures, targets: SoftTargets) -> SoftmaxData:
+        data = SoftmaxData(features.X, features.shift, 0.0, self.class_prior, self.fit_intercept)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
             return replace(data, l2=features.penalty(self.l2_))
-        relative = features.variance / features.size**2
-        penalty = best_penalty(data, targets, content_folds(features.original.X, N_FOLDS), relative)
-        l2 = penalty * features.variance * features.unit * features.unit  # infinite for features beyond 1e154
-        self.l2_ = float(min(l2, np.finfo(np.float64).max))
-        return replace(data, l2=penalty * relative)
+        fold = content_folds(features.rows.X, N_FOLDS)
+        l2 = features.variance * best_penalty(data, targets, fold, features.variance)
+        # Of features beyond 1e154 the penalty in their own unit is beyond the largest number.
+        self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
+        return replace(data, l2=l2)
 
-    def _prior(self, data: SoftmaxData, features: ScaledFeatures) -> InSample | OutOfFold:
+    def _prior(self, data: SoftmaxData, features: LogisticFeatures) -> tuple[SoftmaxModels, InSample | OutOfFold]:
+        """The classifiers of the rounds, and the prior that is made of them."""
         if self.cross_fit:
-            fold = content_folds(features.original.X, self.cross_fit)
+            fold = content_folds(features.rows.X, self.cross_fit)
             if fold.max() > 0:  # one example cannot be left out
-                return OutOfFold(SoftmaxFolds(data, fold), damping=_DAMPING)
-        return InSample(data)
+                folds = SoftmaxFolds.of(data, fold)
+                return folds.models, OutOfFold(folds, damping=_DAMPING)
+        model = data.model()
+        return model, InSample(model)
 
     def _record(
-        self, training: TrainingSet, features: ScaledFeatures, data: SoftmaxData, start: Start, targets: SoftTargets
+        self,
+        training: TrainingSet,
+        start: Start,
+        features: LogisticFeatures,
+        data: SoftmaxData,
+        models: SoftmaxModels,
+        targets: SoftTargets,
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
-        theta = data.fit(targets) * self.temperature_
+        theta = data.fit(targets, models.theta) * self.temperature_
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)

@@ -16,6 +16,9 @@ from crowdwise.em.softmax import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.weights.round_weights import SoftTargets
 
+# Rounds that shrink their steps less than to this share are damped.
+_APPROACH = 0.7
+
 
 @dataclass
 class ClassFrequencies:
@@ -37,7 +40,16 @@ class ClassFrequencies:
         return self.log_frequency
 
     def log_density(self) -> float:
-        return self.added * float(self.log_frequency.sum())
+        return self.log_density_at(self.log_frequency)
+
+    def log_density_at(self, log_prior: Floats) -> float:
+        return self.added * float(log_prior.sum())
+
+    def parameters(self) -> Floats:
+        return self.log_frequency
+
+    def at(self, parameters: Floats) -> Floats:
+        return log_softmax(parameters[np.newaxis])[0]
 
 
 class OutOfFoldScorer(Protocol):
@@ -55,21 +67,27 @@ class OutOfFold:
     scorer : OutOfFoldScorer
         Fits classifiers and scores the examples held out.
     damping : float, default=0.0
-        Share of the last round's logarithms that is kept. Two examples may otherwise change each other's probabilities
-        in turn for ever.
+        Share of the last round's logarithms that is kept once rounds do not come closer by themselves: two examples may
+        otherwise change each other's probabilities in turn for ever.
     """
 
     scorer: OutOfFoldScorer
     damping: float = 0.0
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
+    _last_step: float = field(default=np.inf, init=False)
+    _is_damped: bool = field(default=False, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         scores = self.scorer.out_of_fold(targets)
         self.temperature = best_temperature(scores, log_likelihood, targets.weight)
         log_prior = scores.log_proba(self.temperature)
         if self._last is not None and self.damping:
-            log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
+            step = float(np.abs(np.exp(log_prior) - np.exp(self._last)).mean())
+            self._is_damped |= step > _APPROACH * self._last_step
+            self._last_step = step
+            if self._is_damped:
+                log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
         self._last = log_prior
         return log_prior
 

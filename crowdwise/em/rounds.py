@@ -11,14 +11,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from crowdwise.arrays import Floats
+from crowdwise.em.acceleration import Squarem
 from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.ridge.features import run_parallel
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+
+# Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
+_BLOCK, _COST_PER_ENTRY = 2**15, 100
+# Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
+_NEAR = 0.005
 
 
 class Prior(Protocol):
@@ -30,6 +37,22 @@ class Prior(Protocol):
 
     def log_density(self) -> float:
         """Logarithm of the prior of what was estimated, up to a constant."""
+        ...
+
+
+class PriorWithParameters(Prior, Protocol):
+    """One that can be moved, so that rounds can be accelerated."""
+
+    def parameters(self) -> Floats:
+        """Logarithms of what was estimated."""
+        ...
+
+    def at(self, parameters: Floats) -> Floats:
+        """What `update` would give for other parameters, scaled to be probabilities."""
+        ...
+
+    def log_density_at(self, log_prior: Floats) -> float:
+        """What `log_density` would give then."""
         ...
 
 
@@ -97,6 +120,7 @@ def run_em(
     joint: bool = True,
     max_rounds: int,
     tol: float,
+    accelerate: bool = False,
     on_round: OnRound | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
@@ -118,6 +142,9 @@ def run_em(
         The most rounds.
     tol : float
         Stop when the change of a round is not larger and the weights stay.
+    accelerate : bool, default=False
+        Whether to leap ahead after every third round where that is better; for priors with parameters and weights that
+        stay.
     on_round : callable, default=None
         Is given a `Round` after every round.
 
@@ -125,7 +152,7 @@ def run_em(
     -------
     rounds : Rounds
     """
-    start, objective, change, log_prior = time.perf_counter(), list[float](), np.inf, None
+    start, objective, change, log_prior, squarem = time.perf_counter(), list[float](), np.inf, None, Squarem()
     joint = joint or not hasattr(annotators, "behaviour")
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -136,13 +163,34 @@ def run_em(
         log_prior = prior.update(targets, likelihood)
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
-        change = float(np.average(np.abs(posterior - previous).sum(axis=1), weights=targets.weight)) / 2
+        change = mean_change(posterior, previous, targets.weight)
+        if accelerate and tol < change < _NEAR:
+            leap = _leap(squarem, annotators, cast(PriorWithParameters, prior), targets.weight, value)
+            posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
         if on_round is not None:
             on_round(Round(len(objective), value, change, time.perf_counter() - start))
     assert log_prior is not None  # there is at least one round
     converged = change <= tol and weights.settled(tol)
     return Rounds(posterior, log_prior, np.array(objective), change, converged)
+
+
+def _leap(
+    squarem: Squarem, annotators: Annotators, prior: PriorWithParameters, weight: Floats, value: float
+) -> tuple[Floats, float] | None:
+    """The posterior further along, and its objective; None if there is none or if it is not better."""
+    own = annotators.parameters()
+    proposal = squarem.propose(np.concatenate([own, prior.parameters()]))
+    if proposal is None:
+        return None
+    ahead, log_prior = annotators.at(proposal[: len(own)]), prior.at(proposal[len(own) :])
+    posterior, evidence = expectation(log_prior, ahead.log_likelihood())
+    better = float(weight @ evidence) + ahead.log_prior() + prior.log_density_at(log_prior)
+    squarem.heed(accepted=better > value)
+    if not better > value:
+        return None
+    annotators.behaviour, annotators.difficulty = ahead.behaviour, ahead.difficulty
+    return posterior, better
 
 
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -160,14 +208,40 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
     posterior : ndarray of shape (n_examples, n_classes)
     evidence : ndarray of shape (n_examples,)
     """
-    posterior = log_prior + log_likelihood
-    # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
-    top = reduce(np.maximum, posterior.T)
-    posterior -= top[:, np.newaxis]
-    np.exp(posterior, out=posterior)
-    total = reduce(np.add, posterior.T)
-    posterior /= total[:, np.newaxis]
-    return posterior, top + np.log(total)
+    posterior, evidence = np.empty_like(log_likelihood), np.empty(len(log_likelihood))
+
+    def task(rows: slice) -> None:
+        prior = log_prior if log_prior.ndim == 1 else log_prior[rows]
+        joint = posterior[rows]
+        np.add(prior, log_likelihood[rows], out=joint)
+        # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
+        top = reduce(np.maximum, joint.T)
+        joint -= top[:, np.newaxis]
+        np.exp(joint, out=joint)
+        total = reduce(np.add, joint.T)
+        joint /= total[:, np.newaxis]
+        evidence[rows] = top + np.log(total)
+
+    _in_blocks(task, log_likelihood)
+    return posterior, evidence
+
+
+def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
+    """How far the probabilities of the average example moved: half the sum of absolute differences."""
+    moved = np.empty(len(posterior))
+
+    def task(rows: slice) -> None:
+        moved[rows] = reduce(np.add, np.abs(posterior[rows] - previous[rows]).T)
+
+    _in_blocks(task, posterior)
+    return float(weight @ moved / weight.sum()) / 2
+
+
+def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:
+    """Do something with all rows, block by block, so that what is made on the way stays in the cache."""
+    blocks = (slice(start, start + _BLOCK) for start in range(0, len(rows), _BLOCK))
+    for _ in run_parallel(task, blocks, _COST_PER_ENTRY * rows.size):
+        pass
 
 
 def note_convergence(rounds: Rounds, weights: RoundWeights, tol: float) -> None:

@@ -1,18 +1,24 @@
-"""The door of every ``fit(X, y)``: what may be given as labels, and features and labels brought to the same rows."""
+"""The door of every ``fit(X, y)``: what may be given as labels, and features and labels brought to the same rows.
+
+One rule says which rows belong together, for labels as for everything else that has a value per example (truth,
+weights, slices); see `align`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array
+from crowdwise.arrays import Array, Positions
+from crowdwise.checks import check_choice
 from crowdwise.exceptions import AlignmentError, LabelError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_array, encode_declared, shown
-from crowdwise.labels.frames import is_frame, row_ids
+from crowdwise.labels.encode import as_array, as_objects, encode_declared, id_array, shown
+from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
 
 
 def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
@@ -31,7 +37,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
 
     Examples
     --------
-    >>> from crowdwise import as_labels
+    >>> from crowdwise.labels.align import as_labels
     >>> as_labels([0, 1, 1]).n_annotators
     1
     """
@@ -40,28 +46,41 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
             raise LabelError(f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}".')
         return y
     if is_frame(y):
-        labels = CrowdLabels.from_matrix(y, kind=kind)
-    else:
-        values = as_array(y)
-        if values.ndim not in (1, 2):
-            raise LabelError(f"y must have one or two dimensions (a column per annotator); got shape {values.shape}.")
-        columns = values[:, np.newaxis] if values.ndim == 1 else values
-        labels = CrowdLabels.from_matrix(columns, examples=row_ids(y), kind=kind)
-    if labels.classes is not None and labels.classes.dtype.kind == "f":
-        fractions = labels.classes[labels.classes != np.round(labels.classes)]
-        if len(fractions):
-            raise LabelError(
-                f"Unknown label type: continuous. Classes were expected and {fractions[0]} came; for real-valued "
-                "labels use CrowdRidgeRegressor, or declare the classes with CrowdLabels.from_matrix(..., classes=...)."
-            )
-    return labels
+        return CrowdLabels.from_matrix(y, kind=kind)
+    values = as_array(y)
+    if values.ndim not in (1, 2):
+        raise LabelError(f"y must have one or two dimensions (a column per annotator); got shape {values.shape}.")
+    columns = values[:, np.newaxis] if values.ndim == 1 else values
+    return with_ids_of(y, CrowdLabels.from_matrix(columns, examples=row_ids(y), kind=kind))
+
+
+def with_ids_of(X: Any, labels: CrowdLabels) -> CrowdLabels:
+    """The same labels, named by the index of X if they have no ids of their own.
+
+    Parameters
+    ----------
+    X : data frame, series or array
+        Features of the same examples in the same order.
+    labels : CrowdLabels
+        Their labels.
+
+    Returns
+    -------
+    labels : CrowdLabels
+    """
+    ids = index_of(X) if labels.id_source == "position" else None
+    if ids is None:
+        return labels
+    return replace(labels, examples=id_array(ids), id_source="default" if is_default(ids) else "given")
 
 
 def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"] = "exact") -> tuple[Any, CrowdLabels]:
     """Features and labels of the same examples in the same order.
 
-    If X is a pandas object and the labels carry identifiers, rows are matched by identifier and the
-    order of X is kept. Otherwise they are matched by position.
+    Rows are matched by id if both sides carry ids: X by its index (pandas), labels by the ids they were made with or
+    the index of the frame they were made from. The order of X is kept. Rows are matched by position if a side carries
+    no ids (arrays, lists, polars), or if the default index 0, 1, 2, ... meets as many other ids: nobody chose a default
+    index, so it counts as ids only where the other side holds the same ones, in whatever order.
 
     Parameters
     ----------
@@ -90,51 +109,41 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     >>> labels.examples.tolist()
     ['b']
     """
-    if join not in ("exact", "inner", "left"):
-        raise ValueError(f'join must be "exact", "inner" or "left"; got {join!r}.')
-    ids = _index_of(X) if labels.named_examples else None
-    if ids is None:
-        if len(labels) != (n_rows := _n_rows(X)):
-            raise AlignmentError(
-                f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
-                "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
-            )
-        if labels.sorted_examples:
-            warn(
-                "rows are matched by position: X carries no identifiers, and the examples of these labels were sorted "
-                f"(row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
-                "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index."
-            )
-        return X, labels
-    if np.array_equal(ids, labels.examples):
-        return X, labels
-    position = encode_declared(ids, labels.examples).astype(np.int64)
-    known = position >= 0
-    if join == "exact" and not np.array_equal(np.sort(position), np.arange(len(labels))):
-        raise AlignmentError(_describe_mismatch(ids, labels.examples, position))
+    check_choice("join", join, ("exact", "inner", "left"))
+    ids, own = index_of(X), None if labels.id_source == "position" else labels.examples
+    if ids is None or own is None or np.array_equal(ids, own):
+        return X, _by_position(X, labels, known=ids is not None and own is not None)
+    place = encode_declared(ids, own).astype(np.intp)
+    if join == "exact":
+        if _is_permutation(place, len(own)):
+            return X, labels[place]
+        if _by_default(ids, own, own_is_index=labels.id_source == "default"):
+            return X, _by_position(X, labels, known=False)
+        raise AlignmentError(_describe_mismatch(ids, own, place))
+    if _n_repeated(ids) or _n_repeated(own) or (join == "inner" and (place < 0).all()):
+        raise AlignmentError(_describe_mismatch(ids, own, place))
     if join == "left":
-        return X, _with_empty_rows(labels, position, ids)
-    if known.all():
-        return X, labels[position]
-    return X[known] if not hasattr(X, "iloc") else X.iloc[np.flatnonzero(known)], labels[position[known]]
+        return X, _with_empty_rows(labels, place, ids)
+    known = np.flatnonzero(place >= 0)
+    return X.iloc[known], labels[place[known]]
 
 
 def match_examples(
     values: Any, X: Any, labels: CrowdLabels | None = None, what: str = "values", *, partial: bool = False
 ) -> Any:
-    """Values that belong to examples, in the order of the rows of X.
+    """Values that belong to examples (truth, weights, slices), in the order of the rows of X.
 
-    A mapping, or a series with an index of its own, is matched by identifier: with the index of X, else with the
-    identifiers of the labels, else with positions. Anything else is taken by position.
+    They are matched by the rule of `align`: a series by its index, a mapping by its keys, anything else by position.
+    The ids of the rows are the index of X, else those of the labels; a mapping may name rows without ids by position.
 
     Parameters
     ----------
     values : array-like, series or mapping
-        One value per example.
+        One value per example. Values of examples that are not in X are passed over if every row of X has one.
     X : array-like
         Features.
     labels : CrowdLabels, default=None
-        Labels of the rows of X, which may carry identifiers.
+        Labels of the rows of X, which may carry ids.
     what : str, default="values"
         What the values are, for messages.
     partial : bool, default=False
@@ -143,43 +152,74 @@ def match_examples(
     Returns
     -------
     values : array-like
+        What came, where it is matched by position; its length is not checked then.
     """
-    own = np.array(list(values), dtype=object) if isinstance(values, Mapping) else _index_of(values)
-    rows = _index_of(X)
-    if rows is None and labels is not None and labels.named_examples:
+    rows = index_of(X)
+    if rows is None and labels is not None and labels.id_source != "position":
         rows = labels.examples
     if isinstance(values, Mapping):
-        rows = np.arange(_n_rows(X)) if rows is None else rows
-        values = np.fromiter(values.values(), dtype=object, count=len(values))
-    if rows is None or own is None or np.array_equal(rows, own):
+        own, values = as_objects(list(values)), as_objects(list(values.values()))
+        rows = _row_names(X, labels) if rows is None else rows
+    elif (index := index_of(values)) is None or rows is None or _by_default(rows, index):
         return values
-    position = encode_declared(rows, own).astype(np.int64)
-    absent, n_found = position < 0, len(np.unique(position[position >= 0]))
-    if n_found < len(own) and (absent.any() or partial):
-        raise AlignmentError(
-            f"{len(own) - n_found} of the examples that {what} names (such as {own[:3].tolist()}) are not among those "
-            f"of the fit (such as {rows[:3].tolist()})."
-        )
-    if absent.any() and not partial:
-        raise AlignmentError(
-            f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {what}; it names others, such "
-            f"as {own[:3].tolist()}. Give {what} the ids of the examples as its index, or an array in their order."
-        )
-    taken = np.asarray(values)[position]
+    else:
+        own = index
+    place = encode_declared(rows, own).astype(np.intp)
+    absent = place < 0
+    if _n_repeated(own) or (absent.any() and (not partial or absent.all() or _n_unknown(place, own))):
+        raise AlignmentError(_describe_values(rows, own, place, what))
+    taken = np.asarray(values)[place]
     if absent.any():
         taken = taken.astype(object)
         taken[absent] = None
     return taken
 
 
+def _by_position(X: Any, labels: CrowdLabels, *, known: bool) -> CrowdLabels:
+    """The labels as they are, if there are as many as rows; `known` says that the ids are the same on both sides."""
+    if len(labels) != (n_rows := _n_rows(X)):
+        raise AlignmentError(
+            f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
+            "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
+        )
+    if labels.sorted_examples and not known:
+        warn(
+            "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "
+            f"sorted (row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
+            "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index."
+        )
+    return labels
+
+
+def _by_default(rows: Array, own: Array, *, own_is_index: bool = True) -> bool:
+    """Whether a default index meets as many other ids, or the same ids in the same order: position decides then."""
+    if np.array_equal(rows, own):
+        return True
+    if len(rows) != len(own) or not (is_default(rows) or (own_is_index and is_default(own))):
+        return False
+    return not _is_permutation(encode_declared(rows, own).astype(np.intp), len(own))
+
+
+def _row_names(X: Any, labels: CrowdLabels | None) -> Array:
+    """What a mapping calls the rows of an X without ids: their positions, in the whole from which labels were taken."""
+    return np.arange(_n_rows(X)) if labels is None else labels.examples
+
+
+def _is_permutation(place: Positions, n: int) -> bool:
+    return np.array_equal(np.sort(place), np.arange(n))
+
+
+def _n_repeated(ids: Array) -> int:
+    return len(ids) - len(set(id_array(ids).tolist()))
+
+
+def _n_unknown(place: Positions, own: Array) -> int:
+    """How many of the ids in `own` no row has."""
+    return len(own) - len(np.unique(place[place >= 0]))
+
+
 def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _index_of(X: Any) -> Array | None:
-    """The index of a pandas object, a default one too."""
-    index = getattr(X, "index", None)
-    return None if index is None or not hasattr(index, "to_numpy") else np.asarray(index.to_numpy())
 
 
 def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
@@ -189,15 +229,16 @@ def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdL
     )
 
 
-def _describe_mismatch(ids: Array, examples: Array, position: Array) -> str:
-    unlabelled = ids[position < 0]
-    found = np.zeros(len(examples), dtype=bool)
-    found[position[position >= 0]] = True
-    unknown = examples[~found]
-    if len(set(ids.tolist())) < len(ids):
-        return (
-            f"the identifiers of X must be different from each other; {len(ids) - len(set(ids.tolist()))} are repeated."
-        )
+def _describe_mismatch(ids: Array, own: Array, place: Positions) -> str:
+    for side, repeated in (("X", _n_repeated(ids)), ("the labels", _n_repeated(own))):
+        if repeated:
+            return (
+                f"the identifiers of {side} must be different from each other; {repeated} are repeated. Give each row "
+                "an identifier of its own, or both sides as arrays in the same order."
+            )
+    unlabelled, found = ids[place < 0], np.zeros(len(own), dtype=bool)
+    found[place[place >= 0]] = True
+    unknown = own[~found]
     if not found.any():
         return (
             f"no identifier of X (such as {unlabelled[:3].tolist()}) is among those of the labels (such as "
@@ -208,4 +249,18 @@ def _describe_mismatch(ids: Array, examples: Array, position: Array) -> str:
         f"{len(unlabelled)} only in X (such as {unlabelled[:3].tolist()}), "
         f"{len(unknown)} only in the labels (such as {unknown[:3].tolist()}). "
         'Use crowdwise.align(X, labels, join="inner") to keep what is on both sides, or join="left" to keep all of X.'
+    )
+
+
+def _describe_values(rows: Array, own: Array, place: Positions, what: str) -> str:
+    if repeated := _n_repeated(own):
+        return f"{what} must name each example once; {repeated} of its ids are repeated."
+    absent = place < 0
+    without = f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {what}"
+    unknown = np.delete(own, place[~absent])
+    if len(unknown) == 0:
+        return f"{without}. Give one value per example."
+    return (
+        f"{without}, and {len(unknown)} of the examples that {what} names (such as {unknown[:3].tolist()}) are not "
+        f"among those of X. Give {what} the ids of the examples as its index or keys, or an array in their order."
     )

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from crowdwise.arrays import Array
+from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import (
     as_array,
@@ -24,7 +25,9 @@ from crowdwise.labels.encode import (
     smallest_integer_type,
     tidy,
 )
-from crowdwise.labels.frames import USUAL_NAMES, find_column, frame_matrix, is_frame, row_ids, table_columns
+from crowdwise.labels.frames import find_column, frame_matrix, index_of, is_default, is_frame, table_columns
+from crowdwise.labels.label_rows import IdSource
+from crowdwise.labels.mistakes import note_spellings, refuse_fractions, refuse_id_column, refuse_long_table
 
 Kind = Literal["class", "rating"]
 
@@ -38,8 +41,7 @@ class Parts(TypedDict):
     annotators: Array
     examples: Array
     classes: Array | None
-    named_examples: bool
-    sorted_examples: bool
+    id_source: IdSource
 
 
 def parts_of_matrix(
@@ -52,12 +54,11 @@ def parts_of_matrix(
     kind: Kind,
 ) -> Parts:
     """Parts from a matrix with a column per annotator; see `CrowdLabels.from_matrix`."""
-    columns: object = annotators
+    check_choice("kind", kind, ("class", "rating"))
+    names: list[object] | None = None
     if is_frame(values):
         matrix, names = frame_matrix(values)
-        _refuse_long_table(names)
-        columns = names if annotators is None else annotators
-        examples = row_ids(values) if examples is None else examples
+        refuse_long_table(names)
     elif sparse.issparse(values):
         raise LabelError(
             "a sparse matrix does not say whether zero is a label or means that there is none: "
@@ -69,7 +70,10 @@ def parts_of_matrix(
         raise LabelError(
             f"values must be a matrix with a row per example and a column per annotator; got shape {matrix.shape}."
         )
+    if classes is None:
+        refuse_id_column(matrix, names, ratings=kind == "rating")
     n_examples, n_annotators = matrix.shape
+    ids, id_source = _matrix_ids(values, examples)
     absent = missing_mask(matrix, missing)
     if absent.any():
         rows, index = np.nonzero(~absent)
@@ -83,13 +87,22 @@ def parts_of_matrix(
         _starts(counts),
         index,
         flat,
-        annotators=_names(columns, n_annotators, "annotators"),
-        examples=_names(examples, n_examples, "examples"),
+        annotators=_names(names if annotators is None else annotators, n_annotators, "annotators"),
+        examples=_names(ids, n_examples, "examples"),
         classes=classes,
         kind=kind,
-        named_examples=examples is not None,
-        sorted_examples=False,
+        id_source=id_source,
     )
+
+
+def _matrix_ids(values: object, examples: ArrayLike | None) -> tuple[object, IdSource]:
+    """The ids of the rows of a matrix, and where they come from."""
+    if examples is not None:
+        return examples, "given"
+    index = index_of(values)
+    if index is None:
+        return None, "position"
+    return index, "default" if is_default(index) else "given"
 
 
 def parts_of_table(
@@ -100,9 +113,12 @@ def parts_of_table(
     examples: ArrayLike | None,
     annotators: ArrayLike | None,
     classes: ArrayLike | None,
+    missing: object,
     kind: Kind,
 ) -> Parts:
     """Parts from a long table with a row per label; see `CrowdLabels.from_table`."""
+    check_choice("kind", kind, ("class", "rating"))
+    check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
     found = table_columns(table)
     rows, who, what = (found[find_column(list(found), role, given)] for role, given in columns.items())
     if not len(rows) == len(who) == len(what):
@@ -111,7 +127,7 @@ def parts_of_table(
         if (absent := missing_mask(column)).any():
             at = int(np.flatnonzero(absent)[0])
             raise LabelError(f"every label needs its {role}; row {at} of the table has none.")
-    given = ~missing_mask(what)
+    given = ~missing_mask(what, missing)
     row_codes, example_ids = _identify(rows[given], examples, "example")
     who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
     key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
@@ -126,19 +142,8 @@ def parts_of_table(
         examples=example_ids,
         classes=classes,
         kind=kind,
-        named_examples=True,
-        sorted_examples=examples is None and not np.array_equal(example_ids, np.arange(len(example_ids))),
+        id_source="sorted" if examples is None and not is_default(example_ids) else "given",
     )
-
-
-def _refuse_long_table(names: list[object]) -> None:
-    """Columns named as in a long table are hardly three annotators."""
-    lowered = {str(name).lower() for name in names}
-    if all(lowered & set(usual) for usual in USUAL_NAMES.values()):
-        raise LabelError(
-            f"the columns {names} look like a long table with a row per label, not like a column per annotator: "
-            "use CrowdLabels.from_table(table)."
-        )
 
 
 def _starts(counts: Array) -> NDArray[np.int64]:
@@ -180,8 +185,6 @@ class _Answers:
 
     def settle(self, on_duplicate: str) -> NDArray[np.intp]:
         """Positions to keep, one per (example, annotator)."""
-        if on_duplicate not in ("error", "first", "last"):
-            raise ValueError(f'on_duplicate must be "error", "first" or "last"; got {on_duplicate!r}.')
         repeats = self.key[1:] == self.key[:-1]
         if not repeats.any():
             return np.arange(len(self.key))
@@ -212,8 +215,7 @@ def _checked(
     examples: Array,
     classes: ArrayLike | None,
     kind: Kind,
-    named_examples: bool,
-    sorted_examples: bool,
+    id_source: IdSource,
 ) -> Parts:
     """Labels in their final order, checked and coded."""
 
@@ -226,14 +228,15 @@ def _checked(
     if kind == "rating":
         codes, declared = _ratings(values, classes, place), None
         finite = np.isfinite(codes)
-    elif kind == "class":
+    else:
         codes, declared = encode(values) if classes is None else _declared(values, classes, place)
         finite = np.isfinite(declared)[codes] if declared.dtype.kind == "f" else np.ones(1, dtype=bool)
-    else:
-        raise ValueError(f'kind must be "class" or "rating"; got {kind!r}.')
     if not finite.all():
         at = int(np.flatnonzero(~finite)[0])
         raise LabelError(f"Input y contains infinity or a value too large for dtype('float64'): {place(at)}.")
+    if declared is not None and classes is None:
+        refuse_fractions(declared)
+        note_spellings(declared)
     return Parts(
         indptr=indptr,
         annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),
@@ -241,8 +244,7 @@ def _checked(
         annotators=annotators,
         examples=examples,
         classes=declared,
-        named_examples=named_examples,
-        sorted_examples=sorted_examples,
+        id_source=id_source,
     )
 
 

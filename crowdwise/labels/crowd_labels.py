@@ -1,24 +1,22 @@
-"""CrowdLabels: who said what about which example; sparse, checked once at the door, then frozen."""
+"""CrowdLabels: who gave which example what label; read and checked once, then selected, converted and counted."""
 
 from __future__ import annotations
 
 import hashlib
 import reprlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdwise.arrays import Array
+from crowdwise.checks import check_choice, check_seed
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
 from crowdwise.labels.encode import encode_declared, loses_digits, smallest_integer_type
-
-# Examples whose labels are weighed at a time.
-_BLOCK = 2**13
+from crowdwise.labels.label_rows import LabelRows
 
 
 def _type_with_gaps(values: Array) -> tuple[type, float | None]:
@@ -28,12 +26,14 @@ def _type_with_gaps(values: Array) -> tuple[type, float | None]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrowdLabels:
+class CrowdLabels(LabelRows):
     """Labels of many annotators, stored row by row; absent labels take no space.
 
-    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are
-    classes (``kind="class"``: ints, strings, bools) or real numbers (``kind="rating"``). Row `i` is
-    ``annotator_index[indptr[i]:indptr[i + 1]]`` with the labels at the same places of ``values``.
+    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are classes
+    (``kind="class"``: whole numbers, strings, bools, times) or real numbers (``kind="rating"``); numbers with a
+    fraction are classes only if they are declared. Row `i` is ``annotator_index[indptr[i]:indptr[i + 1]]`` with the
+    labels at the same places of ``values``. Iteration gives each example's id and its labels by annotator,
+    ``np.asarray`` the matrix. All arrays are read-only.
 
     Parameters
     ----------
@@ -49,10 +49,9 @@ class CrowdLabels:
         Identifiers of the examples, exactly as they came; positions if none were given.
     classes : ndarray of shape (n_classes,) or None
         The classes, sorted unless they were declared in another order; None for ratings.
-    named_examples : bool, default=False
-        Whether `examples` are identifiers that the caller gave, so that features can be aligned by them.
-    sorted_examples : bool, default=False
-        Whether the order of the examples was made by sorting identifiers, so that rows of features may be in another.
+    id_source : {"position", "default", "given", "sorted"}, default="position"
+        Where `examples` come from: they are positions, a default index (0, 1, 2, ... of a pandas object), identifiers
+        in the caller's order, or identifiers of a table, sorted. `align` matches features by them.
 
     Examples
     --------
@@ -64,16 +63,11 @@ class CrowdLabels:
       classes: 'cat', 'dog'
     >>> labels.majority().tolist()
     ['cat', 'dog']
+    >>> for example, given in labels:
+    ...     print(example, given)
+    0 {0: 'cat', 1: 'cat'}
+    1 {0: 'dog', 1: 'cat', 2: 'dog'}
     """
-
-    indptr: NDArray[np.int64]
-    annotator_index: Array
-    values: Array
-    annotators: Array
-    examples: Array
-    classes: Array | None
-    named_examples: bool = False
-    sorted_examples: bool = False
 
     # ------------------------------------------------------------------ constructors
 
@@ -100,7 +94,8 @@ class CrowdLabels:
         examples : sequence of shape (n_examples,), default=None
             Identifiers; by default the index of a pandas frame, else positions.
         classes : sequence, default=None
-            Every class there is; a label outside them is an error. By default the labels found, sorted.
+            Every class there is; a label outside them is an error. By default the labels found, sorted; numbers with
+            a fraction are an error then.
         missing : object, default=nan
             One more value that means "no label", such as -1.
         kind : {"class", "rating"}, default="class"
@@ -119,7 +114,7 @@ class CrowdLabels:
         parts = parts_of_matrix(
             values, annotators=annotators, examples=examples, classes=classes, missing=missing, kind=kind
         )
-        return cls(**parts)._freeze()
+        return cls(**parts)
 
     @classmethod
     def from_table(
@@ -133,6 +128,7 @@ class CrowdLabels:
         examples: ArrayLike | None = None,
         annotators: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        missing: object = np.nan,
         kind: Kind = "class",
     ) -> CrowdLabels:
         """Labels from a long table with a row per label.
@@ -156,7 +152,10 @@ class CrowdLabels:
         annotators : sequence, default=None
             Every annotator there is, likewise.
         classes : sequence, default=None
-            Every class there is; a label outside them is an error.
+            Every class there is; a label outside them is an error. By default the labels found, sorted; numbers with
+            a fraction are an error then.
+        missing : object, default=nan
+            One more value that means "no label", such as -1.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
 
@@ -178,61 +177,17 @@ class CrowdLabels:
             examples=examples,
             annotators=annotators,
             classes=classes,
+            missing=missing,
             kind=kind,
         )
-        return cls(**parts)._freeze()
+        return cls(**parts)
 
     # ------------------------------------------------------------------ what it is
-
-    def __len__(self) -> int:
-        return self.n_examples
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Examples and annotators, as of the matrix that `to_matrix` gives."""
-        return self.n_examples, self.n_annotators
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples, with or without labels."""
-        return len(self.indptr) - 1
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators, with or without labels."""
-        return len(self.annotators)
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels given."""
-        return len(self.values)
 
     @property
     def kind(self) -> Kind:
         """Whether labels are classes ("class") or real numbers ("rating")."""
         return "rating" if self.classes is None else "class"
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every annotator labelled every example."""
-        return self.n_labels == self.n_examples * self.n_annotators
-
-    @property
-    def labels_per_example(self) -> NDArray[np.int64]:
-        """How many labels each example has."""
-        return np.diff(self.indptr)
-
-    @property
-    def labels_per_annotator(self) -> NDArray[np.int64]:
-        """How many labels each annotator gave."""
-        if self.is_complete:
-            return np.full(self.n_annotators, self.n_examples)
-        return np.bincount(self.annotator_index, minlength=self.n_annotators)
-
-    @property
-    def example_index(self) -> NDArray[np.intp]:
-        """The row that each label belongs to, as `annotator_index` is its column."""
-        return np.repeat(np.arange(self.n_examples), self.labels_per_example)
 
     def __repr__(self) -> str:
         cells = max(self.n_examples * self.n_annotators, 1)
@@ -259,10 +214,6 @@ class CrowdLabels:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._freeze()  # arrays thaw when they are pickled
-
     def _parts(self) -> tuple[Array, ...]:
         classes = np.zeros(0) if self.classes is None else self.classes
         return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
@@ -277,6 +228,20 @@ class CrowdLabels:
         return digest.hexdigest()
 
     # ------------------------------------------------------------------ other views
+
+    def __iter__(self) -> Iterator[tuple[Any, dict[Any, Any]]]:
+        """The id of each example with its labels by annotator."""
+        table = self.to_table()
+        annotators, given = table["annotator"].tolist(), table["label"].tolist()
+        for name, start, stop in zip(self.examples.tolist(), self.indptr[:-1], self.indptr[1:], strict=True):
+            yield name, dict(zip(annotators[start:stop], given[start:stop], strict=True))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The matrix that `to_matrix` gives, which is always a copy."""
+        if copy is False:
+            raise ValueError("labels are not stored as a matrix: np.asarray(labels) has to copy them.")
+        matrix = self.to_matrix()
+        return matrix if dtype is None else matrix.astype(dtype)
 
     def __getitem__(self, rows: Any) -> CrowdLabels:
         """The labels of some examples: an index array, a mask or a slice; all annotators and classes stay."""
@@ -304,7 +269,7 @@ class CrowdLabels:
             flat_index, flat_values = self.annotator_index[at], self.values[at]
         return replace(
             self, indptr=indptr, annotator_index=flat_index, values=flat_values, examples=self.examples[chosen]
-        )._freeze()
+        )
 
     def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
         """The labels of some annotators (a mask over `annotators`); all examples and classes stay.
@@ -332,7 +297,7 @@ class CrowdLabels:
         index = position[self.annotator_index[kept]].astype(smallest_integer_type(int(mask.sum())))
         return replace(
             self, indptr=counts, annotator_index=index, values=self.values[kept], annotators=self.annotators[mask]
-        )._freeze()
+        )
 
     def with_classes(self, classes: Array) -> CrowdLabels:
         """The same labels, coded by other classes, among which are all that labels were given of.
@@ -354,7 +319,7 @@ class CrowdLabels:
         if (table[used] < 0).any():
             unknown = mine[used[table[used] < 0]].tolist()
             raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
-        return replace(self, values=table[self.values], classes=classes)._freeze()
+        return replace(self, values=table[self.values], classes=classes)
 
     def of_classes(self, keep: ArrayLike) -> CrowdLabels:
         """The labels that are of some classes (a mask over `classes`); all examples and annotators stay.
@@ -373,7 +338,7 @@ class CrowdLabels:
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         index, values = self.annotator_index[kept], (np.cumsum(mask) - 1)[self.values[kept]]
         values = values.astype(smallest_integer_type(int(mask.sum())))
-        return replace(self, indptr=indptr, annotator_index=index, values=values, classes=classes[mask])._freeze()
+        return replace(self, indptr=indptr, annotator_index=index, values=values, classes=classes[mask])
 
     def to_matrix(self) -> Array:
         """The matrix with a row per example and a column per annotator.
@@ -386,8 +351,8 @@ class CrowdLabels:
         given = self.values if self.classes is None else self.classes[self.values]
         if self.is_complete:
             return given.reshape(self.shape).copy()
-        kind, nothing = _type_with_gaps(given)
-        matrix: Array = np.full(self.shape, nothing, dtype=kind)
+        dtype, nothing = _type_with_gaps(given)
+        matrix: Array = np.full(self.shape, nothing, dtype=dtype)
         matrix[self.example_index, self.annotator_index] = given
         return matrix
 
@@ -413,80 +378,6 @@ class CrowdLabels:
         """
         return self.tally.astype(np.int64)
 
-    @cached_property
-    def tally(self) -> Array:
-        """What `counts` gives, kept in the smallest integer type."""
-        classes = self._need_classes("counts")
-        per_example = self.labels_per_example
-        largest = int(per_example.max(initial=0))
-        tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
-        for k in range(1, len(classes)):
-            if self.is_complete:
-                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
-            else:
-                tally[:, k] = self.sum_per_example(self.values == k)
-        if len(classes):
-            tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
-        tally.setflags(write=False)
-        return tally
-
-    def weigh_complete(self, weight: Array, k: int) -> Array:
-        """Sums over the annotators who chose class k of their weights, for complete labels.
-
-        Parameters
-        ----------
-        weight : ndarray of shape (n_annotators,)
-            Of each annotator.
-        k : int
-            Position of the class.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_examples,)
-        """
-        matrix = self.values.reshape(self.shape)
-        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
-        sums = np.empty(self.n_examples, dtype=weight.dtype)
-        for start in range(0, self.n_examples, _BLOCK):  # small enough to stay in the cache
-            block = matrix[start : start + _BLOCK]
-            chosen = block if zero_or_one else block == k
-            sums[start : start + _BLOCK] = chosen.astype(weight.dtype) @ weight
-        return sums
-
-    def sum_per_example(self, per_label: Array) -> Array:
-        """Sums of a quantity given for every label, over the labels of each example.
-
-        Parameters
-        ----------
-        per_label : ndarray of shape (n_labels,)
-            In the order of `values`.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_examples,)
-        """
-        kind = np.int64 if per_label.dtype.kind in "biu" else np.float64
-        sums = np.zeros(self.n_examples, dtype=kind)
-        filled = self.labels_per_example > 0
-        if filled.any():  # an empty stretch would otherwise repeat its neighbour's first value
-            sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=kind)
-        return sums
-
-    def sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
-        """Sums of a quantity given for every label, over the labels of each annotator.
-
-        Parameters
-        ----------
-        per_label : ndarray of shape (n_labels,)
-            In the order of `values`.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_annotators,)
-        """
-        sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
-        return sums.astype(np.float64, copy=False)
-
     def majority(
         self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
     ) -> Array:
@@ -505,27 +396,16 @@ class CrowdLabels:
             Missing (NaN among numbers, else None) for examples without labels.
         """
         classes = self._need_classes("majority")
-        if tie not in ("first", "random"):
-            raise ValueError(f'tie must be "first" or "random"; got {tie!r}.')
+        check_choice("tie", tie, ("first", "random"))
         if len(classes) == 0:
             return np.full(self.n_examples, None, dtype=object)
         counts = self.tally.astype(np.float64)
         if tie == "random":  # less than one vote: only tied classes change places
-            counts += np.random.default_rng(random_state).random(counts.shape) * 0.5
+            counts += check_seed(random_state).random(counts.shape) * 0.5
         chosen = classes[counts.argmax(axis=1)]
         empty = self.labels_per_example == 0
         if empty.any():
-            kind, nothing = _type_with_gaps(classes)
-            chosen = chosen.astype(kind)
+            dtype, nothing = _type_with_gaps(classes)
+            chosen = chosen.astype(dtype)
             chosen[empty] = nothing
         return chosen
-
-    def _need_classes(self, purpose: str) -> Array:
-        if self.classes is None:
-            raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
-        return self.classes
-
-    def _freeze(self) -> CrowdLabels:
-        for part in self._parts():
-            part.setflags(write=False)
-        return self

@@ -26,9 +26,9 @@ _LARGEST_EXACT = 2**53
 
 def smallest_integer_type(n_values: int) -> np.dtype[Any]:
     """The narrowest signed integer type that holds ``range(n_values)``."""
-    for kind in (np.int8, np.int16, np.int32):
-        if n_values <= np.iinfo(kind).max:
-            return np.dtype(kind)
+    for dtype in (np.int8, np.int16, np.int32):
+        if n_values <= np.iinfo(dtype).max:
+            return np.dtype(dtype)
     return np.dtype(np.int64)
 
 
@@ -46,7 +46,8 @@ def missing_mask(values: Array, missing: object = np.nan) -> NDArray[np.bool_]:
     elif values.dtype.kind in "Mm":
         mask = np.isnat(values)
     elif values.dtype == object:
-        mask = np.asarray(np.frompyfunc(is_missing, 1, 1)(values), dtype=bool)
+        # Not np.frompyfunc: from Python 3.12 on it warns about invalid values where NaN is compared.
+        mask = np.fromiter(map(is_missing, values.ravel().tolist()), bool, values.size).reshape(values.shape)
     else:
         mask = np.zeros(values.shape, dtype=bool)
     if np.ndim(missing) or isinstance(missing, set | Mapping):  # type: ignore[arg-type]
@@ -57,7 +58,7 @@ def missing_mask(values: Array, missing: object = np.nan) -> NDArray[np.bool_]:
 
 
 def loses_digits(values: Array) -> bool:
-    """Whether some of the numbers are too large to be told from their neighbours as floats."""
+    """Whether some of the numbers are so large that floats skip their neighbours."""
     return values.size > 0 and bool((np.abs(values.astype(np.float64)) >= _LARGEST_EXACT).any())
 
 
@@ -86,7 +87,7 @@ def as_array(values: Any) -> Array:
     if hasattr(values, "__array__"):
         array = np.asarray(values)
         if array.dtype.kind == "f" and loses_digits(array):  # perhaps integers with some missing
-            return _as_objects(values.to_pylist() if hasattr(values, "to_pylist") else list(values))
+            return as_objects(values.to_pylist() if hasattr(values, "to_pylist") else list(values))
         return array
     if not _is_plain(values):
         raise LabelError(f"an array, a list or a data frame was expected; got {type(values).__name__}.")
@@ -95,14 +96,14 @@ def as_array(values: Any) -> Array:
 
 def _as_numbers(objects: Array) -> Array:
     """Python's numbers as NumPy's where no digit is lost; bools and integers together stay objects."""
-    kinds = set(map(type, objects.ravel().tolist()))
-    if not kinds or not kinds <= {int, bool, float} or kinds == {bool, int}:
+    types = set(map(type, objects.ravel().tolist()))
+    if not types or not types <= {int, bool, float} or types == {bool, int}:
         return objects
     try:
-        numbers: Array = objects.astype(kinds.pop() if len(kinds) == 1 else np.float64)
+        numbers: Array = objects.astype(np.float64 if len(types) > 1 else next(iter(types)))
     except OverflowError:
         return objects
-    return objects if kinds and loses_digits(numbers) else numbers
+    return objects if len(types) > 1 and loses_digits(numbers) else numbers
 
 
 def as_column(values: Any, what: str) -> Array:
@@ -110,7 +111,7 @@ def as_column(values: Any, what: str) -> Array:
     if _is_plain(values):
         values = list(values)
         if any(isinstance(value, tuple) for value in values):
-            return _as_objects(values)
+            return as_objects(values)
     array = as_array(values)
     if array.ndim != 1:
         raise LabelError(f"{what} must be one-dimensional; got an array of shape {array.shape}.")
@@ -127,7 +128,7 @@ def _as_whole_numbers(values: Array) -> Array | None:
 
 def _present(values: Array, low: int, high: int) -> NDArray[np.bool_]:
     """Which of the integers from `low` to `high` occur."""
-    if high - low < _FEW:  # one comparison a value is faster than one write a label
+    if high - low < _FEW:  # one comparison per value is faster than one write per label
         between = [bool((values == value).any()) for value in range(low + 1, high)]
         return np.array([True, *between, True][: high - low + 1])
     present = np.zeros(high - low + 1, dtype=bool)
@@ -147,14 +148,15 @@ def _encode_integers(values: Array) -> tuple[Array, Array]:
         return codes.astype(smallest_integer_type(len(distinct))), distinct
     present = _present(values, low, high)
     distinct = np.flatnonzero(present) + low
-    kind = smallest_integer_type(len(distinct))
+    dtype = smallest_integer_type(len(distinct))
     offsets = values if low == 0 else values - np.int64(low)
     if present.all():  # already consecutive: no lookup needed
-        return offsets.astype(kind), distinct
-    return (np.cumsum(present) - 1).astype(kind)[offsets], distinct
+        return offsets.astype(dtype), distinct
+    return (np.cumsum(present) - 1).astype(dtype)[offsets], distinct
 
 
-def _as_objects(values: Sequence[object]) -> Array:
+def as_objects(values: Sequence[object]) -> Array:
+    """The values as they are, in an array; a tuple is a value, not a row."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
@@ -163,7 +165,17 @@ def _elements(values: Array) -> list[Any]:
     return list(values) if values.dtype.kind in "Mm" else values.tolist()
 
 
-def _encode_objects(values: Iterable[object], *, ids: bool) -> tuple[Array, Array]:
+def _in_one_unit(values: list[Any]) -> list[Any]:
+    """The values; times of several units in the finest of them, for equal ones have different hashes in NumPy 2.0."""
+    is_time = bool(values) and type(values[0]) in (np.datetime64, np.timedelta64)
+    if is_time and len({value.dtype if isinstance(value, np.generic) else None for value in values}) > 1:
+        times = np.array(values)
+        return list(times) if times.dtype.kind in "Mm" else values
+    return values
+
+
+def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
+    values = _in_one_unit(values)
     index: dict[object, int] = {}
     try:
         codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
@@ -176,9 +188,9 @@ def _encode_objects(values: Iterable[object], *, ids: bool) -> tuple[Array, Arra
         order = sorted(range(len(distinct)), key=distinct.__getitem__)  # type: ignore[arg-type]
     except TypeError:
         if not ids:
-            kinds = ", ".join(sorted({type(value).__name__ for value in distinct}))
+            types = ", ".join(sorted({type(value).__name__ for value in distinct}))
             raise LabelError(
-                f"labels must be of one sortable kind; found a mix of {kinds}. "
+                f"labels must be of one sortable kind; found a mix of {types}. "
                 'Note that 1 and "1" are different labels: convert them to one kind first.'
             ) from None
         order = list(range(len(distinct)))
@@ -190,32 +202,32 @@ def _encode_objects(values: Iterable[object], *, ids: bool) -> tuple[Array, Arra
 
 def _as_id_array(ids: Sequence[Any]) -> Array:
     """Identifiers as they came; only integers get a type of their own."""
-    if ids and all(issubclass(kind, int | np.integer) and kind is not bool for kind in set(map(type, ids))):
+    if ids and all(issubclass(one, int | np.integer) and one is not bool for one in set(map(type, ids))):
         try:
             return np.array(ids, dtype=np.int64)
         except OverflowError:
             pass
-    return _as_objects(ids)
+    return as_objects(ids)
 
 
 def tidy(distinct: Sequence[Any]) -> Array:
     """Distinct values as an array: numbers and bools get their own type, all else stays as it came."""
-    kinds = set(map(type, distinct))
-    if kinds and kinds <= {bool, np.bool_}:
+    types = set(map(type, distinct))
+    if types and types <= {bool, np.bool_}:
         return np.array(distinct, dtype=bool)
-    if not kinds or not all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds):
-        return _as_objects(distinct)
-    is_whole = not any(issubclass(kind, float | np.floating) for kind in kinds)
+    if not types or not all(issubclass(one, int | float | np.integer | np.floating | np.bool_) for one in types):
+        return as_objects(distinct)
+    is_whole = not any(issubclass(one, float | np.floating) for one in types)
     try:
         numbers = np.array(distinct, dtype=np.int64 if is_whole else np.float64)
     except OverflowError:
-        return _as_objects(distinct)
+        return as_objects(distinct)
     if is_whole:
         return numbers
     whole = _as_whole_numbers(numbers)
     if whole is not None:
         return whole
-    return numbers if numbers.tolist() == list(distinct) else _as_objects(distinct)
+    return numbers if numbers.tolist() == list(distinct) else as_objects(distinct)
 
 
 def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
@@ -255,9 +267,15 @@ def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
 def encode_declared(values: Array, declared: Array) -> Array:
     """Codes of `values` in `declared`; -1 where a value was not declared."""
     codes, distinct = encode(values, ids=True)
-    position = {value: i for i, value in enumerate(_elements(declared))}
-    table = np.array([position.get(value, -1) for value in _elements(distinct)], dtype=np.int64)
+    both = _in_one_unit([*_elements(declared), *_elements(distinct)])
+    position = {value: i for i, value in enumerate(both[: len(declared)])}
+    table = np.array([position.get(value, -1) for value in both[len(declared) :]], dtype=np.int64)
     return table[codes].astype(smallest_integer_type(len(declared)))
+
+
+def id_array(values: Array) -> Array:
+    """Identifiers as they came, of which some may be the same."""
+    return _as_id_array(_elements(values))
 
 
 def as_ids(values: Any, what: str) -> Array:

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import narwhals as nw  # comes with scikit-learn
+import narwhals as nw
 import numpy as np
 
 from crowdwise.arrays import Array
@@ -32,17 +32,25 @@ def is_frame(data: object) -> bool:
         ) from None
 
 
+def index_of(data: object) -> Array | None:
+    """The index of a pandas object, a default one too; None for anything that has none."""
+    index = getattr(data, "index", None)
+    return None if index is None or not hasattr(index, "to_numpy") else np.asarray(index.to_numpy())
+
+
+def is_default(ids: Array) -> bool:
+    """Whether ids are 0, 1, 2, ..., which pandas makes where nobody gave any."""
+    return ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
+
+
 def row_ids(data: object) -> Array | None:
     """The index of a pandas object; None for a default index and for anything that has none."""
-    index = getattr(data, "index", None)
-    if index is None or not hasattr(index, "to_numpy"):
-        return None
-    is_default = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    return None if is_default else np.asarray(index.to_numpy())
+    ids = index_of(data)
+    return None if ids is None or is_default(ids) else ids
 
 
 def _column(series: Any) -> Array:
-    """A column as an array, every kind of "absent" turned into None or NaN."""
+    """A column as an array, everything that means "absent" turned into None or NaN."""
     values = series.to_numpy()
     absent = series.is_null().to_numpy()
     if absent.any() and values.dtype.kind not in "fMm":
@@ -62,11 +70,11 @@ def frame_matrix(frame: Any) -> tuple[Array, list[object]]:
     columns = [_column(table[:, i]) for i in range(len(names))]
     if not columns:
         return np.empty((len(table), 0)), names
-    number_kinds = {column.dtype.kind for column in columns}
-    if number_kinds <= {"i", "f"} and not (len(number_kinds) == 2 and any(map(loses_digits, columns))):
+    letters = {column.dtype.kind for column in columns}
+    if letters <= {"i", "f"} and not (len(letters) == 2 and any(map(loses_digits, columns))):
         return np.column_stack(columns), names
-    kinds = {column.dtype for column in columns}
-    matrix = np.empty((len(table), len(columns)), dtype=kinds.pop() if len(kinds) == 1 else object)
+    dtypes = {column.dtype for column in columns}
+    matrix = np.empty((len(table), len(columns)), dtype=dtypes.pop() if len(dtypes) == 1 else object)
     for i, column in enumerate(columns):
         is_time = column.dtype.kind in "Mm" and matrix.dtype == object  # which would become numbers
         matrix[:, i] = np.fromiter(column, dtype=object, count=len(column)) if is_time else column
@@ -103,8 +111,18 @@ def table_columns(table: Any) -> dict[Hashable, Array]:
 
 
 def make_frame(columns: Mapping[str, Array]) -> Any:
-    """A data frame of pandas, or of polars where pandas is not installed."""
-    for library in ("pandas", "polars"):
-        with contextlib.suppress(ImportError):
-            return importlib.import_module(library).DataFrame(dict(columns))
+    """A data frame of pandas, or of polars where pandas is not installed; it can be changed, whatever the columns."""
+    own = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("pandas").DataFrame(own)
+    with contextlib.suppress(ImportError):
+        polars = importlib.import_module("polars")
+        return polars.DataFrame([_polars_column(polars, name, column) for name, column in own.items()])
     raise MissingExtraError("a data frame needs pandas (or polars): pip install pandas.")
+
+
+def _polars_column(polars: Any, name: str, column: Any) -> Any:
+    """A column of polars, which has one type; values of several stay as they are."""
+    if isinstance(column, np.ndarray) and len({type(value) for value in column.tolist() if value is not None}) > 1:
+        return polars.Series(name, column.tolist(), dtype=polars.Object)
+    return polars.Series(name, column)

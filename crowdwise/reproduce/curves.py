@@ -7,7 +7,6 @@ from typing import Any
 
 from crowdwise.reproduce.experiment import Options, Report
 from crowdwise.reproduce.pictures import Curve, draw
-from crowdwise.reproduce.rows import RowLog
 from crowdwise.reproduce.run_folder import open_run
 
 _COLUMNS = {"curve": str, "x": float, "y": float}
@@ -37,9 +36,7 @@ def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) 
             for curve in curves
             for x, y in zip(curve.x, curve.y, strict=True)
         ]
-        log = RowLog(folder.path / "rows.csv", _COLUMNS, ("curve", "x"), 1)
-        log.trials = {log.key_of(point): [point] for point in points}
-        log.finish()
+        folder.write_rows(_COLUMNS, ("curve", "x"), points)
         figures = draw(folder, name, curves, **looks)
         summary = {
             "curves": [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in curves],

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crowdwise.checks import check_choice, check_number, check_whole
+from crowdwise.reproduce.paper import TABLE3
 from crowdwise.reproduce.run_folder import RunFolder
 from crowdwise.reproduce.tables import Table
 
@@ -54,6 +56,18 @@ class Options:
     quick: bool = False
     progress: bool | None = None
 
+    def __post_init__(self) -> None:
+        check_whole("seed", self.seed, low=0)
+        check_whole("seeds", self.seeds)
+        if self.trials is not None:
+            check_whole("trials", self.trials)
+        if self.jobs != -1:
+            check_whole("jobs", self.jobs)
+        for steepness in self.steepnesses or ():
+            check_number("steepnesses", steepness, above=True)
+        for name in self.datasets or ():
+            check_choice("datasets", name, tuple(TABLE3))
+
     def n_trials(self, *, usual: int = 100, quick: int) -> int:
         """The number of trials that is meant."""
         if self.trials is not None:
@@ -85,9 +99,9 @@ class Report:
     table: Table | None = None
     figures: Sequence[Path] = field(default=())
 
-    def as_json(self) -> str:
-        """The summary as JSON."""
-        return json.dumps({"experiment": self.name, **self.summary}, indent=2, ensure_ascii=False)
+    def as_json(self, *, ascii_only: bool = False) -> str:
+        """The summary as JSON; with `ascii_only`, in signs that every terminal has."""
+        return json.dumps({"experiment": self.name, **self.summary}, indent=2, ensure_ascii=ascii_only)
 
     def as_text(self) -> str:
         """The table as Markdown, or which files were drawn."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.exceptions import MissingExtraError
+from crowdwise.exceptions import DataError, MissingExtraError
 from crowdwise.reproduce.run_folder import RunFolder
 
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
@@ -93,6 +93,8 @@ def draw(
     -------
     paths : list of Path
     """
+    if len(curves) > len(_DASHES):
+        raise DataError(f"a figure has room for {len(_DASHES)} curves; got {len(curves)}. Ask for fewer steepnesses.")
     plt = _pyplot()
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(layout="constrained")

@@ -6,21 +6,24 @@ import json
 import os
 import platform
 import socket
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import crowdwise
-from crowdwise.exceptions import BusyError, OutputError
+from crowdwise.exceptions import BusyError, DataError, MissingExtraError, OutputError
 from crowdwise.files import sweep, write_file
+from crowdwise.reproduce.rows import Row, RowLog
 
 _LOCK = ".lock"
+_HOLDER = ".holder"  # beside the lock, which others may empty while they try it
+_ROWS = "rows.csv"
+_NOTE = "run.json"
 _PROBE_BYTES = 1 << 20  # more than any table takes
 
 
@@ -32,15 +35,28 @@ class RunFolder:
     ----------
     path : Path
         The directory.
+    stamp : str, default=""
+        What the rows in it depend on, such as the seed.
     """
 
     path: Path
+    stamp: str = ""
 
     def write(self, name: str, content: bytes | str) -> Path:
         """Write one result, whole or not at all; where it went."""
         target = self.path / name
         write_file(target, content)
         return target
+
+    def log(self, columns: Mapping[str, type], key: Sequence[str], rows_per_trial: int) -> RowLog:
+        """The rows of an earlier run of the same experiment, to which more can be added."""
+        return RowLog(self.path / _ROWS, columns, key, rows_per_trial, stamp=self.stamp)
+
+    def write_rows(self, columns: Mapping[str, type], key: Sequence[str], rows: Sequence[Row]) -> None:
+        """Write rows that are all computed anew, one per trial, whatever an earlier run left."""
+        log = RowLog(self.path / _ROWS, columns, key, 1, stamp=self.stamp, resume=False)
+        log.trials = {log.key_of(row): [row] for row in rows}
+        log.finish()
 
 
 @contextmanager
@@ -70,16 +86,17 @@ def open_run(
         sweep(path)
         _probe(path)
         bound = {"experiment": experiment, "crowdwise": crowdwise.__version__, **binding}
-        _refuse_other_rows(path, json.loads(json.dumps(bound)))
+        stamp = json.dumps(bound)
+        _refuse_other_rows(path, json.loads(stamp))
         note = {**bound, "options": dict(options), "versions": versions(), "started": started}
-        folder = RunFolder(path)
-        folder.write("run.json", _as_json({**note, "finished": None, "seconds": None}))
+        folder = RunFolder(path, stamp)
+        folder.write(_NOTE, _as_json({**note, "finished": None, "seconds": None}))
         yield folder
         done = {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - began, 2),
         }
-        folder.write("run.json", _as_json({**note, **done}))
+        folder.write(_NOTE, _as_json({**note, **done}))
 
 
 def versions() -> dict[str, str]:
@@ -117,12 +134,9 @@ def _probe(path: Path) -> None:
 
 def _refuse_other_rows(path: Path, bound: Mapping[str, Any]) -> None:
     """Rows of another seed or version must not be mixed with ours."""
-    if not (path / "rows.csv").exists():
+    if not (path / _ROWS).exists():
         return
-    try:
-        before = json.loads((path / "run.json").read_text())
-    except (OSError, ValueError):
-        before = {}
+    before = _read_note(path / _NOTE)
     differs = [
         f"{name}={before.get(name)!r} instead of {value!r}"
         for name, value in bound.items()
@@ -134,66 +148,58 @@ def _refuse_other_rows(path: Path, bound: Mapping[str, Any]) -> None:
         )
 
 
+def _read_note(path: Path) -> dict[str, Any]:
+    """What an earlier run noted; nothing if there is no note."""
+    try:
+        note = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        found = str(error)
+    else:
+        if isinstance(note, dict):
+            return note
+        found = f"it holds {'null' if note is None else type(note).__name__}"
+    raise DataError(
+        f"{path} is damaged: expected a JSON object that says what was run, but {found}. "
+        f"Remove the directory {path.parent} to start over, or choose another one."
+    )
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the directory. The system lets go of the lock when the process ends, however it ends."""
-    while True:
-        file = _open_lock(path / _LOCK)
-        if not _try_lock(file):
-            file.seek(0)
-            holder = file.read().strip() or "another process"
-            file.close()
-            raise BusyError(f"{path} is in use by {holder}. Wait for it, or choose another directory.")
-        if _still_there(path / _LOCK, file):
-            break
-        file.close()  # its last holder removed it between our opening and our locking
+    lock = _acquired(path)
     try:
-        file.truncate(0)
-        file.seek(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
-        file.flush()
+        write_file(path / _HOLDER, f"process {os.getpid()} on {socket.gethostname()} since {now}")
         yield
     finally:
-        if sys.platform != "win32":  # an open file cannot be removed there; an empty lock does no harm
-            (path / _LOCK).unlink(missing_ok=True)
-        file.close()
+        for name in (_HOLDER, _LOCK):
+            with suppress(OSError):  # Windows keeps a file that is open; an empty lock does no harm
+                (path / name).unlink()
+        lock.release()
 
 
-def _open_lock(path: Path) -> IO[str]:
+def _acquired(path: Path) -> Any:
     try:
-        return open(path, "a+", encoding="utf-8")
-    except PermissionError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def _still_there(path: Path, file: IO[str]) -> bool:
+        from filelock import FileLock, Timeout
+    except ImportError as error:
+        raise MissingExtraError("Results need filelock: pip install 'crowdwise[cli]'.") from error
+    lock = FileLock(path / _LOCK)
     try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    ours = os.fstat(file.fileno())
-    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise BusyError(f"{path} is in use by {_holder(path)}. Wait for it, or choose another directory.") from None
+    except OSError as error:  # a symbolic link or a directory in its place, or no right to write it
+        raise OutputError(
+            f"{path / _LOCK} cannot serve as a lock: {error.strerror or error}. Remove it, or choose another directory."
+        ) from error
+    return lock
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    _FAR = 1 << 20  # Windows keeps others from reading a locked place; the note at the start stays readable
-
-    def _try_lock(file: IO[str]) -> bool:
-        file.seek(_FAR)
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
-
-    def _try_lock(file: IO[str]) -> bool:
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+def _holder(path: Path) -> str:
+    try:
+        return (path / _HOLDER).read_text(encoding="utf-8") or "another process"
+    except (OSError, ValueError):
+        return "another process"

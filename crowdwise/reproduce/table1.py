@@ -9,7 +9,6 @@ import numpy as np
 from crowdwise.crowd.disagreement import disagreement
 from crowdwise.reproduce.experiment import Options, Report, save
 from crowdwise.reproduce.paper import TABLE1, TABLE1_SLIPS
-from crowdwise.reproduce.rows import RowLog
 from crowdwise.reproduce.run_folder import open_run
 from crowdwise.reproduce.tables import Table
 from crowdwise.reproduce.trials import trial_seed
@@ -33,9 +32,7 @@ def reproduce(options: Options) -> Report:
     """
     with open_run(options.out / "table1", "table1", {"seed": options.seed}, {}) as folder:
         rows = simulated_rows(options.seed)
-        log = RowLog(folder.path / "rows.csv", _COLUMNS, ("f",), 1)
-        log.trials = {log.key_of(row): [row] for row in rows}
-        log.finish()
+        folder.write_rows(_COLUMNS, ("f",), rows)
         summary = {
             "seed": options.seed,
             "rows": [_compared(row, *stated) for row, stated in zip(rows, TABLE1, strict=True)],

@@ -14,7 +14,7 @@ from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.experiment import Options, Report, save
 from crowdwise.reproduce.measures import COLUMNS, measure
 from crowdwise.reproduce.paper import TABLE2
-from crowdwise.reproduce.rows import Key, Row, RowLog
+from crowdwise.reproduce.rows import Key, Row
 from crowdwise.reproduce.run_folder import open_run
 from crowdwise.reproduce.tables import Table
 from crowdwise.reproduce.trials import run_trials, trial_seed
@@ -50,7 +50,7 @@ def reproduce(options: Options) -> Report:
     }
     with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
         columns = {"clarity": float, "trial": int, **COLUMNS}
-        log = RowLog(folder.path / "rows.csv", columns, ("clarity", "trial"), 1 + len(steepnesses))
+        log = folder.log(columns, ("clarity", "trial"), 1 + len(steepnesses))
         keys = [(clarity, trial) for clarity in CLARITIES for trial in range(n_trials)]
         work = partial(trial_rows, options=options, steepnesses=steepnesses)
         run_trials(log, keys, work, jobs=options.jobs, title="table2", progress=options.progress)

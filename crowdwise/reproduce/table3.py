@@ -12,7 +12,6 @@ from crowdwise.datasets import LIBSVM_NAMES, fetch_libsvm
 from crowdwise.exceptions import CrowdWarning, MissingDataError
 from crowdwise.reproduce.experiment import Options, Report, save
 from crowdwise.reproduce.paper import TABLE3, Size
-from crowdwise.reproduce.rows import RowLog
 from crowdwise.reproduce.run_folder import open_run
 from crowdwise.reproduce.tables import Table
 
@@ -59,7 +58,6 @@ def reproduce(options: Options) -> Report:
     """
     names = options.datasets or tuple(TABLE3)
     with open_run(options.out / "table3", "table3", {}, {"datasets": names}) as folder:
-        log = RowLog(folder.path / "rows.csv", _COLUMNS, ("dataset",), 1)
         found, missing = {}, {}
         for name in names:
             try:
@@ -68,8 +66,7 @@ def reproduce(options: Options) -> Report:
                 missing[name] = str(error)
         if not found:
             raise MissingDataError(next(iter(missing.values())))
-        log.trials = {(name,): [row] for name, row in found.items()}
-        log.finish()
+        folder.write_rows(_COLUMNS, ("dataset",), list(found.values()))
         rows = [_compared(name, found.get(name), TABLE3[name]) for name in names]
         summary = {"rows": rows, "missing": missing}
         return save(folder, "table3", summary, _table(summary))

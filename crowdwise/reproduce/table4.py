@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import Bunch
 
-from crowdwise.exceptions import MissingDataError
+from crowdwise.exceptions import BusyError, MissingDataError
 from crowdwise.reproduce.draws import benchmark, draw_usable
 from crowdwise.reproduce.experiment import Options, Report, save
 from crowdwise.reproduce.measures import COLUMNS, measure
 from crowdwise.reproduce.paper import TABLE3, TABLE4
-from crowdwise.reproduce.rows import Key, Row, RowLog
+from crowdwise.reproduce.rows import Key, Row
 from crowdwise.reproduce.run_folder import open_run
 from crowdwise.reproduce.table3 import fetch
 from crowdwise.reproduce.tables import Table
@@ -40,7 +42,7 @@ def reproduce(options: Options) -> Report:
     -------
     report : Report
     """
-    names, missing = _available(options)
+    available, missing = _available(options)
     steepnesses = options.steepnesses or STEEPNESSES
     n_trials = options.n_trials(quick=8)
     binding = {
@@ -48,46 +50,60 @@ def reproduce(options: Options) -> Report:
         "redraw": options.redraw,
         "steepnesses": list(steepnesses),
     }
-    notes = {"trials": n_trials, "datasets": names, "missing": missing}
+    notes = {"trials": n_trials, "datasets": list(available), "missing": missing}
     with open_run(options.out / "table4", "table4", binding, notes) as folder:
-        columns = {"dataset": str, "trial": int, "stand_in": int, **COLUMNS}
-        log = RowLog(folder.path / "rows.csv", columns, ("dataset", "trial"), 1 + len(steepnesses))
-        keys = [(name, trial) for name in names for trial in range(n_trials)]
+        columns = {"dataset": str, "data": str, "stand_in": int, "trial": int, **COLUMNS}
+        # Rows of other data of the same name, such as those of a stand-in, stay in the file but do not count.
+        log = folder.log(columns, ("dataset", "data", "trial"), 1 + len(steepnesses))
+        keys = [(name, data, trial) for name, data in available.items() for trial in range(n_trials)]
         work = partial(trial_rows, options=options, steepnesses=steepnesses)
         run_trials(log, keys, work, jobs=options.jobs, title="table4", progress=options.progress)
         summary = summarize(log.rows_of(keys), {**binding, "trials": n_trials, "missing": missing})
         return save(folder, "table4", summary, table(summary))
 
 
-def _available(options: Options) -> tuple[list[str], dict[str, str]]:
-    """The data sets that can be had, found out before hours of work, and why the others cannot."""
+def _available(options: Options) -> tuple[dict[str, str], dict[str, str]]:
+    """The data sets that can be had, each with its fingerprint, and why the others cannot: before hours of work."""
     wanted = options.datasets or (_QUICK if options.quick else tuple(TABLE3))
-    names, missing = [], {}
+    available, missing = {}, {}
     for name in wanted:
         try:
-            _load(name, options.data_home)
-            names.append(name)
+            available[name] = _load(name, options.data_home).fingerprint
         except MissingDataError as error:
             missing[name] = str(error)
-    if not names:
+    if not available:
         raise MissingDataError(next(iter(missing.values())))
-    return names, missing
+    return available, missing
 
 
 @lru_cache(maxsize=2)
 def _load(name: str, data_home: str | Path | None) -> Bunch:
-    """A data set, read once by each process while its trials last."""
-    return fetch(name, data_home)
+    """A data set and its fingerprint, read once by each process while its trials last."""
+    data = fetch(name, data_home)
+    return Bunch(**data, fingerprint=fingerprint(data))
+
+
+def fingerprint(data: Bunch) -> str:
+    """Twelve signs that are others for other features or classes: what a name stands for may change."""
+    digest = hashlib.sha256()
+    for part in (data.X, data.truth, data.X_test, data.truth_test):
+        for array in (part.data, part.indices, part.indptr) if issparse(part) else (np.asarray(part),):
+            digest.update(f"{array.shape}".encode())
+            if array.dtype.kind != "O":  # no test part
+                digest.update(array.astype(f"<{array.dtype.kind}8").tobytes())
+    return digest.hexdigest()[:12]
 
 
 def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list[Row]:
     """The rows of one trial: a version of a data set, its labels, and the model of every steepness."""
-    name, trial = key
+    name, known, trial = key
     data = _load(name, options.data_home)
+    if data.fingerprint != known:
+        raise BusyError(f"the data of {name} changed while they were in use. Start again when they stay as they are.")
     rng = np.random.default_rng(trial_seed(options.seed, _PLACES[name], trial))
     drawn = draw_usable(partial(benchmark, data=data, clarity=CLARITY), rng, redraw=options.redraw)
-    rows = measure(drawn, steepnesses)
-    return [{"dataset": name, "trial": trial, "stand_in": int(data.stand_in), **row} for row in rows]
+    place = {"dataset": name, "data": known, "stand_in": int(data.stand_in), "trial": trial}
+    return [{**place, **row} for row in measure(drawn, steepnesses)]
 
 
 def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:

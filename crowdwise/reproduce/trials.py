@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TextIO
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
+from multiprocessing import resource_tracker
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
+from crowdwise.exceptions import WorkerError
 from crowdwise.reproduce.rows import Key, Row, RowLog
 
 Work = Callable[[Key], list[Row]]
+_PATIENCE = 0.5  # seconds between two looks at whether the parent is there
 
 
 def trial_seed(seed: int, *place: int) -> np.random.SeedSequence:
@@ -56,29 +66,61 @@ def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title
     jobs : int
         Number of processes; -1 for one per core.
     title : str
-        What the progress line calls it.
+        What the progress bar calls it.
     progress : bool or None
         Whether to show progress; None means if a terminal is watching.
     """
     todo = [key for key in keys if key not in log.trials]
-    with Progress(title, len(keys), len(keys) - len(todo), shown=progress) as shown:
-        for rows in _results(todo, work, cpu_count() if jobs == -1 else jobs):
-            log.append(rows)
-            shown.step()
+    n_jobs = cpu_count() if jobs == -1 else jobs
+    before = f" ({len(keys) - len(todo)} of {len(keys)} trials were there)" if len(todo) < len(keys) else ""
+    try:
+        with (
+            closing(_results(todo, work, n_jobs)) as results,
+            _watched(results, len(todo), title + before, progress) as shown,
+        ):
+            for rows in shown:
+                log.append(rows)
+    except BrokenProcessPool as error:
+        raise WorkerError(
+            f"a worker process of {title} was ended from outside, most likely because memory ran out. What is finished "
+            f"is kept in {log.path}: start again to go on, with fewer jobs than {n_jobs}."
+        ) from error
     log.finish()
 
 
-def _results(todo: Sequence[Key], work: Work, jobs: int) -> Iterator[list[Row]]:
+def _watched(
+    results: Iterator[list[Row]], length: int, title: str, shown: bool | None
+) -> AbstractContextManager[Iterable[list[Row]]]:
+    """The results themselves, with a progress bar on standard error if that is wanted."""
+    if sys.stderr is None or not (sys.stderr.isatty() if shown is None else shown):
+        return nullcontext(results)
+    import click
+
+    return click.progressbar(results, length=length, label=title, show_pos=True, file=sys.stderr)
+
+
+def _results(todo: Sequence[Key], work: Work, jobs: int) -> Generator[list[Row]]:
     """Rows of the trials as they end. One thread each: the bits must not depend on how many share the machine."""
     if jobs == 1 or len(todo) < 2:
-        for key in todo:
-            with threadpool_limits(1):
-                rows = work(key)
-            yield rows
+        yield from map(partial(_single_threaded, work), todo)
         return
-    with parallel_config("loky", inner_max_num_threads=1):
+    with parallel_config("loky", inner_max_num_threads=1, initializer=_end_with, initargs=(os.getpid(),)):
         parallel = Parallel(n_jobs=min(jobs, len(todo)), return_as="generator_unordered", batch_size=1)
-        yield from parallel(delayed(_single_threaded)(work, key) for key in todo)
+        results: Generator[list[Row]] | None = None
+        try:
+            with _interrupts_wait():
+                results = parallel(delayed(_single_threaded)(work, key) for key in todo)
+            for rows in results:  # noqa: UP028, "yield from" would close joblib's generator before _close does
+                yield rows
+        finally:
+            _close(results)
+
+
+def _close(results: Generator[list[Row]] | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joblib's, about trials that were under way when it was interrupted
+        if results is not None:
+            results.close()
 
 
 def _single_threaded(work: Work, key: Key) -> list[Row]:
@@ -86,69 +128,31 @@ def _single_threaded(work: Work, key: Key) -> list[Row]:
         return work(key)
 
 
-class Progress:
-    """A line that says how far the work is and how long it will take.
-
-    Parameters
-    ----------
-    title : str
-        What is being done.
-    total : int
-        Number of steps in all.
-    done : int, default=0
-        Steps that were done before.
-    shown : bool or None, default=None
-        Whether to show anything; None means if a terminal is watching.
-    stream : file, default=None
-        Where to; standard error by default.
-    """
-
-    def __init__(
-        self, title: str, total: int, done: int = 0, *, shown: bool | None = None, stream: TextIO | None = None
-    ) -> None:
-        self.title, self.total, self.done, self._before = title, total, done, done
-        self._stream = sys.stderr if stream is None else stream
-        self._live = self._stream.isatty()
-        self._shown = self._live if shown is None else shown
-        self._began = self._last = time.monotonic()
-
-    def __enter__(self) -> Progress:
-        self._show(force=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._show(force=True)
-        if self._shown and self._live:
-            self._stream.write("\n")
-
-    def step(self) -> None:
-        """One more step is done."""
-        self.done += 1
-        self._show()
-
-    def line(self, elapsed: float) -> str:
-        """The line as it is after `elapsed` seconds."""
-        width = 24
-        filled = width * self.done // max(self.total, 1)
-        fresh = self.done - self._before
-        known = fresh > 0 and self.done < self.total
-        left = f", {_clock(elapsed / fresh * (self.total - self.done))} left" if known else ""
-        return (
-            f"{self.title} [{'#' * filled}{'.' * (width - filled)}] {self.done}/{self.total} trials, "
-            f"{_clock(elapsed)}{left}"
-        )
-
-    def _show(self, *, force: bool = False) -> None:
-        now = time.monotonic()
-        pause = 0.1 if self._live else 10.0  # a log file wants few lines
-        if not self._shown or (now - self._last < pause and not force):
-            return
-        self._last = now
-        line = self.line(now - self._began)
-        self._stream.write(f"\r{line:<79}" if self._live else f"{line}\n")
-        self._stream.flush()
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C is answered after this block. Processes started in it never see it: their parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # if it were started later, it would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+def _end_with(parent: int) -> None:
+    """Let this worker process end when its parent has ended, however that happened."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    if sys.platform == "win32":  # where a process keeps the number of its parent for ever
+        process = multiprocessing.parent_process()
+        while process is not None and process.is_alive():
+            process.join()
+    else:
+        while os.getppid() == parent:
+            time.sleep(_PATIENCE)
+    os._exit(1)

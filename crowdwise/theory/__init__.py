@@ -15,13 +15,20 @@ from crowdwise.theory.bounds import (
     spread_bound,
 )
 from crowdwise.theory.counted import MistakeBound, mistake_bound
-from crowdwise.theory.margins import estimate_margins, margin_lower_bounds, margin_upper_bounds
+from crowdwise.theory.margins import (
+    MarginEstimates,
+    estimate_labels,
+    estimate_margins,
+    margin_upper_bounds,
+    nested_ball_margins,
+)
 from crowdwise.theory.online import feed
 from crowdwise.theory.perceptron import EasyFirstPerceptron
 from crowdwise.theory.signs import label_signs, weighted_majority
 
 __all__ = [
     "EasyFirstPerceptron",
+    "MarginEstimates",
     "MistakeBound",
     "Regions",
     "alignment_expertise",
@@ -31,13 +38,14 @@ __all__ = [
     "count_regions",
     "deviation",
     "equal_mistakes_bound",
+    "estimate_labels",
     "estimate_margins",
     "feed",
     "improvement",
     "label_signs",
-    "margin_lower_bounds",
     "margin_upper_bounds",
     "mistake_bound",
+    "nested_ball_margins",
     "noisy_bound",
     "novikoff_bound",
     "regions",

@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import lsq_linear
-from sklearn.utils import check_array
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
+from crowdwise.checks import check_choice, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.theory.inputs import read_crowd
 from crowdwise.theory.signs import label_signs
 
 Kernel = Literal["linear"] | Callable[[Floats, Floats], Floats]
@@ -92,16 +92,17 @@ def alignment_expertise(
     >>> int(alignment_expertise(X, labels).argmax())
     2
     """
-    if method not in ("exact", "stochastic"):
-        raise ValueError(f'method must be "exact" or "stochastic"; got {method!r}.')
-    X, crowd = align(X, as_labels(labels))
-    X = check_array(X, dtype=np.float64)
-    signs = label_signs(crowd)
-    if len(X) < 2 or not signs.any():
+    check_choice("method", method, ("exact", "stochastic"))
+    check_whole("n_steps", n_steps, low=2)
+    check_whole("batch_size", batch_size)
+    if n_landmarks is not None:
+        check_whole("n_landmarks", n_landmarks)
+    rng = check_seed(random_state)
+    X, crowd = read_crowd(X, labels)
+    if len(X) < 2 or crowd.n_labels == 0:
         raise LabelError(f"at least two examples and one label are needed; got {len(X)} and {crowd.n_labels}.")
-    active = signs.any(axis=0)
-    rng = np.random.default_rng(random_state)
-    pairs = Pairs.of(signs[:, active])
+    active = crowd.labels_per_annotator > 0
+    pairs = Pairs.of(label_signs(crowd.select_annotators(active)))
     similarity = _similarity(X, kernel, n_landmarks, rng)
     if method == "exact":
         found = solve_box(pairs.agreement(), pairs.alignment(similarity))
@@ -118,47 +119,48 @@ class Pairs:
 
     Parameters
     ----------
-    signs : ndarray of shape (n_examples, n_annotators)
-        -1, 0 (missing) or +1.
+    signs : csr_array of shape (n_examples, n_annotators)
+        -1 or +1; nothing is stored where there is no label.
     answered : ndarray of shape (n_annotators,)
         Labels of each annotator.
     shared : ndarray of shape (n_annotators, n_annotators)
         Examples that two annotators both labelled.
     """
 
-    signs: Floats
+    signs: Any
     answered: Floats
     shared: Floats
 
     @classmethod
-    def of(cls, signs: Floats) -> Pairs:
-        """The pairs of some labels."""
-        given = np.abs(signs)
-        return cls(signs, given.sum(axis=0), given.T @ given)
+    def of(cls, signs: Any) -> Pairs:
+        """The pairs of some labels, of -1, 0 (missing) and +1."""
+        signs = sparse.csr_array(signs)
+        given = abs(signs)
+        return cls(signs, np.asarray(given.sum(axis=0)), (given.T @ given).toarray())
 
     def mean(self, total: Floats, diagonal: Floats, n: Floats) -> Floats:
         """Mean over all pairs, from sums over labelled pairs and over their i = j, with n examples labelled."""
-        m = len(self.signs)
+        m = self.signs.shape[0]
         different = np.divide(total - diagonal, n * (n - 1), out=np.full(n.shape, np.nan), where=n > 1)
         same = np.divide(diagonal, n, out=np.zeros(n.shape), where=n > 0)
         return np.asarray(((m - 1) * different + same) / m)
 
     def agreement(self) -> Floats:
         """The matrix G, positive semidefinite."""
-        G = self.mean((self.signs.T @ self.signs) ** 2, self.shared, self.shared)
+        G = self.mean((self.signs.T @ self.signs).toarray() ** 2, self.shared, self.shared)
         unknown = np.isnan(G)
         if unknown.any():  # fewer than two shared examples: as much as the others agree
             others = G[~unknown & ~np.eye(len(G), dtype=bool)]
             G[unknown] = others.mean() if len(others) else 0.0
             np.fill_diagonal(G, 1.0)
-        if (self.shared < len(self.signs)).any():  # means over different pairs need not fit together
+        if (self.shared < self.signs.shape[0]).any():  # means over different pairs need not fit together
             values, vectors = np.linalg.eigh(G)
             G = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return G
 
     def alignment(self, similarity: Similarity) -> Floats:
         """The vector b."""
-        total, diagonal = similarity.quadratic(self.signs), similarity.diagonal @ np.abs(self.signs)
+        total, diagonal = similarity.quadratic(self.signs), abs(self.signs).T @ similarity.diagonal
         b = self.mean(total, diagonal, self.answered)
         return np.nan_to_num(b, nan=0.0)  # a single label says nothing
 
@@ -219,22 +221,21 @@ class Similarity:
     diagonal: Floats
     scale: float
 
-    def block(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Floats:
+    def block(self, left: Positions, right: Positions) -> Floats:
         """Centred and scaled similarities of some examples to others."""
         raw = _evaluate(self.kernel, self.rows[left], self.rows[right])
         return (raw - self.means[left, np.newaxis] - self.means[right] + self.means.mean()) / self.scale
 
-    def quadratic(self, signs: Floats) -> Floats:
-        """y·Ky for every column y of `signs`."""
+    def quadratic(self, signs: Any) -> Floats:
+        """y·Ky for every column y of `signs`, which may be sparse."""
+        columns = sparse.csr_array(signs)
         if self.kernel is None:  # the rows are centred already
-            return np.asarray(((self.rows.T @ signs) ** 2).sum(axis=0) / self.scale)
-        # Centring the kernel and centring the labels come to the same.
-        centred = signs - signs.mean(axis=0)
-        total = np.zeros(signs.shape[1])
-        for start in range(0, len(signs), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            total += np.einsum("il,il->l", centred[rows], _evaluate(self.kernel, self.rows[rows], self.rows) @ centred)
-        return total / self.scale
+            return np.asarray(((columns.T @ self.rows) ** 2).sum(axis=1) / self.scale)
+        total, everything = np.zeros(columns.shape[1]), np.arange(len(self.rows))
+        for start in range(0, len(self.rows), _BLOCK):
+            rows = everything[start : start + _BLOCK]
+            total += np.asarray((columns[rows] * (self.block(rows, everything) @ columns)).sum(axis=0))
+        return total
 
 
 def _similarity(X: Floats, kernel: Kernel, n_landmarks: int | None, rng: np.random.Generator) -> Similarity:
@@ -297,8 +298,6 @@ def _evaluate(kernel: Callable[[Floats, Floats], Floats] | None, left: Floats, r
 
 def _descend(pairs: Pairs, similarity: Similarity, n_steps: int, batch_size: int, rng: np.random.Generator) -> Floats:
     """Projected gradient descent: every step sees G and b as means over the pairs of two small batches."""
-    if n_steps < 2 or batch_size < 1:
-        raise ValueError(f"n_steps must be at least 2 and batch_size at least 1; got {n_steps} and {batch_size}.")
     m, L = pairs.signs.shape
     size = max(1, min(batch_size, m // 2))
     ones, zeros = np.ones(L), np.zeros((L, L))
@@ -306,13 +305,13 @@ def _descend(pairs: Pairs, similarity: Similarity, n_steps: int, batch_size: int
         pairs.mean(ones * m * (m - 1), 0 * ones, pairs.answered)
     )  # how much one labelled pair counts
     of_shared = np.nan_to_num(pairs.mean(zeros + m * (m - 1), zeros, pairs.shared))
-    same_b = np.nan_to_num(similarity.diagonal @ np.abs(pairs.signs) / pairs.answered) / m
+    same_b = np.nan_to_num(abs(pairs.signs).T @ similarity.diagonal / pairs.answered) / m
     same_G = 1.0 / m
     z, total = np.full(L, 0.5), np.zeros(L)
     for step in range(n_steps):
         chosen = rng.permutation(m)[: 2 * size] if m <= 4 * size else rng.choice(m, 2 * size, replace=False)
         left, right = chosen[:size], chosen[size:]
-        here, there = pairs.signs[left], pairs.signs[right]
+        here, there = pairs.signs[left].toarray(), pairs.signs[right].toarray()
         G = of_shared * (here.T @ here) * (there.T @ there) / size**2 + same_G
         b = of_label * np.einsum("il,il->l", here, similarity.block(left, right) @ there) / size**2 + same_b
         # The curvature is at most 1/L of the trace of G, so L is a safe first step; it shrinks as noise takes over.

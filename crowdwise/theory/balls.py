@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_array
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
+from crowdwise.checks import check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, encode
+from crowdwise.theory.inputs import read_crowd, read_features
 from crowdwise.theory.signs import label_signs, weighted_majority
 
 # Up to this many examples every distance between two of them is tried as a radius.
@@ -53,7 +54,7 @@ def ball_averages(X: Any, values: ArrayLike, radii: ArrayLike) -> Floats:
     >>> ball_averages([[0.0], [1.0], [3.0]], [1, 1, -1], radii=[0.0, 1.0, 2.0]).round(2).tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 0.33], [-1.0, -1.0, 0.0]]
     """
-    X = check_array(X, dtype=np.float64)
+    X = read_features(X)
     targets, wanted = np.asarray(values, dtype=np.float64), _check_radii(radii)
     if targets.shape != (len(X),):
         raise DataError(f"values must be one per example, {len(X)}; got shape {targets.shape}.")
@@ -103,17 +104,17 @@ def ball_radii(
     >>> radii[:3].tolist(), bool(radii[3] > 0.2)
     ([0.0, 0.0, 0.0], True)
     """
-    X, crowd = align(X, as_labels(labels))
-    X = check_array(X, dtype=np.float64)
+    if n_radii is not None:
+        check_whole("n_radii", n_radii, low=2)
+    rng = check_seed(random_state)
+    X, crowd = read_crowd(X, labels)
     signs = label_signs(crowd)
     estimated = weighted_majority(signs, expertise)
     if n_radii is None and len(X) <= _ALL_RADII:
-        radii, cost = _costs_of_all_radii(X, estimated, signs)
-    else:
-        radii = distance_quantiles(X, 100 if n_radii is None else n_radii, random_state)
-        cost = _costs(X, estimated, signs, radii)
-    found = radii[_first_smallest(cost)]
-    found[~signs.any(axis=0)] = np.nan
+        return _best_of_all_radii(X, estimated, signs)
+    radii = distance_quantiles(X, 100 if n_radii is None else n_radii, rng)
+    found = radii[_first_smallest(_costs(X, estimated, signs, radii))]
+    found[crowd.labels_per_annotator == 0] = np.nan
     return found
 
 
@@ -175,11 +176,10 @@ def distance_quantiles(X: Floats, n_radii: int, random_state: int | np.random.Ge
     >>> distance_quantiles(np.arange(5.0)[:, np.newaxis], 3).tolist()
     [0.0, 1.0, 4.0]
     """
-    if n_radii < 2:
-        raise ValueError(f"n_radii must be at least 2, radius 0 and another one; got {n_radii!r}.")
+    check_whole("n_radii", n_radii, low=2)  # radius 0 and another one
     if len(X) < 2:
         return np.zeros(1)
-    centres = np.random.default_rng(random_state).permutation(len(X))[:500]
+    centres = check_seed(random_state).permutation(len(X))[:500]
     distances = cdist(X[centres], X)
     distances[np.arange(len(centres)), centres] = np.inf  # an example's distance to itself
     ascending = np.sort(distances, axis=None)[: len(centres) * (len(X) - 1)]
@@ -195,7 +195,7 @@ def _check_radii(radii: ArrayLike) -> Floats:
     return wanted
 
 
-def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[Positions, Floats]]:
     """Blocks of examples with the means of values in their balls, for ascending radii."""
     n_radii = len(radii)
     n_rows = max(1, _BLOCK_DISTANCES // len(X))
@@ -209,39 +209,50 @@ def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[NDArray[n
         yield rows, (total.cumsum(axis=1) / count.cumsum(axis=1))[:, :n_radii]
 
 
-def _costs(X: Floats, estimated: Floats, signs: Floats, radii: Floats) -> Floats:
+def _costs(X: Floats, estimated: Floats, signs: Any, radii: Floats) -> Floats:
     """Squared error of every radius (rows) for every annotator (columns)."""
-    cost = np.zeros((len(radii), signs.shape[1]))
+    cost = np.zeros((signs.shape[1], len(radii)))
     for rows, averages in _sweep(X, estimated, radii):
         given = signs[rows]
-        cost += (averages**2).T @ np.abs(given) - 2 * averages.T @ given
-    return cost + np.abs(signs).sum(axis=0)
+        cost += abs(given).T @ averages**2 - 2 * (given.T @ averages)
+    return np.asarray(cost.T + abs(signs).sum(axis=0))
 
 
-def _costs_of_all_radii(X: Floats, estimated: Floats, signs: Floats) -> tuple[Floats, Floats]:
-    """Every distance between two examples, and the squared error there.
+def _best_of_all_radii(X: Floats, estimated: Floats, signs: Any) -> Floats:
+    """The distance between two examples with the smallest squared error for each annotator; NaN without labels.
 
-    Sorted by distance, each pair changes the mean of one ball; errors are sums of those changes.
+    Only the balls around the examples that an annotator labelled change the error, so that the work of an
+    annotator is in proportion to their labels.
     """
-    m = len(X)
+    distance, ball, change, change_squared = _growing_balls(X, estimated)
+    columns = sparse.csc_array(signs)
+    found = np.full(signs.shape[1], np.nan)
+    for annotator in np.flatnonzero(np.diff(columns.indptr)).tolist():
+        labels = slice(columns.indptr[annotator], columns.indptr[annotator + 1])
+        given = np.zeros(len(X))
+        given[columns.indices[labels]] = columns.data[labels]
+        at = np.flatnonzero((given != 0)[ball])
+        sign, reached = given[ball[at]], distance[at]
+        cost = np.cumsum(change_squared[at] - 2 * sign * change[at])
+        last = np.append(reached[1:] != reached[:-1], True)  # equal distances enter together
+        best = _first_smallest(cost[last, np.newaxis] + (labels.stop - labels.start))
+        found[annotator] = reached[last][best[0]]
+    return found
+
+
+def _growing_balls(X: Floats, estimated: Floats) -> tuple[Floats, Positions, Floats, Floats]:
+    """All pairs of examples by distance: the distance, whose ball grows, and how its mean and squared mean change."""
     distances = cdist(X, X)
     nearest = np.argsort(distances, axis=1, kind="stable")
-    averages = np.cumsum(estimated[nearest], axis=1) / np.arange(1, m + 1)
-    change = np.diff(averages, axis=1, prepend=0.0).ravel()
-    change_squared = np.diff(averages**2, axis=1, prepend=0.0).ravel()
+    averages = np.cumsum(estimated[nearest], axis=1) / np.arange(1, len(X) + 1)
     flat = np.take_along_axis(distances, nearest, axis=1).ravel()
     order = np.argsort(flat, kind="stable")
-    ascending = flat[order]
-    last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True))  # equal distances enter together
-    ball = order // m
-    cost = np.empty((len(last), signs.shape[1]))
-    for annotator, given in enumerate(signs.T):
-        moved = np.abs(given)[ball] * change_squared[order] - 2 * given[ball] * change[order]
-        cost[:, annotator] = np.cumsum(moved)[last] + np.abs(given).sum()
-    return ascending[last], cost
+    change = np.diff(averages, axis=1, prepend=0.0).ravel()[order]
+    change_squared = np.diff(averages**2, axis=1, prepend=0.0).ravel()[order]
+    return flat[order], order // len(X), change, change_squared
 
 
-def _first_smallest(cost: Floats) -> NDArray[np.intp]:
+def _first_smallest(cost: Floats) -> Positions:
     """The first row of each column that has its smallest value, up to rounding."""
     least = cost.min(axis=0)
     return np.asarray((cost <= least + _SAME * (1.0 + np.abs(least))).argmax(axis=0))

@@ -8,11 +8,15 @@ the smallest margin fits into an example's own: a mistake in region k moves the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdwise.arrays import Floats
+from crowdwise.checks import check_number, check_whole
 from crowdwise.exceptions import BoundError
 
 # A quotient this close to a whole number (relative) is one: 0.3 / 0.1 is 3, not a little less.
@@ -222,9 +226,12 @@ def noisy_bound(
 ) -> float:
     """Theorem 3: the most mistakes when margins are estimates and some labels are wrong.
 
-    The paper has it for spread 0; the same quadratic gives it for any spread. It holds if `deviation` comes from
-    `deviation` with the lower edge of each example's own region as target. With the paper's target, which is
-    the edge of the first region for all, mistakes can exceed it.
+    The paper has it for spread 0; the same quadratic gives it for any spread. As printed it also assumes that `u`
+    separates the examples, and then it follows from theorem 2, which is smaller. Without that assumption it depends on
+    what examples fall short of, the target in `deviation`. With the lower edge of each example's own region it holds
+    for any regions: a mistake in region k moves the weights along `u` by at least k margins less what it falls short,
+    and these add up to at most ``sqrt(mistakes) * deviation``. With the paper's target, the edge of the first region,
+    it holds if regions are cut by label times score, and can be exceeded if they are cut by its absolute value.
 
     Parameters
     ----------
@@ -253,14 +260,10 @@ def noisy_bound(
     >>> noisy_bound(0.125, deviation=1.0)
     16.0
     """
-    if not 0 < overestimation <= 1:
-        raise BoundError(f"overestimation must be in (0, 1], where 1 means exact margins; got {overestimation!r}.")
-    for value, name in ((deviation, "deviation"), (spread, "spread")):
-        if not (math.isfinite(value) and value >= 0):
-            raise BoundError(f"{name} must be a finite number >= 0; got {value!r}.")
-    K = count_regions(margin, radius) if n_regions is None else n_regions
-    if K < 1:
-        raise BoundError(f"there must be at least one region; got n_regions={n_regions!r}.")
+    _check(check_number, "overestimation", overestimation, above=True, high=1.0)
+    _check(check_number, "deviation", deviation)
+    _check(check_number, "spread", spread)
+    K = count_regions(margin, radius) if n_regions is None else int(_check(check_whole, "n_regions", n_regions))
     reach = radius * norm + deviation
     step = overestimation * margin * (K + 1)
     return ((reach + math.sqrt(reach**2 + spread * K * math.sqrt(K - 1) * step**2)) / step) ** 2
@@ -275,8 +278,8 @@ def deviation(signed_margins: ArrayLike, targets: ArrayLike) -> float:
         Label times score, negative where the label is on the wrong side. Only examples that became mistakes
         need to be given, once for every mistake.
     targets : array-like of shape (n_examples,) or float
-        For a valid bound, ``overestimation * region * margin`` of each example. The paper's printed definition is
-        ``margin / underestimation`` for all.
+        ``overestimation * region * margin`` of each example for a bound that holds with any regions; the paper's
+        definition is ``margin / underestimation`` for all, which is enough if regions are cut by label times score.
 
     Returns
     -------
@@ -292,7 +295,7 @@ def deviation(signed_margins: ArrayLike, targets: ArrayLike) -> float:
     return float(np.linalg.norm(np.maximum(short, 0.0)))
 
 
-def improvement(margin: float, spread: ArrayLike, *, radius: float = 1.0, norm: float = 1.0) -> NDArray[np.float64]:
+def improvement(margin: float, spread: ArrayLike, *, radius: float = 1.0, norm: float = 1.0) -> Floats:
     """The bound of theorem 2 as a share of Novikoff's: below 1 where it is the smaller one.
 
     Parameters
@@ -350,10 +353,16 @@ def break_even_spread(margin: float, *, radius: float = 1.0, norm: float = 1.0) 
     return novikoff_bound(margin, radius=radius, norm=norm) * math.sqrt(K - 1) / (K * (K + 1))
 
 
+def _check(check: Callable[..., float], name: str, value: Any, **limits: Any) -> float:
+    """A number that a sequence of examples can have, or the error of this module."""
+    try:
+        return check(name, value, **limits)
+    except ValueError as error:
+        raise BoundError(str(error)) from None
+
+
 def _positive(value: float, name: str) -> float:
-    if not (math.isfinite(value) and value > 0):
-        raise BoundError(f"{name} must be a finite number > 0; got {value!r}.")
-    return float(value)
+    return _check(check_number, name, value, above=True)
 
 
 def _check_margin(margin: float, radius: float, norm: float) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from crowdwise.arrays import Floats
+from crowdwise.checks import check_whole
 from crowdwise.exceptions import BoundError
 from crowdwise.theory.bounds import deviation, noisy_bound, regions
 
@@ -95,6 +97,7 @@ def mistake_bound(
     >>> bound.n_mistakes, bound.n_regions, round(bound.value, 2), round(bound.novikoff, 2)
     (2, 3, 6.12, 11.11)
     """
+    check_whole("n_regions", n_regions)
     if not (np.isfinite(radius) and radius > 0):
         raise BoundError(f"radius must be a finite number > 0; got {radius!r}.")
     signed = np.asarray(signed_margins, dtype=np.float64)
@@ -120,7 +123,7 @@ def mistake_bound(
     )
 
 
-def region_width(margins: NDArray[np.float64], radius: float, n_regions: int) -> float:
+def region_width(margins: Floats, radius: float, n_regions: int) -> float:
     """The smallest positive margin, if it makes at most `n_regions` regions; else the width of so many."""
     least = radius / (n_regions + 1)
     positive = margins[margins > 0]

@@ -1,13 +1,13 @@
-"""Rows in order -> where a perceptron makes mistakes: the loop itself, block by block."""
+"""Rows in order -> where a perceptron makes mistakes: the loop itself, block by block, and epoch by epoch."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 
 # Rows of a block, and about how many numbers it should have at most.
 _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14
@@ -15,7 +15,7 @@ _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14
 _FEW_MISTAKES = 12
 
 
-def feed(signed: Floats, weights: Floats) -> NDArray[np.intp]:
+def feed(signed: Floats, weights: Floats) -> Positions:
     """Feed examples to a perceptron in the order of their rows; where it made mistakes.
 
     A mistake is a label times score of zero or less (weights that are all zero would never learn otherwise);
@@ -88,7 +88,7 @@ def _add_rows(weights: Floats, block: Floats, rows: list[int]) -> None:
         weights[:] = stacked.sum(axis=0) if len(weights) > 1 else stacked.cumsum(axis=0)[-1]
 
 
-def weight_sum(signed: Floats, mistakes: NDArray[np.intp], start: Floats) -> Floats:
+def weight_sum(signed: Floats, mistakes: Positions, start: Floats) -> Floats:
     """The sum of the weights after every example of one pass, for their average.
 
     Parameters
@@ -113,3 +113,87 @@ def weight_sum(signed: Floats, mistakes: NDArray[np.intp], start: Floats) -> Flo
     """
     # A mistake stays in the weights from its own row to the last.
     return np.asarray(len(signed) * start + (len(signed) - mistakes) @ signed[mistakes])
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How far a perceptron has come: all that is needed to go on.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_columns,)
+        After the last example.
+    total : ndarray of shape (n_columns,)
+        The sum of the weights after every example.
+    n_fed : int
+        Examples fed, counted in every epoch.
+    n_seen : int
+        Examples of all batches, fed or not.
+    radius : float
+        The largest norm of an example fed.
+    mistakes : ndarray of int
+        The examples that were mistakes, counted over all batches, in the order of the mistakes.
+    per_epoch : tuple of int
+        Mistakes in every pass.
+    """
+
+    weights: Floats
+    total: Floats
+    n_fed: int
+    n_seen: int
+    radius: float
+    mistakes: Positions
+    per_epoch: tuple[int, ...]
+
+    @classmethod
+    def start(cls, n_columns: int) -> Progress:
+        """Before the first example."""
+        zeros = np.zeros(n_columns)
+        return cls(zeros, zeros, 0, 0, 0.0, np.zeros(0, dtype=np.intp), ())
+
+    def after(
+        self, signed: Floats, order: Positions, n_examples: int, n_epochs: int, rng: np.random.Generator | None = None
+    ) -> Progress:
+        """After a batch of `n_examples`, fed until an epoch has no mistake.
+
+        Parameters
+        ----------
+        signed : ndarray of shape (n_fed, n_columns)
+            Examples times labels, in the order to feed them.
+        order : ndarray of shape (n_fed,)
+            Which example of the batch each of them is.
+        n_examples : int
+            Examples of the batch.
+        n_epochs : int
+            The most passes.
+        rng : Generator, default=None
+            Shuffles the examples anew in every epoch; None keeps their order.
+
+        Returns
+        -------
+        progress : Progress
+        """
+        weights, total, n_fed = self.weights.copy(), self.total, self.n_fed
+        radius = math.sqrt(np.einsum("ij,ij->i", signed, signed).max(initial=0.0))
+        made, per_epoch = [self.mistakes], list(self.per_epoch)
+        for _ in range(n_epochs):
+            if rng is not None:
+                shuffle = rng.permutation(len(order))
+                signed, order = signed[shuffle], order[shuffle]
+            start = weights.copy()
+            mistakes = feed(signed, weights)
+            total = total + weight_sum(signed, mistakes, start)
+            n_fed += len(signed)
+            made.append(order[mistakes] + self.n_seen)
+            per_epoch.append(len(mistakes))
+            if len(mistakes) == 0:
+                break
+        return Progress(
+            weights,
+            total,
+            n_fed,
+            self.n_seen + n_examples,
+            max(self.radius, radius),
+            np.concatenate(made),
+            tuple(per_epoch),
+        )

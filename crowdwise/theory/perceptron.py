@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.checks import check_choice, check_seed, check_whole
 from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError, warn
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.frames import make_frame
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.ridge.features import check_finite, one_blas_thread
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
-from crowdwise.theory.margins import estimate_margins
-from crowdwise.theory.online import feed, weight_sum
+from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins
+from crowdwise.theory.online import Progress
+from crowdwise.theory.signs import label_signs, weighted_majority
+from crowdwise.training_set import TrainingSet, check_features, check_y
 
 Order = Literal["disagreement", "margin", "given", "random"]
 
 _ORDERS = ("disagreement", "margin", "given", "random")
+# Attributes that are about the examples of one `fit`.
+_OF_THE_FIT = (
+    "examples_",
+    "annotators_",
+    "consensus_",
+    "disagreement_",
+    "expertise_",
+    "radii_",
+    "annotator_flags_",
+    "margins_",
+    "mistakes_per_region_",
+    "converged_",
+)
 
 
-class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
+class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     """Online perceptron over labels of many annotators, fed with the easiest examples first.
 
-    The label of an example is what most of its annotators say. Examples without a label, or with as many
-    labels of one class as of the other, take no part in learning. Two classes only.
+    With ``order="margin"`` it learns the sequence of the paper: margins and labels estimated from features and labels,
+    each label being the sign of the sum of the annotators' labels times their expertise. With any other order the
+    label of an example is the one that most of its annotators gave. Examples without a label, or with a tie, take no
+    part in learning. Two classes only. The perceptron and its consensus have no probabilities, and expertise is
+    estimated for ``order="margin"`` only.
 
     Parameters
     ----------
@@ -46,7 +69,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
     max_regions : int, default=1000
         The most regions that mistakes are counted in.
     random_state : int, Generator or None, default=None
-        Seed of the random order.
+        Seed of the random order, and of the radii tried for ``order="margin"`` with more than 1,000 examples.
 
     Attributes
     ----------
@@ -56,22 +79,35 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         Weight of the constant feature.
     classes_ : ndarray of shape (2,)
         The classes.
+    examples_ : ndarray of shape (n_examples,)
+        Identifiers of the examples. This and all that follows about examples and annotators is that of `fit`, and
+        not available after `partial_fit`.
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     consensus_ : ndarray of shape (n_examples,)
-        The class learnt for each example; the prediction where annotators had no majority.
+        The class learnt for each example; the prediction for those that took no part.
     disagreement_ : ndarray of shape (n_examples,)
         How far annotators differ, in [0, 1].
+    expertise_ : ndarray of shape (n_annotators,)
+        For ``order="margin"`` only: in [0, 1], by alignment with the features, where other models have a precision.
+        NaN for annotators without labels.
+    radii_ : ndarray of shape (n_annotators,)
+        For ``order="margin"`` without given margins only: the radii of the annotators' balls.
+    annotator_flags_ : dict from annotator to tuple of str
+        What is remarkable about annotators; "worse than chance" is by comparison with `consensus_`.
+    margins_ : ndarray of shape (n_examples,)
+        What decides the regions: the margins given or estimated, or else those along the final weights.
+    mistakes_per_region_ : ndarray of shape (n_regions,)
+        Mistakes in every region, the nearest to the boundary first.
+    converged_ : bool
+        Whether the last pass had no mistake. It never has if the learnt labels cannot be separated.
     n_mistakes_ : int
         Mistakes over all epochs.
     mistake_order_ : ndarray of shape (n_mistakes_,)
-        The examples that were mistakes, in the order of the mistakes. After `partial_fit`, counted over all batches.
+        The positions of the examples that were mistakes, in the order of the mistakes. After `partial_fit`, counted
+        over all batches.
     mistakes_per_epoch_ : ndarray of shape (n_epochs_,)
         Mistakes in every pass.
-    mistakes_per_region_ : ndarray of shape (n_regions,)
-        Mistakes in every region, the nearest to the boundary first. Not after `partial_fit`.
-    margins_ : ndarray of shape (n_examples,)
-        What decides the regions: the margins given or estimated, or else those along the final weights.
     radius_ : float
         The largest norm of an example that took part.
     n_epochs_ : int
@@ -111,9 +147,8 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         self.max_regions = max_regions
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, *, margins: ArrayLike | None = None, curriculum: ArrayLike | None = None
-    ) -> EasyFirstPerceptron:
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, *, margins: Any = None, curriculum: ArrayLike | None = None) -> EasyFirstPerceptron:
         """Learn from examples, easiest first.
 
         Parameters
@@ -122,37 +157,44 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
             Features.
         y : CrowdLabels or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Labels; one dimension means one annotator.
-        margins : array-like of shape (n_examples,), default=None
+        margins : array-like of shape (n_examples,), series or mapping, default=None
             Known margins: they decide the regions, and the order if ``order="margin"``. By default that order
             estimates them from the annotators' balls, and regions go by the final weights.
         curriculum : array-like of int, default=None
-            The examples in the order to feed them, for ``order="given"``; it need not have all of them.
+            The positions of the examples in the order to feed them, for ``order="given"``; it need not have all of
+            them.
 
         Returns
         -------
         self : EasyFirstPerceptron
         """
-        self._check_parameters(curriculum)
-        X, labels = self._read(X, y, reset=True)
-        signs = self._consensus_signs(labels)
-        if len(np.unique(labels.values)) < 2:
-            raise LabelError("labels of two classes are needed to learn; all labels are of one class.")
+        rng = self._check_settings(curriculum)
+        rows, labels = self._read(X, y, reset=True)
+        data = TrainingSet.of(rows, labels, None, weighting=False)
+        if margins is not None:
+            margins = _check_margins(match_examples(margins, X, labels, "margins"), len(rows))
+        elif self.order in ("disagreement", "margin"):
+            _note_easiness(data.core)
+        self._forget()
+        self.classes_, self._rng = np.asarray(labels.classes), rng
+        signs, margins = self._labels_to_learn(data, margins)
         if not signs.any():
             raise LabelError("no example has a majority among its labels, so there is nothing to learn.")
-        self.disagreement_ = disagreement(labels)
-        given = self._given_margins(X, labels, margins)
-        taking_part = signs != 0
-        order = self._curriculum(taking_part, given, curriculum)
-        self._restart(labels, X.shape[1] + self.fit_intercept)
-        with threadpool_limits(1, user_api="blas"):  # the blocks are too small to share out
-            self._learn(X, signs, order, self.n_epochs)
-        self._remember(X, signs, taking_part, given)
+        order = _feeding_order(self.order, signs, data.disagreement, margins, curriculum)
+        self._learn(Progress.start(rows.shape[1] + self.fit_intercept), rows, signs, order, self.n_epochs)
+        self.examples_, self.annotators_ = labels.examples, labels.annotators
+        self.disagreement_ = data.disagreement
+        self.converged_ = bool(self.mistakes_per_epoch_[-1] == 0)
+        self._count_regions(rows, signs, margins)
+        self._compare(rows, labels, signs)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> EasyFirstPerceptron:
         """Go on learning from a batch of examples, fed once, in the order that `order` gives within the batch.
 
-        Regions and `bound` look back at all mistakes and are not available afterwards.
+        Results about examples and annotators, regions and `bound` look back at all examples and are not available
+        afterwards.
 
         Parameters
         ----------
@@ -167,17 +209,26 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         -------
         self : EasyFirstPerceptron
         """
-        self._check_parameters(None)
+        rng = self._check_settings(None)
         first = not hasattr(self, "classes_")
-        X, labels = self._read(X, y, reset=first, classes=classes if first else self.classes_)
-        signs = self._consensus_signs(labels)
-        if first:
-            self._restart(labels, X.shape[1] + self.fit_intercept)
-        self.disagreement_ = disagreement(labels)
-        order = self._curriculum(signs != 0, self._given_margins(X, labels, None), None)
-        self._learn(X, signs, order, n_epochs=1)
-        for stale in ("mistakes_per_region_", "margins_", "consensus_"):
-            self.__dict__.pop(stale, None)
+        known = self.classes_ if not first else None if classes is None else np.unique(np.asarray(classes))
+        rows, labels = self._read(X, y, reset=first, classes=known)
+        if len(labels.classes) < 2:  # type: ignore[arg-type]
+            raise LabelError("both classes are needed at the first call: partial_fit(X, y, classes=[...]).")
+        labelled = labels.labels_per_example > 0
+        if not labelled.all():
+            warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+        self.classes_, self._rng = np.asarray(labels.classes), rng if first else copy.deepcopy(self._rng)
+        signs, margins = np.zeros(len(rows)), None
+        if self.order != "margin":
+            signs = weighted_majority(label_signs(labels))
+        elif labelled.any():
+            found = estimate_margins(rows[labelled], labels[labelled], random_state=self._rng)
+            signs, margins = _among_all(found.signs, labelled), _among_all(found.margins, labelled)
+        order = _feeding_order(self.order, signs, disagreement(labels), margins, None)
+        progress = Progress.start(rows.shape[1] + self.fit_intercept) if first else self._progress
+        self._forget()
+        self._learn(progress, rows, signs, order, n_epochs=1)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -193,23 +244,7 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_examples,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each example.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_examples, n_features)
-            Features.
-
-        Returns
-        -------
-        prediction : ndarray of shape (n_examples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp)]
+        return self._scores(self._features(X, reset=False))
 
     def bound(self, X: Any = None, *, u: ArrayLike | None = None) -> MistakeBound:
         """The most mistakes that could have been made, with the numbers that go into the bound.
@@ -232,148 +267,189 @@ class EasyFirstPerceptron(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "margins_"):
             raise DataError("bound() looks back at every mistake, which partial_fit does not keep; use fit.")
         signed = self._signed_margins
-        estimates = self.margins_ if self._margins_given else None
         if u is not None:
-            if X is None:
-                raise DataError("bound(X, u=u) needs the examples that were given to fit; X is missing.")
-            rows = self._rows(validate_data(self, X, dtype=np.float64, reset=False))
-            signed = _margins(rows, self._signs, _direction(u, rows.shape[1]))
+            signed = self._margins_along(X, u)
         part = np.flatnonzero(self._signs)
-        position = np.searchsorted(part, self.mistake_order_)
         return mistake_bound(
             signed[part],
-            position,
+            np.searchsorted(part, self.mistake_order_),
             self.radius_,
-            estimates=None if estimates is None else estimates[part],
+            estimates=self.margins_[part] if self._margins_given else None,
             n_regions=self.max_regions,
         )
+
+    def consensus_frame(self) -> Any:
+        """The class learnt per example of `fit`, with disagreement and margin, one row per example.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        self._check_has_results()
+        columns = {"example": self.examples_, "label": self.consensus_, "disagreement": self.disagreement_}
+        return make_frame(columns | {"margin": self.margins_})
+
+    def annotators_frame(self) -> Any:
+        """Labels and flags of the annotators of `fit`, and their expertise for ``order="margin"``; a row for each.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        self._check_has_results()
+        columns: dict[str, Any] = {"annotator": self.annotators_, "labels": self._n_labels}
+        for name in ("expertise", "radii"):
+            if hasattr(self, f"{name}_"):
+                columns[name.replace("radii", "radius")] = getattr(self, f"{name}_")
+        flags = [self.annotator_flags_.get(name, ()) for name in self.annotators_.tolist()]
+        return make_frame(columns | {"flags": np.array(["; ".join(each) for each in flags], dtype=object)})
 
     # ------------------------------------------------------------------ checks at the door
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _check_parameters(self, curriculum: ArrayLike | None) -> None:
-        if self.order not in _ORDERS:
-            raise ValueError(f"order must be one of {', '.join(map(repr, _ORDERS))}; got {self.order!r}.")
-        for name in ("n_epochs", "max_regions"):
-            if not (isinstance(value := getattr(self, name), int | np.integer) and value >= 1):
-                raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    def _check_settings(self, curriculum: ArrayLike | None) -> np.random.Generator:
+        check_choice("order", self.order, _ORDERS)
+        check_whole("n_epochs", self.n_epochs)
+        check_whole("max_regions", self.max_regions)
+        check_choice("average", self.average, (True, False))
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
         if curriculum is not None and self.order != "given":
             raise ValueError(f'curriculum is for order="given"; order is {self.order!r}.')
+        return check_seed(self.random_state)
 
-    def _read(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[Floats, CrowdLabels]:
-        if y is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            warn(
-                "A column-vector y was passed when a 1d array was expected. It is read as one annotator.",
-                DataConversionWarning,
-            )
-        checked = validate_data(self, X, dtype=np.float64, reset=reset)
-        labels = as_labels(y)
-        _, labels = align(X if labels.named_examples else checked, labels)  # the order of X is kept
-        if classes is not None:
-            labels = _with_classes(labels, np.unique(np.asarray(classes)))
-        n_classes = 0 if labels.classes is None else len(labels.classes)
-        if n_classes > 2:
-            raise LabelError("Only binary classification is supported. The type of the target is multiclass.")
-        if n_classes < 2:
-            found = "no label" if n_classes == 0 else f"one class, {labels.classes.tolist()}"  # type: ignore[union-attr]
-            raise LabelError(f"labels of two classes are needed to learn; found {found}.")
-        return checked, labels
+    def _features(self, X: Any, *, reset: bool) -> Floats:
+        rows = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+        check_finite(rows)
+        return np.asarray(rows)
 
-    def _consensus_signs(self, labels: CrowdLabels) -> Floats:
-        unlabelled = int((labels.labels_per_example == 0).sum())
-        if unlabelled:
-            warn(f"{unlabelled} examples have no label and take no part.")
-        counts = labels.counts()
-        return np.sign(counts[:, 1] - counts[:, 0]).astype(np.float64)
-
-    def _given_margins(self, X: Floats, labels: CrowdLabels, margins: ArrayLike | None) -> Floats | None:
-        if margins is None:
-            return estimate_margins(X, labels, random_state=self.random_state) if self.order == "margin" else None
-        given = np.asarray(margins, dtype=np.float64)
-        if given.shape != (len(X),) or not np.isfinite(given).all():
-            raise DataError(f"margins must be {len(X)} finite numbers, one per example; got shape {given.shape}.")
-        return given
-
-    def _curriculum(
-        self, taking_part: NDArray[np.bool_], margins: Floats | None, curriculum: ArrayLike | None
-    ) -> NDArray[np.intp]:
-        if curriculum is not None:
-            order = np.asarray(curriculum)
-            if order.ndim != 1 or order.dtype.kind not in "iu" or not np.isin(order, np.arange(len(taking_part))).all():
-                raise DataError(f"curriculum must be positions of examples, 0 to {len(taking_part) - 1}, in order.")
-        elif self.order == "disagreement":
-            order = np.argsort(self.disagreement_, kind="stable")
-        elif self.order == "margin" and margins is not None:
-            order = np.argsort(-margins, kind="stable")
+    def _read(self, X: Any, y: Any, *, reset: bool, classes: Array | None = None) -> tuple[Floats, CrowdLabels]:
+        if reset and not sparse.issparse(X):
+            rows, labels = check_features(self, X, y)
+            check_finite(rows)
+            rows = np.asarray(rows, dtype=np.float64)
         else:
-            order = np.arange(len(taking_part))
-        return order[taking_part[order]]
+            labels, rows = check_y(self, y), self._features(X, reset=False)
+            _, labels = align(X if hasattr(X, "index") else rows, labels)
+        if classes is not None:
+            labels = labels.with_classes(classes)
+        if len(labels.classes) > 2:  # type: ignore[arg-type]
+            raise LabelError("Only binary classification is supported. The type of the target is multiclass.")
+        return rows, labels
+
+    def _check_has_results(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "examples_"):
+            raise DataError("results about examples and annotators are those of fit; partial_fit does not keep them.")
 
     # ------------------------------------------------------------------ learning
+
+    def _forget(self) -> None:
+        for name in _OF_THE_FIT:
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _labels_to_learn(self, data: TrainingSet, margins: Floats | None) -> tuple[Floats, Floats | None]:
+        """The label of every example, as -1, 0 (takes no part) or +1, and the margins if known or estimated."""
+        if self.order != "margin":
+            return weighted_majority(label_signs(data.labels)), margins
+        if margins is not None:
+            expertise, signs = estimate_labels(data.rows, data.core)
+        else:
+            found: MarginEstimates = estimate_margins(data.rows, data.core, random_state=self._rng)
+            expertise, signs = found.expertise, found.signs
+            margins, self.radii_ = _among_all(found.margins, data.learnt), data.among_all(found.radii)
+        self.expertise_ = data.among_all(expertise)
+        return _among_all(signs, data.learnt), margins
 
     def _rows(self, X: Floats) -> Floats:
         return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X
 
-    def _restart(self, labels: CrowdLabels, n_columns: int) -> None:
-        self.classes_: NDArray[Any] = np.asarray(labels.classes)
-        self.annotators_ = labels.annotators
-        self._rng = np.random.default_rng(self.random_state)
-        self._weights, self._sum, self._n_fed, self._n_seen = np.zeros(n_columns), np.zeros(n_columns), 0, 0
-        self.n_mistakes_, self.n_epochs_, self.radius_ = 0, 0, 0.0
-        self.mistake_order_ = np.zeros(0, dtype=np.intp)
-        self.mistakes_per_epoch_ = np.zeros(0, dtype=np.int64)
+    def _scores(self, rows: Floats) -> Floats:
+        return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
 
-    def _learn(self, X: Floats, signs: Floats, order: NDArray[np.intp], n_epochs: int) -> None:
+    def _learn(self, progress: Progress, X: Floats, signs: Floats, order: Positions, n_epochs: int) -> None:
         """Feed the examples in order until an epoch has no mistake; the counts go on from where they were."""
         signed = self._rows(X[order]) * signs[order, np.newaxis]
-        self.radius_ = max(self.radius_, float(np.sqrt(np.einsum("ij,ij->i", signed, signed).max(initial=0.0))))
-        made, counts = [self.mistake_order_], self.mistakes_per_epoch_.tolist()
-        for _ in range(n_epochs):
-            if self.order == "random":
-                shuffle = self._rng.permutation(len(order))
-                signed, order = signed[shuffle], order[shuffle]
-            start = self._weights.copy()
-            mistakes = feed(signed, self._weights)
-            self._sum += weight_sum(signed, mistakes, start)
-            self._n_fed += len(signed)
-            made.append(order[mistakes] + self._n_seen)
-            counts.append(len(mistakes))
-            if len(mistakes) == 0:
-                break
-        self._n_seen += len(X)
-        self.mistake_order_ = np.concatenate(made)
-        self.n_mistakes_ = len(self.mistake_order_)
-        self.mistakes_per_epoch_ = np.array(counts, dtype=np.int64)
-        self.n_epochs_ = len(counts)
-        final = self._sum / max(self._n_fed, 1) if self.average else self._weights
+        with one_blas_thread():  # the blocks are too small to share out
+            done = progress.after(signed, order, len(X), n_epochs, self._rng if self.order == "random" else None)
+        self._progress, self.radius_ = done, done.radius
+        self.mistake_order_, self.n_mistakes_ = done.mistakes, len(done.mistakes)
+        self.mistakes_per_epoch_ = np.array(done.per_epoch, dtype=np.int64)
+        self.n_epochs_ = len(done.per_epoch)
+        final = done.total / max(done.n_fed, 1) if self.average else done.weights
         self.coef_ = final[np.newaxis, : X.shape[1]].copy()
         self.intercept_ = final[X.shape[1] :].copy() if self.fit_intercept else np.zeros(1)
 
-    def _remember(self, X: Floats, signs: Floats, taking_part: NDArray[np.bool_], given: Floats | None) -> None:
+    # ------------------------------------------------------------------ looking back
+
+    def _count_regions(self, X: Floats, signs: Floats, given: Floats | None) -> None:
         """What `bound` needs to know about the examples: margins along the final weights, and the regions."""
-        scores = X @ self.coef_[0] + self.intercept_[0]
-        settled = np.where(taking_part, signs > 0, scores > 0)
-        self.consensus_ = self.classes_[settled.astype(np.intp)]
-        self._signs = signs
         direction = np.append(self.coef_[0], self.intercept_) if self.fit_intercept else self.coef_[0]
         length = float(np.linalg.norm(direction))
-        self._signed_margins = signs * scores / length if length > 0 else np.zeros(len(X))
-        self._margins_given = given is not None
+        self._signs, self._margins_given = signs, given is not None
+        self._signed_margins = signs * self._scores(X) / length if length > 0 else np.zeros(len(X))
         self.margins_ = self._signed_margins if given is None else given
-        believed = self.margins_[taking_part]
-        width = region_width(believed, self.radius_, self.max_regions) if self.radius_ > 0 else 1.0
+        width = region_width(self.margins_[signs != 0], self.radius_, self.max_regions) if self.radius_ > 0 else 1.0
         split = regions(self.margins_, self.radius_ or 1.0, margin=width)
         self.mistakes_per_region_ = np.bincount(split.region[self.mistake_order_] - 1, minlength=split.n_regions)
 
+    def _compare(self, X: Floats, labels: CrowdLabels, signs: Floats) -> None:
+        """The class of every example, and annotators whose labels go against it."""
+        learnt = np.where(signs == 0, np.where(self._scores(X) > 0, 1.0, -1.0), signs)
+        self.consensus_ = self.classes_[(learnt > 0).astype(np.intp)]
+        self._n_labels = labels.labels_per_annotator
+        self.annotator_flags_ = flag_annotators(labels, label_signs(labels).T @ learnt)
 
-def _margins(rows: Floats, signs: Floats, direction: Floats) -> Floats:
-    return np.asarray(signs * (rows @ direction))
+    def _margins_along(self, X: Any, u: ArrayLike) -> Floats:
+        if X is None:
+            raise DataError("bound(X, u=u) needs the examples that were given to fit; X is missing.")
+        rows = self._rows(self._features(X, reset=False))
+        if len(rows) != len(self._signs):
+            raise DataError(f"X must be the {len(self._signs)} examples that were given to fit; got {len(rows)}.")
+        return np.asarray(self._signs * (rows @ _direction(u, rows.shape[1])))
+
+
+def _note_easiness(core: CrowdLabels) -> None:
+    """Say so if nothing makes one example easier than another."""
+    if core.n_annotators == 1:
+        warn("there is one annotator: disagreement says nothing, so no example is easier than another.")
+    elif core.labels_per_example.max() < 2:
+        warn("no two annotators share an example: disagreement says nothing, so no example is easier than another.")
+
+
+def _check_margins(margins: Any, n_examples: int) -> Floats:
+    given = np.asarray(margins, dtype=np.float64)
+    if given.shape != (n_examples,) or not np.isfinite(given).all():
+        raise DataError(f"margins must be {n_examples} finite numbers, one per example; got shape {given.shape}.")
+    return given
+
+
+def _among_all(values: Floats, chosen: Array) -> Floats:
+    """Values of some examples, with 0 for all others."""
+    everyone = np.zeros(len(chosen))
+    everyone[chosen] = values
+    return everyone
+
+
+def _feeding_order(
+    order: Order, signs: Floats, differs: Floats, margins: Floats | None, curriculum: ArrayLike | None
+) -> Positions:
+    """Positions of the examples that take part, in the order to feed them."""
+    positions = np.arange(len(signs))
+    if curriculum is not None:
+        positions = np.asarray(curriculum)
+        if positions.ndim != 1 or positions.dtype.kind not in "iu" or not np.isin(positions, range(len(signs))).all():
+            raise DataError(f"curriculum must be positions of examples, 0 to {len(signs) - 1}, in order.")
+    elif order == "disagreement":
+        positions = np.argsort(differs, kind="stable")
+    elif order == "margin" and margins is not None:
+        positions = np.argsort(-margins, kind="stable")
+    return positions[signs[positions] != 0]
 
 
 def _direction(u: ArrayLike, n_columns: int) -> Floats:
@@ -385,11 +461,3 @@ def _direction(u: ArrayLike, n_columns: int) -> Floats:
     if len(vector) != n_columns or not (np.isfinite(length) and length > 0):
         raise DataError(f"u must have {n_columns} finite numbers, not all zero; got {len(vector)}.")
     return vector / length
-
-
-def _with_classes(labels: CrowdLabels, classes: NDArray[Any]) -> CrowdLabels:
-    """The same labels, with classes that may not all be present in this batch."""
-    table = labels.to_table()
-    if labels.classes is not None and np.array_equal(labels.classes, classes):
-        return labels
-    return CrowdLabels.from_table(table, examples=labels.examples, annotators=labels.annotators, classes=classes)

@@ -1,16 +1,23 @@
-"""Labels of two classes -> -1 and +1, and 0 where there is none."""
+"""Labels of two classes -> -1 and +1 in a sparse matrix, and the label that most expertise is behind."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+# Expertise by least squares is exact to about 1e-7: sums that should cancel leave as much, and its sign means nothing.
+_ROUNDING = 1e-6
 
-def label_signs(labels: CrowdLabels) -> NDArray[np.float64]:
-    """The labels as a matrix of -1 (first class), +1 (second class) and 0 (missing).
+
+def label_signs(labels: CrowdLabels) -> Any:
+    """The labels as a sparse matrix of -1 (first class) and +1 (second class); nothing is stored where there is none.
 
     Parameters
     ----------
@@ -19,29 +26,28 @@ def label_signs(labels: CrowdLabels) -> NDArray[np.float64]:
 
     Returns
     -------
-    signs : ndarray of shape (n_examples, n_annotators)
+    signs : csr_array of shape (n_examples, n_annotators)
 
     Examples
     --------
     >>> from crowdwise import CrowdLabels
     >>> from crowdwise.theory import label_signs
-    >>> label_signs(CrowdLabels.from_matrix([["cat", "dog"], [None, "dog"]])).tolist()
+    >>> label_signs(CrowdLabels.from_matrix([["cat", "dog"], [None, "dog"]])).toarray().tolist()
     [[-1.0, 1.0], [0.0, 1.0]]
     """
     if labels.classes is None or len(labels.classes) > 2:
         found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
         raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")
-    signs = np.zeros(labels.shape)
-    signs[labels.example_index, labels.annotator_index] = 2.0 * labels.values - 1.0
-    return signs
+    signs = 2.0 * labels.values - 1.0
+    return sparse.csr_array((signs, labels.annotator_index.astype(np.int64), labels.indptr), shape=labels.shape)
 
 
-def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike | None = None) -> NDArray[np.float64]:
+def weighted_majority(signs: Any, expertise: ArrayLike | None = None) -> Floats:
     """The sign of the sum of labels, each times the expertise of who gave it; 0 for a tie or no label.
 
     Parameters
     ----------
-    signs : ndarray of shape (n_examples, n_annotators)
+    signs : csr_array or ndarray of shape (n_examples, n_annotators)
         What `label_signs` gives.
     expertise : array-like of shape (n_annotators,), default=None
         At least 0; NaN counts as 0. By default all alike, which gives the plain majority.
@@ -64,7 +70,6 @@ def weighted_majority(signs: NDArray[np.float64], expertise: ArrayLike | None = 
         raise LabelError(f"expertise must be one number per annotator, {signs.shape[1]}; got shape {weights.shape}.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise LabelError("expertise must be finite and at least 0 for every annotator.")
-    total = signs @ weights
-    # Sums that should cancel may leave a rest of rounding, whose sign means nothing.
-    total[np.abs(total) <= 1e-12 * weights.sum()] = 0.0
+    total = np.asarray(signs @ weights)
+    total[np.abs(total) <= _ROUNDING * (abs(signs) @ weights)] = 0.0
     return np.sign(total)

@@ -69,8 +69,8 @@ def _dealt(n_rows: int, n_folds: int, seed: int) -> NDArray[np.int64]:
 def _places(X: Any) -> Floats:
     """A number per row that puts different rows into an order, whatever the order and the units of the features.
 
-    A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of the
-    mean and the mean square of its scaled values, so that features do not have to be named to be told apart.
+    A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of
+    the mean and the mean square of its scaled values, so that features do not have to be named to be told apart.
     """
     low, span = _range(X)
     scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)

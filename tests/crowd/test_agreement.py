@@ -105,7 +105,15 @@ def test_kappa_by_hand():
     # Agreement 3 / 4; by chance 1/2 * 1/4 + 1/2 * 3/4 = 1/2.
     pairs = cohen_kappas(CrowdLabels.from_matrix([["n", "n"], ["y", "y"], ["n", "y"], ["y", "y"]]))
     assert (len(pairs), pairs.n_shared.tolist(), pairs.kappa.tolist()) == (1, [4], [0.5])
-    assert "1 pairs" in repr(pairs)
+    assert repr(pairs) == "PairAgreement: 1 pairs of annotators who share examples; median kappa 0.50"
+
+
+def test_pairs_come_as_a_frame_with_the_names_of_the_annotators():
+    labels = CrowdLabels.from_matrix([[0, 0, None], [1, 1, None], [0, 1, 1]], annotators=["ann", "bob", "cat"])
+    frame = cohen_kappas(labels).to_frame()
+    assert list(frame) == ["first", "second", "shared", "kappa"]
+    assert frame["first"].tolist() == ["ann", "ann", "bob"]
+    assert frame["shared"].tolist() == [3, 1, 1]
 
 
 def test_pairs_who_share_nothing_are_left_out_and_ratings_refused():
@@ -113,6 +121,8 @@ def test_pairs_who_share_nothing_are_left_out_and_ratings_refused():
     assert len(alone) == 0
     with pytest.raises(LabelError, match="needs classes"):
         cohen_kappas(CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating"))
+    with pytest.raises(ValueError, match="min_shared must be a whole number >= 1"):
+        cohen_kappas(CrowdLabels.from_matrix([[0, 1]]), min_shared=0.5)
 
 
 def test_ten_thousand_annotators():

@@ -98,6 +98,15 @@ def test_a_large_offset_of_ratings_costs_no_digits():
     assert disagreement(far, scale=None)[0] == pytest.approx(14, rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1e-160, 1e-300])
+@pytest.mark.parametrize("scale", ["observed", "possible"])
+def test_the_unit_of_ratings_does_not_matter_where_it_is_tiny(scale, unit):
+    ratings = np.array([[1.0, 2.0, 4.0], [2.0, 2.0, 3.0], [5.0, 5.0, 5.0]])
+    expected = disagreement(CrowdLabels.from_matrix(ratings, kind="rating"), scale=scale)
+    found = disagreement(CrowdLabels.from_matrix(ratings * unit, kind="rating"), scale=scale)
+    assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_unanimous_labels_are_all_equally_easy(scale):
     assert disagreement(CrowdLabels.from_matrix([[1, 1], [2, 2]]), scale=scale).tolist() == [0.0, 0.0]

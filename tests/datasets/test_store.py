@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import hashlib
+import http.client
 import lzma
 import os
 from pathlib import Path
@@ -42,6 +44,43 @@ def test_a_truncated_archive_is_a_data_error(tmp_path, toy):
     (tmp_path / "libsvm" / "toy.xz").write_bytes(lzma.compress(CONTENT)[:-8])
     with pytest.raises(DataError, match="damaged"):
         store.read_file(toy, tmp_path, url=None)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [(".xz", lzma.compress), (".gz", gzip.compress), (".bz2", bz2.compress)],
+    ids=["xz", "gz", "bz2"],
+)
+@pytest.mark.parametrize("spoil", ["garbage", "nothing", "cut", "bits"])
+def test_a_garbled_archive_is_a_data_error_with_its_name(tmp_path, toy, suffix, pack, spoil):
+    packed = pack(CONTENT)
+    bits = bytearray(packed)
+    bits[len(bits) // 2] ^= 255
+    content = {"garbage": b"Not found\n" * 9, "nothing": b"", "cut": packed[: len(packed) // 2], "bits": bytes(bits)}
+    (tmp_path / "libsvm").mkdir()
+    (tmp_path / "libsvm" / f"toy{suffix}").write_bytes(content[spoil])
+    with pytest.raises(DataError, match=rf"toy\{suffix} is (damaged|not the file expected).*(Remove|replace)"):
+        store.read_file(toy, tmp_path, url=None)
+
+
+def test_a_disk_that_cannot_be_read_is_not_called_damaged_data(tmp_path, toy, monkeypatch):
+    def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    (tmp_path / "libsvm").mkdir()
+    (tmp_path / "libsvm" / "toy.gz").write_bytes(gzip.compress(CONTENT))
+    monkeypatch.setitem(store._OPENERS, ".gz", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        store.read_file(toy, tmp_path, url=None)
+
+
+def test_a_download_that_breaks_off_is_missing_data(tmp_path, toy, monkeypatch):
+    def broken(*_, **__):
+        raise http.client.IncompleteRead(b"+1")
+
+    monkeypatch.setattr(store.urllib.request, "urlopen", broken)
+    with pytest.raises(MissingDataError, match="failed"):
+        store.read_file(toy, tmp_path, url="https://example.org/toy")
 
 
 def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(tmp_path, toy):

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.aggregate import distinct_patterns
+from crowdwise.em.labels_alone import fit_labels
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
@@ -40,15 +41,34 @@ def twin(matrix, n_classes, *, n_rounds, strength=1.0, class_prior=1.0):
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_equals_the_slow_twin(n_classes, missing):
+def test_equals_the_slow_twin(n_classes, missing, monkeypatch):
     _, matrix = crowd(n_classes=n_classes, missing=missing)
     slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
+    monkeypatch.setattr("crowdwise.em.rounds._leap", lambda *_: None)
     result = aggregate(labels_of(matrix, n_classes), annotator_model=Confusion(1.0), max_rounds=6, tol=0.0)
     assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
     assert_allclose(result.confusion, confusion, rtol=1e-8)
     accuracy = np.einsum("lkk,k->l", confusion, result.class_prior)
     assert_allclose(result.accuracy, accuracy)
     assert_allclose(result.expertise, 1 / (4 * (1 - accuracy)))
+
+
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
+@pytest.mark.parametrize("difficulties", [(1,), (2,)])
+def test_leaping_ahead_ends_where_the_rounds_end_in_fewer_of_them(model, difficulties):
+    _, matrix = crowd(n_examples=150, n_classes=3, missing=0.4)
+    labels, weight = labels_of(matrix, 3), np.ones(150)
+    settings = {"difficulties": difficulties, "tol": 1e-10, "max_rounds": 20_000}
+    plain = fit_labels(labels, weight, model, accelerate=False, **settings)
+    leapt = fit_labels(labels, weight, model, **settings)
+    assert plain.rounds.converged
+    assert leapt.rounds.converged
+    assert len(leapt.rounds.objective) < len(plain.rounds.objective)
+    if difficulties == (1,):
+        assert_allclose(leapt.rounds.objective[-1], plain.rounds.objective[-1], atol=1e-6)
+        assert_allclose(leapt.rounds.posterior, plain.rounds.posterior, atol=1e-4)
+    else:  # many optima lie close together: another one may be found, but not a much worse one
+        assert leapt.rounds.objective[-1] >= plain.rounds.objective[-1] - 1
 
 
 @pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdClassifier, CrowdKFold, CrowdLabels, Fading, Fixed, SelfPaced, Smooth, crowd_scorer
+from crowdwise import CrowdClassifier, CrowdLabels, Fading, Fixed, SelfPaced, Smooth, crowd_scorer
 from crowdwise.em import Shared
 from crowdwise.em.held_out import stratified_folds
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -645,7 +645,7 @@ def test_grid_search_clone_and_pickle():
     search = GridSearchCV(
         CrowdClassifier(SVC(), max_rounds=2),
         {"estimator__C": [0.1, 1.0], "annotator_model": [Shared(1.0), Shared(3.0)]},
-        cv=CrowdKFold(3),
+        cv=KFold(3, shuffle=True, random_state=0),
         scoring=crowd_scorer(),
         error_score="raise",
     ).fit(X, labels)

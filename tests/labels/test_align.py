@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdwise import CrowdLabels, align, as_labels
+from crowdwise import CrowdLabels, align
 from crowdwise.exceptions import AlignmentError, CrowdWarning, LabelError
+from crowdwise.labels.align import as_labels, with_ids_of
 
 TABLE = {"task": ["a", "b", "c"], "worker": [0, 0, 1], "label": ["x", "y", "x"]}
 
@@ -124,6 +125,75 @@ def test_the_same_examples_drawn_repeatedly_on_both_sides_stay_together():
     drawn = [0, 0, 2]
     X, labels = features("a", "b", "c").iloc[drawn], CrowdLabels.from_table(TABLE)[drawn]
     assert align(X, labels)[1] is labels
+
+
+@pytest.mark.parametrize("join", ["inner", "left"])
+def test_joins_do_not_repeat_rows(join):
+    with pytest.raises(AlignmentError, match="identifiers of X must be different from each other; 1 are repeated"):
+        align(features("a", "a", "c"), CrowdLabels.from_table(TABLE), join=join)
+    with pytest.raises(AlignmentError, match="identifiers of the labels must be different from each other; 1 are"):
+        align(features("a", "b", "c"), CrowdLabels.from_table(TABLE)[[0, 0, 1]], join=join)
+
+
+def test_an_inner_join_of_nothing_is_an_error():
+    with pytest.raises(
+        AlignmentError, match=r"no identifier of X \(such as \['p', 'q'\]\) is among those of the labels"
+    ):
+        align(features("p", "q"), CrowdLabels.from_table(TABLE), join="inner")
+
+
+DEFAULT = {"size": [0.0, 1.0, 2.0]}
+Y = pd.DataFrame({"ann": ["x", "y", "z"]})
+
+
+@given(st.permutations([0, 1, 2]), st.permutations([0, 1, 2]))
+def test_a_permuted_default_index_is_matched_by_id_on_either_side(order_of_x, order_of_y):
+    X, y = pd.DataFrame(DEFAULT).iloc[order_of_x], Y.iloc[order_of_y]
+    for labels in (as_labels(y), as_labels(y["ann"]), CrowdLabels.from_matrix(Y)[order_of_y]):
+        assert align(X, labels)[1].majority().tolist() == ["xyz"[i] for i in order_of_x]
+        assert align(X.to_numpy(), labels)[1].majority().tolist() == ["xyz"[i] for i in order_of_y]
+    for plain in (
+        y.to_numpy(),
+        y["ann"].tolist(),
+        pl.Series(y["ann"].tolist()),
+        pl.DataFrame({"ann": y["ann"].tolist()}),
+    ):
+        assert align(X, as_labels(plain))[1].majority().tolist() == ["xyz"[i] for i in order_of_y]
+
+
+def test_a_default_index_that_meets_as_many_other_ids_is_matched_by_position():
+    for y in (Y, Y["ann"]):
+        assert align(features("p", "q", "r"), as_labels(y))[1].majority().tolist() == ["x", "y", "z"]
+    for index in (["p", "q", "r"], [7, 5, 6], [2, 1, 3]):
+        assert align(pd.DataFrame(DEFAULT), as_labels(Y.set_index(pd.Index(index))))[1].majority().tolist() == list(
+            "xyz"
+        )
+    with pytest.warns(CrowdWarning, match=r"X carries no identifiers of its own.*row 0 of X is taken for example 'a'"):
+        align(pd.DataFrame(DEFAULT), CrowdLabels.from_table(TABLE))
+    numbers = CrowdLabels.from_table({**TABLE, "task": [0, 1, 2]})  # ids that somebody gave are no default index
+    with pytest.raises(AlignmentError, match="no identifier of X"):
+        align(features("p", "q", "r"), numbers)
+
+
+def test_a_default_index_of_another_length_is_an_error():
+    with pytest.raises(
+        AlignmentError, match=r"2 are on both sides, 0 only in X .*, 1 only in the labels \(such as \[2\]"
+    ):
+        align(pd.DataFrame(DEFAULT)[:2], as_labels(Y))
+    assert align(pd.DataFrame(DEFAULT)[:2], as_labels(Y), join="inner")[1].majority().tolist() == ["x", "y"]
+    with pytest.raises(AlignmentError, match="X has 2 examples and the labels have 3"):
+        align(pd.DataFrame(DEFAULT)[:2], as_labels(Y.to_numpy()))
+
+
+def test_labels_without_ids_take_those_of_x():
+    labels = as_labels([1, 2])
+    assert with_ids_of(features("p", "q"), labels).examples.tolist() == ["p", "q"]
+    assert with_ids_of(features("p", "q"), labels).named_examples
+    assert with_ids_of(features("p", "p"), labels).examples.tolist() == ["p", "p"]  # drawn twice
+    assert with_ids_of(np.zeros((2, 1)), labels) is labels
+    assert not with_ids_of(pd.DataFrame({"size": [1, 2]}), labels).named_examples
+    named = CrowdLabels.from_matrix([[1], [2]], examples=["u", "v"])
+    assert with_ids_of(features("p", "q"), named) is named
 
 
 def test_joins_keep_what_they_say():

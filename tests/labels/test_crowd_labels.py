@@ -1,10 +1,10 @@
 import copy
+import dataclasses
 import pickle
 import sys
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +73,31 @@ def test_permuting_annotators_permutes_columns_and_nothing_else(matrix, data):
     assert np.array_equal(permuted.counts(), labels.counts())
     assert as_lists(permuted.majority()[np.newaxis]) == as_lists(labels.majority()[np.newaxis])
     assert permuted.labels_per_annotator.tolist() == labels.labels_per_annotator[order].tolist()
+
+
+@given(matrices())
+def test_iteration_gives_the_labels_of_each_example_by_annotator(matrix):
+    labels = CrowdLabels.from_matrix(matrix)
+    expected = [(i, {j: label for j, label in enumerate(row) if label is not None}) for i, row in enumerate(matrix)]
+    assert list(labels) == expected
+    named = CrowdLabels.from_matrix(matrix, examples=[f"e{i}" for i in range(len(matrix))])
+    assert dict(named) == {f"e{i}": given for i, given in expected}
+
+
+@given(matrices())
+def test_an_array_of_labels_is_their_matrix(matrix):
+    labels = CrowdLabels.from_matrix(matrix)
+    assert as_lists(np.asarray(labels)) == matrix
+    assert np.asarray(labels).dtype == labels.to_matrix().dtype
+    assert as_lists(np.array(labels, dtype=object)) == matrix
+    with pytest.raises(ValueError, match="has to copy"):
+        np.array(labels, copy=False)
+
+
+def test_an_array_of_labels_is_not_the_labels_themselves():
+    labels = CrowdLabels.from_matrix([[1, 2], [2, 1]], kind="rating")
+    np.asarray(labels)[0, 0] = 9
+    assert labels.to_matrix()[0, 0] == 1
 
 
 # ---------------------------------------------------------------------- selection
@@ -220,11 +245,32 @@ def test_labels_are_frozen_also_when_copied_or_pickled():
     labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
     with pytest.raises(AttributeError):
         labels.classes = np.array([3, 4])
-    for same in (labels, labels[:1], pickle.loads(pickle.dumps(labels)), copy.deepcopy(labels)):
+    assert labels.tally is not None
+    changed = dataclasses.replace(labels, values=labels.values.copy(), classes=np.array([8, 9]))
+    recoded = labels.with_classes(np.array([2, 1]))
+    chosen = labels.select_annotators([True, False])
+    for same in (
+        labels,
+        labels[:1],
+        changed,
+        recoded,
+        chosen,
+        pickle.loads(pickle.dumps(labels)),
+        copy.deepcopy(labels),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            same.tally[:1] = 0
         for part in (same.indptr, same.annotator_index, same.values, same.annotators, same.examples, same.classes):
             with pytest.raises(ValueError, match="read-only"):
                 part[:1] = 0
     assert pickle.loads(pickle.dumps(labels)) == labels
+
+
+def test_arrays_given_to_the_record_itself_stay_writable():
+    classes = np.array([8, 9])
+    labels = dataclasses.replace(CrowdLabels.from_matrix([[1, 2]]), classes=classes)
+    assert classes.flags.writeable
+    assert not labels.classes.flags.writeable
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.float64, bool])
@@ -312,6 +358,24 @@ def test_minus_one_and_the_empty_string_are_missing_only_on_demand():
     assert CrowdLabels.from_matrix([[-1.0, None, np.nan]], missing=-1).n_labels == 0
     with pytest.raises(LabelError, match="missing must be a single value"):
         CrowdLabels.from_matrix([[1, -1]], missing=[-1, -9])
+
+
+def test_a_table_has_one_more_value_for_missing_on_demand():
+    table = {"task": ["a", "a", "b"], "worker": [0, 1, 0], "label": [1, -1, -1]}
+    assert CrowdLabels.from_table(table).n_labels == 3
+    labels = CrowdLabels.from_table(table, missing=-1, examples=["a", "b"])
+    assert labels.classes.tolist() == [1]
+    assert as_lists(labels.to_matrix()) == [[1], [None]]
+    texts = {**table, "label": ["yes", "", None]}
+    assert CrowdLabels.from_table(texts, missing="").n_labels == 1
+    with pytest.raises(LabelError, match="missing must be a single value"):
+        CrowdLabels.from_table(table, missing=[-1])
+
+
+def test_objects_with_nan_are_read_without_a_warning():
+    for nothing in (np.nan, float("nan"), np.float32("nan"), None):
+        values = np.array([["a", nothing], ["b", "a"]], dtype=object)
+        assert CrowdLabels.from_matrix(values).n_labels == 3
 
 
 def test_masked_labels_are_missing():
@@ -407,9 +471,3 @@ def test_repeated_answers_are_settled_as_asked():
         with pytest.warns(CrowdWarning, match=f"2 labels repeat .* 1 of them different: the {which} was kept"):
             labels = CrowdLabels.from_table(table, on_duplicate=which)
         assert labels.to_matrix().tolist() == [[expected], ["x"]]
-
-
-def test_a_long_table_given_as_a_matrix_is_told():
-    table = pd.DataFrame({"task": [1, 1, 2], "worker": [4, 5, 4], "label": [0, 1, 1]})
-    with pytest.raises(LabelError, match=r"look like a long table .* CrowdLabels.from_table"):
-        CrowdLabels.from_matrix(table)

@@ -115,7 +115,7 @@ def test_declared_codes_are_positions_or_minus_one(values, data):
     assert codes.tolist() == [declared.index(value) if value in declared else -1 for value in values]
 
 
-MISSING = [None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("nan")]
+MISSING = [None, float("nan"), np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("nan")]
 PRESENT = [0, -1, "", "nan", "None", False, float("inf"), (), np.str_("NA"), dt.date(2020, 1, 1), Decimal(0), b""]
 
 
@@ -137,6 +137,10 @@ def test_missing_is_found_in_arrays_of_every_kind():
     assert missing_mask(np.array([-1, 0])).tolist() == [False, False]
     assert missing_mask(np.array([-1, 0]), -1).tolist() == [True, False]
     assert missing_mask(np.array([-1, np.nan]), -1).tolist() == [True, True]
+    assert missing_mask(np.array([["a", np.nan], [None, float("nan")]], dtype=object)).tolist() == [
+        [False, True],
+        [True, True],
+    ]
     assert missing_mask(np.array(["", "a"]), "").tolist() == [True, False]
     assert missing_mask(np.array([1, 2]), "a").tolist() == [False, False]
 

@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 def test_a_figure_leaves_its_points_and_both_pictures_always_the_same_bytes(tmp_path, name):
     for place in ("one", "two"):
         reproduce(name, Options(out=tmp_path / place))
-    for file, start in (("rows.csv", b"curve,x,y\n"), (f"{name}.png", b"\x89PNG"), (f"{name}.pdf", b"%PDF")):
+    for file, start in (("rows.csv", b"curve,x,y,check\n"), (f"{name}.png", b"\x89PNG"), (f"{name}.pdf", b"%PDF")):
         one, two = ((tmp_path / place / name / file).read_bytes() for place in ("one", "two"))
         assert one.startswith(start)
         assert one == two

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from crowdwise.exceptions import BusyError, OutputError
+from crowdwise.exceptions import BusyError, DataError, MissingExtraError, OutputError
 from crowdwise.reproduce.run_folder import open_run
 
 HOLD = """
@@ -63,6 +63,7 @@ def test_a_killed_process_holds_nothing(tmp_path, holder):
     assert os.listdir(tmp_path) == ["run.json"]  # neither its lock nor what it was writing
 
 
+@pytest.mark.slow
 def test_many_processes_hold_it_one_at_a_time(tmp_path):
     """Each counts up a number that would lose steps if two were inside at once."""
     script = (
@@ -129,5 +130,56 @@ def test_a_full_disk_is_found_out_before_the_work(tmp_path, monkeypatch):
 
 def test_the_lock_is_gone_when_the_work_is_done(tmp_path):
     with open_run(tmp_path, "toy", {}, {}):
-        assert (tmp_path / ".lock").read_text().startswith(f"process {os.getpid()} on ")
-    assert not (tmp_path / ".lock").exists()
+        assert (tmp_path / ".lock").exists()
+        assert (tmp_path / ".holder").read_text().startswith(f"process {os.getpid()} on ")
+    assert os.listdir(tmp_path) == ["run.json"]
+
+
+@pytest.mark.parametrize("name", [".holder", "run.json", "rows.csv"])
+def test_what_a_link_points_to_is_not_overwritten(tmp_path, name):
+    precious, folder = tmp_path / "precious", tmp_path / "run"
+    precious.write_text("precious")
+    folder.mkdir()
+    with open_run(folder, "toy", {}, {}) as run:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(precious)
+        run.write_rows({"x": int}, ("x",), [{"x": 1}])
+    assert precious.read_text() == "precious"
+
+
+def test_a_link_in_the_place_of_the_lock_is_an_output_error(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    for target in ("precious", "nowhere"):
+        (tmp_path / ".lock").symlink_to(tmp_path / target)
+        with pytest.raises(OutputError, match=r"\.lock cannot serve as a lock"), open_run(tmp_path, "toy", {}, {}):
+            pass
+        (tmp_path / ".lock").unlink()
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_without_filelock_it_says_which_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with pytest.raises(MissingExtraError, match=r"crowdwise\[cli\]"), open_run(tmp_path, "toy", {}, {}):
+        pass
+
+
+NOTES = {
+    "empty": b"", "list": b"[1]", "null": b"null", "text": b'"text"', "cut": b"{", "binary": b"\xff\xfe",
+    "deep": b"[" * 100_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("note", NOTES.values(), ids=NOTES)
+def test_a_damaged_run_json_beside_rows_is_a_data_error(tmp_path, note):
+    (tmp_path / "rows.csv").write_text("x\n")
+    (tmp_path / "run.json").write_bytes(note)
+    with (
+        pytest.raises(DataError, match=r"run\.json is damaged.*Remove the directory"),
+        open_run(tmp_path, "toy", {}, {}),
+    ):
+        pass
+    assert (tmp_path / "run.json").read_bytes() == note
+    (tmp_path / "rows.csv").unlink()
+    with open_run(tmp_path, "toy", {}, {}):  # without rows there is nothing to mix up
+        pass

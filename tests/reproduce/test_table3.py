@@ -15,6 +15,7 @@ def test_every_set_of_the_paper_can_be_fetched_scaled_where_that_exists():
     assert file_name("a1a") == "a1a"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("libsvm_data")
 def test_sizes_agree_but_for_the_papers_slip_and_the_stand_in_is_marked(tmp_path):
     report = reproduce("table3", Options(out=tmp_path))

@@ -1,9 +1,13 @@
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.utils import Bunch
 
-from crowdwise.exceptions import MissingDataError
-from crowdwise.reproduce import Options, reproduce
+from crowdwise.exceptions import BusyError, MissingDataError
+from crowdwise.reproduce import Options, reproduce, table4
 from crowdwise.reproduce.paper import TABLE4
-from crowdwise.reproduce.table4 import summarize, table, trial_rows
+from crowdwise.reproduce.table3 import fetch
+from crowdwise.reproduce.table4 import fingerprint, summarize, table, trial_rows
 
 RUN = {"seed": 0, "redraw": True, "trials": 100, "missing": {}}
 
@@ -44,6 +48,7 @@ def test_without_any_data_it_says_what_to_put_where(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()  # found out before anything was made
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("libsvm_data")
 def test_quick_version_shows_the_strong_effect_and_the_same_bytes_whatever_the_processes(tmp_path):
     sets = ("splice", "heart")
@@ -73,5 +78,48 @@ def test_a_missing_set_is_left_out_and_named(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("libsvm_data")
 def test_a_set_has_the_same_rows_whichever_others_are_run():
-    alone = trial_rows(("sonar", 2), Options(datasets=("sonar",)), [2.0])
-    assert alone == trial_rows(("sonar", 2), Options(datasets=("heart", "sonar")), [2.0])
+    key = ("sonar", fingerprint(fetch("sonar", None)), 2)
+    alone = trial_rows(key, Options(datasets=("sonar",)), [2.0])
+    assert alone == trial_rows(key, Options(datasets=("heart", "sonar")), [2.0])
+    with pytest.raises(BusyError, match="the data of sonar changed"):
+        trial_rows(("sonar", "other data", 2), Options(), [2.0])
+
+
+def test_the_fingerprint_minds_every_part_and_nothing_else():
+    data = Bunch(X=np.eye(3), truth=np.array([1, -1, 1]), X_test=None, truth_test=None)
+    own = fingerprint(data)
+    assert own == fingerprint(Bunch(**{**data, "X": np.asfortranarray(np.eye(3)), "name": "another"}))
+    others = {"X": -np.eye(3), "truth": np.array([1, 1, -1]), "X_test": np.eye(3), "truth_test": np.array([1])}
+    prints = [fingerprint(Bunch(**{**data, name: value})) for name, value in others.items()]
+    prints.append(fingerprint(Bunch(**{**data, "X": csr_array(np.eye(3))})))
+    assert len({own, *prints}) == 6
+
+
+def test_rows_of_the_stand_in_and_of_the_original_are_not_mixed(tmp_path, monkeypatch):
+    """The original turns up between two runs: its trials are run, and those of the stand-in do not count."""
+
+    def data(stand_in):
+        rng = np.random.default_rng(int(stand_in))
+        truth = np.repeat([1, -1], 40)
+        X = rng.normal(size=(80, 3)) + truth[:, np.newaxis]
+        return Bunch(X=X, truth=truth, X_test=None, truth_test=None, stand_in=stand_in)
+
+    def run(out, stand_in, trials):
+        table4._load.cache_clear()
+        monkeypatch.setattr(table4, "fetch", lambda *_: data(stand_in))
+        options = Options(out=out, datasets=("w4a",), trials=trials, steepnesses=(2.0,), redraw=False)
+        return table4.reproduce(options)
+
+    first = run(tmp_path / "both", True, 2)
+    assert first.summary["datasets"][0]["dataset"] == "w4a (stand-in)"
+    both = run(tmp_path / "both", False, 3).summary
+    assert both == run(tmp_path / "alone", False, 3).summary
+    assert both["datasets"][0]["dataset"] == "w4a"
+    rows = (tmp_path / "both" / "table4" / "rows.csv").read_text().splitlines()[1:]
+    assert len(rows) == 2 * (2 + 3)
+    assert {tuple(row.split(",")[1:3]) for row in rows} == {
+        (fingerprint(data(stand_in)), str(int(stand_in))) for stand_in in (True, False)
+    }
+    again = run(tmp_path / "both", True, 2).summary  # nothing was lost
+    assert again == first.summary
+    table4._load.cache_clear()

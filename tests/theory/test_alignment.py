@@ -41,7 +41,7 @@ def printed_objective(z, K, signs):
 def test_exact_solution_minimises_the_printed_objective(crowd, kernel):
     X, labels = crowd
     X = X - 100  # so that the reference does not lose digits
-    signs, K = label_signs(labels), full_kernel(X, kernel)
+    signs, K = label_signs(labels).toarray(), full_kernel(X, kernel)
     found = alignment_expertise(X, labels, "linear" if kernel is linear_kernel else kernel)
     reference = minimize(
         printed_objective, np.full(5, 0.5), (K, signs), bounds=[(0, 1)] * 5, options={"ftol": 1e-15, "gtol": 1e-9}
@@ -93,7 +93,7 @@ def test_landmarks_come_near_the_full_kernel(crowd):
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_stochastic_descent_agrees_with_the_exact_solution(crowd, kernel, missing):
     X, labels = crowd
-    matrix = label_signs(labels)
+    matrix = label_signs(labels).toarray()
     matrix[np.random.default_rng(5).random(matrix.shape) < missing] = np.nan
     exact = alignment_expertise(X, matrix, kernel)
     descent = alignment_expertise(X, matrix, kernel, "stochastic", random_state=0)
@@ -137,9 +137,28 @@ def test_missing_labels_are_means_over_the_pairs_that_were_labelled():
         assert pairs.alignment(similarity)[left] == pytest.approx(expected)
 
 
+def test_sparse_labels_give_the_dense_sums():
+    rng = np.random.default_rng(4)
+    X, L = rng.normal(size=(40, 3)), 12
+    signs = rng.choice([-1.0, 0.0, 1.0], size=(40, L), p=[0.2, 0.6, 0.2])
+    given, m = np.abs(signs), 40
+    pairs, similarity = Pairs.of(signs), _similarity(X, "linear", None, rng)
+    K = similarity.block(np.arange(m), np.arange(m))
+
+    def mean(total, diagonal, n):
+        return ((m - 1) * (total - diagonal) / (n * (n - 1)) + diagonal / n) / m
+
+    b = mean(np.diag(signs.T @ K @ signs), np.diag(K) @ given, given.sum(axis=0))
+    assert pairs.alignment(similarity) == pytest.approx(b, rel=1e-10)
+    shared = given.T @ given
+    assert shared.min() > 1
+    values, vectors = np.linalg.eigh(mean((signs.T @ signs) ** 2, shared, shared))
+    assert pairs.agreement() == pytest.approx((vectors * np.maximum(values, 0)) @ vectors.T, abs=1e-12)
+
+
 def test_missing_labels_leave_the_normal_equations_right_on_average(crowd):
     X, labels = crowd
-    signs = label_signs(labels)
+    signs = label_signs(labels).toarray()
     similarity = _similarity(X, "linear", None, np.random.default_rng(0))
     complete = Pairs.of(signs)
     G, b, zeros = np.zeros((5, 5)), np.zeros(5), np.zeros(5)
@@ -154,7 +173,7 @@ def test_missing_labels_leave_the_normal_equations_right_on_average(crowd):
 
 
 def test_complete_labels_need_no_correction(crowd):
-    signs = label_signs(crowd[1])
+    signs = label_signs(crowd[1]).toarray()
     assert Pairs.of(signs).agreement() == pytest.approx((signs.T @ signs) ** 2 / len(signs) ** 2, rel=1e-12)
 
 
@@ -164,9 +183,9 @@ def test_who_is_always_right_gets_nearly_all_and_the_others_are_not_ranked(crowd
     found = alignment_expertise(X, labels)
     assert found[0] > 0.5
     assert found[1:].max() < 0.05
-    alone = [alignment_expertise(X, label_signs(labels)[:, [i]])[0] for i in range(5)]
+    alone = [alignment_expertise(X, label_signs(labels).toarray()[:, [i]])[0] for i in range(5)]
     assert (np.diff(alone) < 0).all()
-    matrix = label_signs(labels)
+    matrix = label_signs(labels).toarray()
     matrix[np.random.default_rng(0).random(matrix.shape) < 0.3] = np.nan
     assert alignment_expertise(X, matrix) == pytest.approx(found, abs=0.12)
 
@@ -183,9 +202,9 @@ def test_always_wrong_is_as_expert_as_always_right():
 def test_order_names_and_silent_annotators_do_not_matter(crowd):
     X, labels = crowd
     found = alignment_expertise(X, labels)
-    matrix = label_signs(labels)[:, [4, 2, 0, 1, 3]]
+    matrix = label_signs(labels).toarray()[:, [4, 2, 0, 1, 3]]
     assert alignment_expertise(X, matrix) == pytest.approx(found[[4, 2, 0, 1, 3]], abs=1e-9)
-    silent = np.column_stack([label_signs(labels), np.full(300, np.nan)])
+    silent = np.column_stack([label_signs(labels).toarray(), np.full(300, np.nan)])
     with_silent = alignment_expertise(X, silent)
     assert np.array_equal(with_silent[:5], found)
     assert np.isnan(with_silent[5])
@@ -200,7 +219,7 @@ def test_annotators_who_share_no_example_still_get_expertise():
     assert (found > 0).all()
 
 
-def test_wrong_input_is_told(crowd):
+def test_wrong_input_is_reported(crowd):
     X, labels = crowd
     with pytest.raises(ValueError, match="method must be"):
         alignment_expertise(X, labels, method="fast")

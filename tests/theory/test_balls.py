@@ -120,7 +120,7 @@ def test_quantiles_start_at_zero_and_reach_the_largest_distance():
     assert distance_quantiles(X[:1], 40).tolist() == [0.0]
 
 
-def test_wrong_input_is_told():
+def test_wrong_input_is_reported():
     X = np.arange(4.0)[:, np.newaxis]
     with pytest.raises(DataError, match="radii must be finite numbers >= 0"):
         simulate_ball_annotators(X, [0, 0, 1, 1], [-1.0])
@@ -132,5 +132,5 @@ def test_wrong_input_is_told():
         ball_radii(X, [0, 0, 1, 1], expertise=[1.0, 1.0])
     with pytest.raises(LabelError, match="at least 0 for every annotator"):
         ball_radii(X, [0, 0, 1, 1], expertise=[-1.0])
-    with pytest.raises(ValueError, match="n_radii must be at least 2"):
+    with pytest.raises(ValueError, match="n_radii must be a whole number >= 2; got 1"):
         ball_radii(X, [0, 0, 1, 1], n_radii=1)

@@ -222,13 +222,15 @@ def test_noisy_labels_and_margins_never_exceed_theorem_3_with_regions_own_edges(
     assert len(made) <= bound * (1 + 1e-9)
 
 
-def test_the_deviation_as_printed_is_not_enough():
-    """Numbers 10, ..., 1, each shown 400 times with alternating labels: every one is a mistake.
-
-    All regions have 400 mistakes, margins are exact, the order is from the largest: only labels are noisy.
-    """
+def alternating_labels():
+    """Numbers 10, ..., 1, each shown 400 times with alternating labels, times these: every one is a mistake."""
     sizes = np.repeat(np.arange(10.0, 0.0, -1.0), 400)
-    signed = sizes * np.tile([1.0, -1.0], 2000)
+    return sizes, sizes * np.tile([1.0, -1.0], 2000)
+
+
+def test_theorem_3_without_separability_can_be_exceeded_if_regions_are_cut_by_the_unsigned_margin():
+    """All regions have 400 mistakes, margins are exact, the order is from the largest: only labels are noisy."""
+    sizes, signed = alternating_labels()
     made = feed(signed[:, np.newaxis], np.zeros(1))
     found = regions(sizes, radius=11.0)
     assert len(made) == 4000
@@ -236,7 +238,62 @@ def test_the_deviation_as_printed_is_not_enough():
     printed = noisy_bound(found.margin, deviation(signed, found.margin), radius=11.0)
     own = noisy_bound(found.margin, deviation(signed, found.region * found.margin), radius=11.0)
     assert printed == pytest.approx(4 * (math.sqrt(200 * sum((k + 1) ** 2 for k in range(1, 11))) + 11) ** 2 / 11**2)
+    assert round(printed) == 3574
     assert printed < 4000 <= own
+
+
+def test_the_same_sequence_keeps_to_the_bound_if_regions_are_cut_by_the_signed_margin():
+    _, signed = alternating_labels()
+    found = regions(signed, radius=11.0, margin=1.0)
+    counts = np.bincount(found.region, minlength=11)[1:]
+    assert counts.tolist() == [2200] + [200] * 9  # whatever is labelled wrongly is in the first region
+    assert noisy_bound(1.0, deviation(signed, 1.0), spread=counts.std(), radius=11.0) >= 4000
+
+
+@given(margins_of_unit_vectors, st.floats(0, 100), st.floats(0.01, 1), st.floats(0.1, 10))
+def test_theorem_3_as_printed_follows_from_theorem_2_if_examples_are_separated(share, short, overestimation, radius):
+    """Its assumption is theorem 2's, and its value is never the smaller one."""
+    margin = share * radius
+    as_printed = noisy_bound(margin, short, overestimation=overestimation, radius=radius)
+    assert as_printed >= equal_mistakes_bound(margin, radius=radius) * (1 - 1e-12)
+
+
+noisy_rows = st.lists(st.tuples(whole, whole), min_size=1, max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(noisy_rows, st.floats(0.05, 5.0), st.floats(0.1, 1.0), st.booleans())
+def test_theorem_3_holds_without_separability_if_regions_are_cut_by_the_signed_margin(rows, width, under, sort):
+    u, signed = np.array([0.6, 0.8]), np.array(rows, dtype=float)
+    radius = np.linalg.norm(signed, axis=1).max()
+    assume(radius > 0)
+    if sort:
+        signed = signed[np.argsort(-(signed @ u), kind="stable")]
+    weights = np.zeros(2)
+    made = feed(np.tile(signed, (3, 1)), weights) % len(signed)
+    found = regions(signed @ u, radius, margin=width)
+    near = np.maximum(0.0, width - (signed @ u)[made])  # how far from the edge of the first region
+    assert weights @ u >= (found.region[made] * width - near).sum() - 1e-9
+    spread = np.bincount(found.region[made] - 1, minlength=found.n_regions).std()
+    short = deviation((signed @ u)[made], width / under)
+    assert len(made) <= noisy_bound(width, short, spread=spread, radius=radius) * (1 + 1e-9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(noisy_rows, st.lists(st.floats(0.01, 8.0), min_size=40, max_size=40))
+def test_the_two_steps_of_the_repaired_proof(rows, estimates):
+    """A mistake in region k moves the weights along u by at least k margins less what it falls short of them."""
+    u, signed = np.array([0.6, 0.8]), np.array(rows, dtype=float)
+    radius = np.linalg.norm(signed, axis=1).max()
+    assume(radius > 0)
+    found = regions(estimates[: len(rows)], radius)
+    weights = np.zeros(2)
+    made = feed(np.tile(signed, (3, 1)), weights) % len(signed)
+    edges = found.region[made] * found.margin
+    short = np.maximum(0.0, edges - (signed @ u)[made])
+    assert weights @ u >= (edges - short).sum() - 1e-9
+    assert short.sum() <= math.sqrt(len(made)) * deviation((signed @ u)[made], edges) + 1e-9
+    assert np.linalg.norm(weights) <= math.sqrt(len(made)) * radius + 1e-9
 
 
 # ---------------------------------------------------------------------- errors
@@ -249,15 +306,18 @@ def test_the_deviation_as_printed_is_not_enough():
         (lambda: novikoff_bound(1.1), "exceeds radius"),
         (lambda: spread_bound(2.1, 0.0, radius=2.0), "exceeds radius"),
         (lambda: spread_bound(0.1, -1.0), "spread must be a finite number >= 0"),
-        (lambda: spread_bound(0.1, 1.0, n_regions=0), "at least one region"),
+        (lambda: spread_bound(0.1, 1.0, n_regions=0), "n_regions must be a whole number >= 1; got 0"),
         (lambda: spread_bound(0.1, 1.0, radius=math.inf), "radius must be a finite number"),
         (lambda: noisy_bound(0.1, math.nan), "deviation must be a finite number >= 0"),
-        (lambda: noisy_bound(0.1, 1.0, overestimation=1.5), r"overestimation must be in \(0, 1\]"),
+        (
+            lambda: noisy_bound(0.1, 1.0, overestimation=1.5),
+            "overestimation must be a finite number > 0 and <= 1",
+        ),
         (lambda: count_regions(5e-324), "too small beside radius"),
         (lambda: regions([0.2, -0.1], 1.0), "example 1 has -0.1"),
         (lambda: regions([], 1.0), "one per example"),
     ],
 )
-def test_what_no_sequence_can_have_is_told(call, match):
+def test_what_no_sequence_can_have_is_reported(call, match):
     with pytest.raises(BoundError, match=match):
         call()

@@ -1,21 +1,17 @@
-"""Arguments -> one library call -> printed summary."""
+"""``crowdwise reproduce``: arguments -> one library call -> the printed summary."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-import crowdwise
+from crowdwise.cli import started
+from crowdwise.cli.group import show
 from crowdwise.reproduce import EXPERIMENTS, Options, Report, reproduce
 from crowdwise.reproduce.paper import TABLE3
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(crowdwise.__version__, prog_name="crowdwise")
-def crowd() -> None:
-    """Learn from annotators who disagree."""
 
 
 class ManyOf(click.ParamType):  # type: ignore[type-arg]
@@ -37,7 +33,7 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _COUNT = click.IntRange(min=1)
 
 
-@crowd.command("reproduce")
+@click.command("reproduce")
 @click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]), metavar="WHAT")
 @click.option("--trials", type=_COUNT, help="Repetitions of every setting; by default 100, as in the paper.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the experiment.")
@@ -51,7 +47,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
 @click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
-def reproduce_command(
+def command(
     what: str,
     trials: int | None,
     seed: int,
@@ -73,23 +69,30 @@ def reproduce_command(
     Each leaves a directory in --out with the rows (CSV), the table (Markdown, LaTeX, JSON) or the picture (PNG, PDF)
     and a run.json that says what was run. Killed and started again, it goes on where it was.
     """
-    options = Options(
-        out=out,
-        trials=trials,
-        seed=seed,
-        seeds=seeds,
-        jobs=jobs or -1,
-        redraw=not no_redraw,
-        steepnesses=steepnesses,
-        datasets=datasets,
-        data_home=data_home,
-        quick=quick,
-        progress=progress,
-    )
-    reports = [reproduce(name, options) for name in (EXPERIMENTS if what == "all" else [what])]
-    click.echo(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))
+    try:
+        options = Options(
+            out=out,
+            trials=trials,
+            seed=seed,
+            seeds=seeds,
+            jobs=jobs or -1,
+            redraw=not no_redraw,
+            steepnesses=steepnesses,
+            datasets=datasets,
+            data_home=data_home,
+            quick=quick,
+            progress=progress,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    names = EXPERIMENTS if what == "all" else (what,)
+    for name in names:
+        import_module(f"crowdwise.reproduce.{name}")
+    started()
+    reports = [reproduce(name, options) for name in names]
+    show(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))
 
 
 def _as_json(reports: list[Report]) -> str:
-    texts = [report.as_json() for report in reports]
+    texts = [report.as_json(ascii_only=True) for report in reports]
     return texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]"

@@ -1,0 +1,51 @@
+"""The commands by name, each imported only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+import crowdwise
+
+# A module of this package, and the first line of its help.
+COMMANDS = {"reproduce": "Reproduce a table or figure of the paper."}
+
+
+class LazyGroup(click.Group):
+    """Commands that are imported when they are called: the list of them is shown at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"crowdwise.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(crowdwise.__version__, prog_name="crowdwise")
+def crowd() -> None:
+    """Learn from annotators who disagree."""
+
+
+def show(text: str) -> None:
+    """Print a result on standard output; signs that its encoding lacks are escaped.
+
+    Parameters
+    ----------
+    text : str
+        The result.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,0 +1,98 @@
+"""Features as they came -> what logistic regression reads, and its coefficients back to those of the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from crowdwise.arrays import Floats
+from crowdwise.ridge.features import Rows, RowSpace, distant_offset, row_space
+
+# Features beyond these sizes overflow, or vanish, when they are squared; they are brought to size one first.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+# No penalty is taken to be larger: coefficients are zero with it.
+_LARGEST_PENALTY = 1e200
+
+
+@dataclass(frozen=True)
+class LogisticFeatures:
+    """Features in a unit and with a shift that cost no digits, and the way back.
+
+    Fewer rows than columns are coordinates of the space that the rows span: coefficients lie in it.
+
+    Parameters
+    ----------
+    unit : float
+        What all features were divided by.
+    rows : Rows
+        The features in that unit, with their shift.
+    space : RowSpace or None
+        How to come back from coordinates, if they are used.
+    variance : float
+        That of an average feature in its unit.
+    """
+
+    unit: float
+    rows: Rows
+    space: RowSpace | None
+    variance: float
+
+    @classmethod
+    def of(cls, X: Any, weight: Floats, *, centred: bool) -> LogisticFeatures:
+        """With a shift if features are dense and `centred`; variances are around zero otherwise."""
+        unit = _unit(X)
+        rows = Rows.of(X if unit == 1 else X / unit, intercept=centred)
+        variance = _mean_variance(rows, weight, centred=centred)
+        return cls(unit, rows, row_space(rows), variance if variance > 0 else 1.0)
+
+    @property
+    def X(self) -> Any:
+        """What is read: features, or coordinates."""
+        return self.rows.X if self.space is None else self.space.rows.X
+
+    @property
+    def shift(self) -> Floats | None:
+        """What is subtracted from what is read."""
+        return self.rows.shift if self.space is None and self.rows.shift.any() else None
+
+    def penalty(self, l2: float) -> float:
+        """The penalty in this unit, from one on the coefficients of the features as they came."""
+        return min(l2 / self.unit / self.unit, _LARGEST_PENALTY)
+
+    def undo(self, theta: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero)."""
+        lifted = theta if self.space is None else self.space.to_features(theta)
+        coef, intercept, shift = lifted[:-1] / self.unit, lifted[-1], self.rows.shift * self.unit
+        if distant_offset(shift, self._spread() * self.unit) is None:
+            return coef, intercept - shift @ coef, None
+        return coef, intercept, shift
+
+    def _spread(self) -> Floats:
+        """The size of every feature in its unit."""
+        some = self.rows.X[:101]
+        return np.ones(some.shape[1]) if sparse.issparse(some) else np.abs(some - self.rows.shift).max(axis=0)
+
+
+def _unit(X: Any) -> float:
+    """One, or the power of two next to the largest feature if squares of it would overflow or vanish."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    return 1.0 if largest == 0 or _SMALLEST < largest < _LARGEST else float(2.0 ** np.round(np.log2(largest)))
+
+
+def _mean_variance(rows: Rows, weight: Floats, *, centred: bool) -> float:
+    """The weighted variance of the average feature; around zero if features are not to be centred."""
+    share = weight / weight.sum()
+    if sparse.issparse(rows.X):
+        square, mean = rows.X.multiply(rows.X).T @ share, rows.X.T @ share
+    else:
+        mean, square = np.zeros(rows.X.shape[1]), np.zeros(rows.X.shape[1])
+        for block in rows.blocks(range(rows.n_examples)):
+            x = rows.read(block, None)
+            mean += share[block] @ x
+            square += share[block] @ (x * x)
+    variance = np.asarray(square).ravel() - (np.asarray(mean).ravel() ** 2 if centred else 0.0)
+    return float(np.maximum(variance, 0.0).mean())

@@ -1,0 +1,171 @@
+"""The stored form of labels: sparse rows of codes, frozen; how many there are, and sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.arrays import Array, FrozenArrays
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.encode import smallest_integer_type
+
+# Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's
+# table, whose ids were sorted.
+IdSource = Literal["position", "default", "given", "sorted"]
+# Examples whose labels are weighed at a time.
+_BLOCK = 2**13
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelRows(FrozenArrays):
+    """Labels row by row; absent labels take no space. The parameters are those of `CrowdLabels`."""
+
+    indptr: NDArray[np.int64]
+    annotator_index: Array
+    values: Array
+    annotators: Array
+    examples: Array
+    classes: Array | None
+    id_source: IdSource = "position"
+
+    # ------------------------------------------------------------------ how many
+
+    def __len__(self) -> int:
+        return self.n_examples
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Examples and annotators, as of the matrix that `to_matrix` gives."""
+        return self.n_examples, self.n_annotators
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples, with or without labels."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators, with or without labels."""
+        return len(self.annotators)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels given."""
+        return len(self.values)
+
+    @property
+    def named_examples(self) -> bool:
+        """Whether `examples` are identifiers that the caller gave, rather than positions or a default index."""
+        return self.id_source in ("given", "sorted")
+
+    @property
+    def sorted_examples(self) -> bool:
+        """Whether the order of the examples was made by sorting, so that rows of features may be in another one."""
+        return self.id_source == "sorted"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every annotator labelled every example."""
+        return self.n_labels == self.n_examples * self.n_annotators
+
+    @property
+    def labels_per_example(self) -> NDArray[np.int64]:
+        """How many labels each example has."""
+        return np.diff(self.indptr)
+
+    @property
+    def labels_per_annotator(self) -> NDArray[np.int64]:
+        """How many labels each annotator gave."""
+        if self.is_complete:
+            return np.full(self.n_annotators, self.n_examples)
+        return np.bincount(self.annotator_index, minlength=self.n_annotators)
+
+    @property
+    def example_index(self) -> NDArray[np.intp]:
+        """The row that each label belongs to, as `annotator_index` is its column."""
+        return np.repeat(np.arange(self.n_examples), self.labels_per_example)
+
+    # ------------------------------------------------------------------ sums
+
+    @cached_property
+    def tally(self) -> Array:
+        """What `counts` gives, kept in the smallest integer type."""
+        classes = self._need_classes("counts")
+        per_example = self.labels_per_example
+        largest = int(per_example.max(initial=0))
+        tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
+        for k in range(1, len(classes)):
+            if self.is_complete:
+                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
+            else:
+                tally[:, k] = self.sum_per_example(self.values == k)
+        if len(classes):
+            tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
+        tally.setflags(write=False)
+        return tally
+
+    def weigh_complete(self, weight: Array, k: int) -> Array:
+        """Sums over the annotators who chose class k of their weights, for complete labels.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n_annotators,)
+            Of each annotator.
+        k : int
+            Position of the class.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        matrix = self.values.reshape(self.shape)
+        zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
+        sums = np.empty(self.n_examples, dtype=weight.dtype)
+        for start in range(0, self.n_examples, _BLOCK):  # small enough to stay in the cache
+            block = matrix[start : start + _BLOCK]
+            chosen = block if zero_or_one else block == k
+            sums[start : start + _BLOCK] = chosen.astype(weight.dtype) @ weight
+        return sums
+
+    def sum_per_example(self, per_label: Array) -> Array:
+        """Sums of a quantity given for every label, over the labels of each example.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_examples,)
+        """
+        dtype = np.int64 if per_label.dtype.kind in "biu" else np.float64
+        sums = np.zeros(self.n_examples, dtype=dtype)
+        filled = self.labels_per_example > 0
+        if filled.any():  # an empty stretch would otherwise repeat its neighbour's first value
+            sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=dtype)
+        return sums
+
+    def sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
+        """Sums of a quantity given for every label, over the labels of each annotator.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_annotators,)
+        """
+        sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
+        return sums.astype(np.float64, copy=False)
+
+    def _need_classes(self, purpose: str) -> Array:
+        if self.classes is None:
+            raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
+        return self.classes

@@ -1,0 +1,101 @@
+"""Labels that look like a mistake (a long table, a column of ids, a class spelt twice) -> an error or a warning."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.labels.encode import missing_mask, shown
+from crowdwise.labels.frames import USUAL_NAMES
+
+# Columns of these names hold ids if their values are all different.
+_ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name", "unnamed: 0"}
+# In so many examples, one annotator does not give all of them different labels while the others use few classes.
+_MANY_EXAMPLES = 10
+# The other columns are looked at in the first rows only.
+_FIRST_ROWS = 1000
+
+
+def refuse_long_table(names: Sequence[object]) -> None:
+    """Columns named as in a long table are hardly three annotators."""
+    lowered = {str(name).lower() for name in names}
+    if all(lowered & set(usual) for usual in USUAL_NAMES.values()):
+        raise LabelError(
+            f"the columns {list(names)} look like a long table with a row per label, not like a column per annotator: "
+            "use CrowdLabels.from_table(table)."
+        )
+
+
+def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: bool) -> None:
+    """A column whose values are all different, beside columns of a few classes, is hardly an annotator.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_examples, n_annotators)
+        Labels as they came.
+    names : sequence or None
+        Of the columns, if they have names.
+    ratings : bool
+        Whether labels are ratings, which may well all be different; only a column with the name of an id is refused.
+    """
+    if matrix.shape[1] < 2:
+        return
+    for j in range(matrix.shape[1]):
+        named = names is not None and str(names[j]).lower() in _ID_NAMES
+        if (ratings and not named) or not _all_different(matrix[:, j]):
+            continue
+        others = len(_distinct(np.delete(matrix[:_FIRST_ROWS], j, axis=1)))
+        first = min(len(matrix), _FIRST_ROWS)
+        if (named and (ratings or others < first)) or (first >= _MANY_EXAMPLES and 2 * others <= first):
+            column = f"column {shown(names[j])}" if names is not None else f"column number {j} (from 0)"
+            raise LabelError(
+                f"{column} looks like ids of the examples, not like an annotator: its {len(matrix)} values are all "
+                f"different, such as {matrix[:3, j].tolist()}. Make it the index, frame.set_index(...), or drop it; "
+                "if it does hold labels, declare the classes with CrowdLabels.from_matrix(..., classes=...)."
+            )
+
+
+def _distinct(values: Array) -> set[object]:
+    given = values[~missing_mask(values)]
+    try:
+        return set(given.tolist())
+    except TypeError:  # values without a hash are refused later
+        return set()
+
+
+def _all_different(column: Array) -> bool:
+    """Whether there are at least two values, none is missing and no two are the same."""
+    head = column[:_FIRST_ROWS]
+    return 2 <= len(head) == len(_distinct(head)) and len(_distinct(column)) == len(column)
+
+
+def refuse_fractions(classes: Array) -> None:
+    """Numbers with a fraction that nobody declared are hardly classes."""
+    if classes.dtype.kind != "f":
+        return
+    fractions = classes[classes != np.round(classes)]
+    if len(fractions):
+        raise LabelError(
+            f"Unknown label type: continuous. Classes were expected and {fractions[0]} came: declare the classes with "
+            'classes=..., or use kind="rating" (and CrowdRidgeRegressor) for real-valued labels.'
+        )
+
+
+def note_spellings(classes: Array) -> None:
+    """Say so if classes differ only in spaces at their ends, in capitals or in how accents are coded."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes.tolist():
+        if isinstance(name, str):
+            spellings.setdefault(unicodedata.normalize("NFC", name).strip().casefold(), []).append(name)
+    alike = [names for names in spellings.values() if len(names) > 1]
+    if alike:
+        shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
+        warn(
+            f"{sum(map(len, alike))} classes differ only in spaces, capitals or the coding of accents and are taken as "
+            f"different: {shown_names}. Make them one, frame.apply(lambda column: column.str.strip().str.lower()), or "
+            "declare them with classes=..."
+        )

@@ -1,0 +1,100 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from crowdwise import CrowdLabels
+from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.labels.align import as_labels
+
+CLASSES = {"ann": [0, 1, 1, 0] * 5, "bob": [0, 0, 1, 0] * 5}
+N = 20
+IDS = {
+    "numbers": list(range(N)),
+    "numbers from 1": list(range(1, N + 1)),
+    "texts": [f"u{i}" for i in range(N)],
+    "fractions": [i + 0.5 for i in range(N)],
+}
+
+
+def test_a_long_table_given_as_a_matrix_is_an_error():
+    table = pd.DataFrame({"task": [1, 1, 2], "worker": [4, 5, 4], "label": [0, 1, 1]})
+    with pytest.raises(LabelError, match=r"look like a long table .* CrowdLabels.from_table"):
+        CrowdLabels.from_matrix(table)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("name", ["id", "Task", "photo"])
+@pytest.mark.parametrize("ids", IDS)
+def test_a_column_of_ids_is_no_annotator(ids, name, make):
+    frame = make({name: IDS[ids], **CLASSES})
+    with pytest.raises(LabelError, match=rf"column '{name}' looks like ids.*20 values are all different.*set_index"):
+        as_labels(frame)
+
+
+def test_a_column_of_ids_in_an_array_is_no_annotator():
+    matrix = np.column_stack([np.array(CLASSES["ann"]), np.arange(N)])
+    with pytest.raises(LabelError, match=r"column number 1 \(from 0\) looks like ids.*such as \[0, 1, 2\]"):
+        CrowdLabels.from_matrix(matrix)
+
+
+def test_a_column_with_the_name_of_an_id_needs_few_rows():
+    with pytest.raises(LabelError, match="column 'item' looks like ids"):
+        CrowdLabels.from_matrix(pd.DataFrame({"item": [1, 2, 3], "ann": [0, 1, 0]}))
+    with pytest.raises(LabelError, match="column 'item' looks like ids"):
+        CrowdLabels.from_matrix(pd.DataFrame({"item": [1, 2, 3], "ann": [0.5, 1.5, 0.0]}), kind="rating")
+
+
+def test_annotators_are_not_taken_for_ids():
+    for frame, kind in (
+        ({"id": [0, 1, 1], "ann": [0, 1, 0]}, "class"),  # a name alone proves nothing
+        ({"ann": [0, 1, 2], "bob": [0, 1, 1]}, "class"),  # nor do three examples of three classes
+        ({"ann": range(N), "bob": range(1, N + 1)}, "class"),  # many classes
+        ({"ann": np.arange(N) / 7, "bob": [1.0, 2.0] * 10}, "rating"),  # ratings may all differ
+        ({"ann": [None, *range(1, N)], "bob": [0, 1] * 10}, "class"),  # ids are never missing
+        ({"ann": range(N)}, "class"),
+    ):
+        assert CrowdLabels.from_matrix(pd.DataFrame(frame), kind=kind).n_annotators == len(frame)
+    declared = CrowdLabels.from_matrix(pd.DataFrame({"id": range(N), **CLASSES}), classes=range(N))
+    assert declared.n_annotators == 3
+
+
+def test_the_index_is_what_the_message_says_to_make_of_ids():
+    frame = pd.DataFrame({"id": IDS["texts"], **CLASSES}).set_index("id")
+    assert CrowdLabels.from_matrix(frame).examples.tolist() == IDS["texts"]
+
+
+def test_numbers_with_a_fraction_are_classes_only_if_declared():
+    matrix, table = [[0.5, 1.0]], {"task": [0, 0], "worker": [0, 1], "label": [0.5, 1.0]}
+    for read, values in ((CrowdLabels.from_matrix, matrix), (CrowdLabels.from_table, table), (as_labels, matrix)):
+        with pytest.raises(
+            LabelError, match=r'continuous. Classes were expected and 0.5 came.*classes=.*kind="rating"'
+        ):
+            read(values)
+    for read, values in ((CrowdLabels.from_matrix, matrix), (CrowdLabels.from_table, table)):
+        assert read(values, classes=[0.5, 1.0]).classes.tolist() == [0.5, 1.0]
+        assert read(values, kind="rating").values.tolist() == [0.5, 1.0]
+
+
+def test_whole_numbers_are_classes_from_matrices_and_tables_alike():
+    table = {"task": [0, 0], "worker": [0, 1], "label": [2.0, 1.0]}
+    for labels in (CrowdLabels.from_matrix([[2.0, 1.0]]), CrowdLabels.from_table(table)):
+        assert labels.classes.tolist() == [1, 2]
+        assert labels.classes.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["no", " no", "NO"], "3 classes.*' no', 'NO', 'no'"),
+        (["yes", "Yes", "no"], "2 classes.*'Yes', 'yes'"),
+        (["caf\u00e9", "cafe\u0301"], "2 classes"),
+    ],
+)
+def test_one_class_in_several_spellings_is_noted(names, shown):
+    table = {"task": range(len(names)), "worker": [0] * len(names), "label": names}
+    for read, values in ((CrowdLabels.from_matrix, [names]), (CrowdLabels.from_table, table), (as_labels, names)):
+        with pytest.warns(CrowdWarning, match=shown):
+            labels = read(values)
+        assert sorted(labels.classes.tolist()) == sorted(names)
+    assert CrowdLabels.from_matrix([names], classes=names).n_labels == len(names)  # declared: meant so

@@ -1,0 +1,165 @@
+"""Benchmarks run, and have the tables of their pages; the module that writes tables."""
+
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+# Run by others: parts of crowds.py, and modules of several benchmarks.
+NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing"}
+NEEDS_DATA = {"any_classifier", "auto_steepness", "calibration", "crowds", "diagnose", "imbalance"}
+# theory.py has parts instead of a quick version.
+QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS - {"theory"})
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Imports a module of benchmarks/ by name; afterwards the names are free again, for tests/ has some of them too."""
+    stems = [path.stem for path in BENCHMARKS.glob("*.py")]
+    kept = {stem: sys.modules.pop(stem) for stem in stems if stem in sys.modules}
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    yield importlib.import_module
+    for stem in stems:
+        sys.modules.pop(stem, None)
+    sys.modules.update(kept)
+
+
+@pytest.fixture
+def tables(benchmark):
+    return benchmark("tables")
+
+
+@pytest.fixture
+def page(tables, tmp_path, monkeypatch):
+    """A page with a place for one table, in a repository of its own."""
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    path = tmp_path / "page.md"
+    path.write_text("before\n\n<!-- table: sums of two -->\nold\n<!-- end -->\n\nafter\n")
+    return path
+
+
+def run_quick(script, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--quick", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+
+
+def tables_of_pages(tables, script):
+    """Columns by name of the tables that pages have from a benchmark."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))]
+    found = [table for text in texts for table in tables.tables_in(text)]
+    return {table.name: table for table in found if table.name.split()[0] == script}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", QUICK)
+def test_a_benchmark_runs_and_has_the_columns_of_its_page(script, tables, request):
+    if script in NEEDS_DATA:
+        request.getfixturevalue("data_home")
+    before = {path: path.read_bytes() for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    done = run_quick(script)
+    assert done.returncode == 0, done.stderr
+    assert "Quick run" in done.stdout
+    printed = {table.name: table.columns for table in tables.tables_in(done.stdout)}
+    on_pages = tables_of_pages(tables, script)
+    assert printed.keys() == on_pages.keys()
+    # Earlier numbers may have other columns, until they are replaced.
+    present = {name: table.columns for name, table in on_pages.items() if not table.is_earlier}
+    assert {name: printed[name] for name in present} == present
+    assert {path: path.read_bytes() for path in before} == before, "a quick run wrote into docs/"
+
+
+def test_every_table_of_a_page_belongs_to_a_benchmark_that_is_tried(tables):
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    scripts = {table.name.split()[0] for page in pages for table in tables.tables_in(page.read_text(encoding="utf-8"))}
+    assert scripts <= set(QUICK)
+
+
+def test_rows_become_a_table_in_the_page_with_a_line_that_says_how_it_was_made(tables, page, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/elsewhere/benchmarks/sums.py", "--write"])
+    place = tables.Place("page.md", "sums of two")
+    run = tables.Run(Namespace(quick=False, write=True), [place])
+    run.table(place, ("a", "b"), [("1", "2")], "Two numbers.")
+    before, table, note, made, after = page.read_text().split("\n\n")
+    assert before == "before"
+    assert table == "<!-- table: sums of two -->\n| a | b |\n|---|---|\n| 1 | 2 |"
+    assert note == "Two numbers."
+    assert made.startswith("<sub>`python benchmarks/sums.py --write`, 20")
+    assert "no commit" in made  # the page's repository is none
+    assert "numpy" in made
+    assert made.endswith(" s</sub>\n<!-- end -->")
+    assert after == "after\n"
+    run.table(place, ("a", "b"), [("3", "4")])
+    assert "Two numbers." not in page.read_text()
+    assert page.read_text().count("<sub>") == 1
+
+
+def test_a_quick_run_says_so_and_never_writes(tables, page, capsys):
+    old = page.read_text()
+    place = tables.Place("page.md", "sums of two")
+    tables.Run(Namespace(quick=True, write=False), [place]).table(place, ("a",), [("1",)])
+    assert page.read_text() == old
+    assert "Quick run" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        tables.parser("").parse_args(["--quick", "--write"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no place at all", "found it 0 times"),
+        ("<!-- table: sums of two -->\n<!-- end -->\n" * 2, "found it 2 times"),
+        ("<!-- table: sums of two -->\n", "must have <!-- end -->"),
+        ("<!-- table: sums of two -->\n<!-- table: other -->\n<!-- end -->\n", "must have <!-- end -->"),
+    ],
+)
+def test_a_page_without_its_markers_is_refused_before_the_work_starts_and_stays_as_it_is(tables, page, text, message):
+    page.write_text(text)
+    place = tables.Place("page.md", "sums of two")
+    with pytest.raises(tables.MarkerError, match=message):
+        tables.Run(Namespace(quick=False, write=True), [place])
+    with pytest.raises(tables.MarkerError, match=message):
+        place.write("new")
+    assert page.read_text() == text
+
+
+def test_rows_that_would_break_a_table_are_refused(tables):
+    with pytest.raises(ValueError, match="2 cells"):
+        tables.markdown(("a", "b"), [("1",)])
+    with pytest.raises(ValueError, match=r"must not have \|"):
+        tables.markdown(("a",), [("1|2",)])
+
+
+def test_examples_of_the_module_hold(tables):
+    assert doctest.testmod(tables).failed == 0
+
+
+def test_all_of_the_best_are_bold(tables):
+    assert tables.bold_best(["0.91", "", "0.93", "0.93", "-"]) == ["0.91", "", "**0.93**", "**0.93**", "-"]
+    assert tables.bold_best(["", "-"]) == ["", "-"]
+
+
+def test_results_of_other_runs_are_kept_with_their_dates(benchmark, monkeypatch, tmp_path):
+    crowds = benchmark("crowds")
+    monkeypatch.setattr(crowds, "RESULTS", tmp_path / "results" / "crowds.json")
+    assert crowds.read_results() == {}
+    row = crowds.Row(0.9, seconds=1.5, date="2026-01-02", commit="commit abc")
+    crowds.keep({"rte": {"crowdwise aggregate": row}})
+    kept = crowds.read_results()["rte"]["crowdwise aggregate"]
+    assert (kept.consensus, kept.seconds, kept.date, kept.commit) == (0.9, 1.5, "2026-01-02", "commit abc")
+    assert kept.test != kept.test  # NaN: there was none
+    assert crowds.made_at({"rte": {"crowdwise aggregate": kept}}) == "Ours: 2026-01-02, commit abc."
+
+
+def test_tables_of_crowds_are_not_written_without_results_of_every_method(benchmark):
+    crowds = benchmark("crowds")
+    row = crowds.Row(0.9, date="2026-01-02", commit="commit abc")
+    with pytest.raises(SystemExit, match="no results of crowdwise default"):
+        crowds.write_tables(Namespace(writes=True), {"rte": {"crowdwise aggregate": row}})

@@ -1,0 +1,99 @@
+"""The code, links and tables of README.md and docs/."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Their tables are not (yet) written by a benchmark: by `scripts/demo` and by several benchmarks, by `crowdwise
+# reproduce`, by benchmarks/theory.py, or they have no measured numbers.
+OTHER_TABLES = {"README.md", "reproduction.md", "theory.md", "method.md", "architecture.md", "labels.md"}
+WRITTEN = [page for page in PAGES if page.name not in OTHER_TABLES]
+
+
+def names(pages):
+    return [page.name for page in pages]
+
+
+def blocks(page):
+    """What follows "python" on the first line of every code block, and the code."""
+    return re.findall(
+        r"^```python([^\n]*)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def run(page):
+    """Run the blocks of a page one after the other, as a reader would paste them; the names they define."""
+    namespace = {"__name__": page.stem}
+    for i, (info, code) in enumerate(blocks(page), start=1):
+        if not info.strip():
+            exec(compile(code, f"{page.name}, block {i}", "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_code_runs_as_pasted(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where there is none of a reader's files
+    namespace = run(page)
+    if page.name == "README.md":
+        assert namespace["model"].score(namespace["X"], namespace["truth"]) > 0.9
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_code_that_is_not_run_says_why(page):
+    for info, code in blocks(page):
+        compile(code, page.name, "exec")
+        assert re.fullmatch(r"| no-run: \w.*", info), f"```python{info} must be ```python or ```python no-run: REASON"
+
+
+def test_a_page_with_broken_code_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\ntext\n```python\nx.nothing\n```\n")
+    with pytest.raises(AttributeError, match="nothing"):
+        run(page)
+
+
+def test_pages_that_are_linked_exist():
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def numbers_outside(text):
+    """Rows of tables with two measured numbers or more that stand outside the comments of a benchmark."""
+    outside = re.sub(r"<!-- table: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    rows = [line for line in outside.splitlines() if line.startswith("|")]
+    return [row for row in rows if len(re.findall(r"\b\d+\.\d+\b|\d %", row)) > 1]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=names(WRITTEN))
+def test_measured_numbers_are_written_by_a_benchmark(page):
+    assert numbers_outside(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_table_made_by_hand_is_noticed():
+    row = "| music | 0.819 | 0.650 |"
+    assert numbers_outside(f"| set | ours | theirs |\n|---|---|---|\n{row}\n") == [row]
+    assert numbers_outside(f"<!-- table: x -->\n{row}\n<!-- end -->") == []
+
+
+MADE = re.compile(
+    r"<sub>`python (?P<script>\S+)[^`]*`, \d{4}-\d\d-\d\d, (no commit|commit [0-9a-f]{10}( with later changes)?), "
+    r"crowdwise .*, numpy .*, scipy .*, scikit-learn .*, Python .*, \d+ s</sub>"
+)
+EARLIER = re.compile(
+    r"<sub>Earlier numbers, of commit [0-9a-f]{7}, .*`python (?P<script>\S+)[^`]*` replaces them.</sub>"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_every_table_of_a_benchmark_says_how_it_was_made(page):
+    text = page.read_text(encoding="utf-8")
+    for name, inside in re.findall(r"<!-- table: (.*?) -->(.*?)<!-- end -->", text, flags=re.DOTALL):
+        script = f"benchmarks/{name.split()[0]}.py"
+        assert (ROOT / script).exists(), f"{name}: there is no {script}"
+        made = MADE.search(inside) or EARLIER.search(inside)
+        assert made, f"{name} does not say how it was made"
+        assert made["script"] == script
