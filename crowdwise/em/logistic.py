@@ -23,7 +23,7 @@ from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels, log_softmax
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds, best_penalty
 from crowdwise.em.temperature import ClassScores
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.ridge.auto_steepness import auto_steepness
@@ -437,7 +437,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
-        return self.fitted_.consensus(self._checked(X), crowd, use_model=use_model)
+        return self.fitted_.consensus(self._checked(X), with_ids_of(X, crowd), use_model=use_model)
 
     def _checked(self, X: Any) -> Any:
         X = validate_data(
