@@ -32,7 +32,7 @@ from crowdwise.em.weighted_copies import (
     usable_weights,
     weight_parameter,
 )
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
@@ -422,4 +422,4 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         X, crowd = align(indexable(X)[0], as_labels(labels))
         check_numbers(X, self._base())
-        return self.fitted_.consensus(X, crowd, use_model=use_model)
+        return self.fitted_.consensus(X, with_ids_of(X, crowd), use_model=use_model)

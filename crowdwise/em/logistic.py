@@ -23,7 +23,7 @@ from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels, log_softmax
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds, best_penalty
 from crowdwise.em.temperature import ClassScores
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.ridge.auto_steepness import auto_steepness
@@ -286,8 +286,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
         start = self._start(training, weights)
-        data = self._data(features, weights.again(start.posterior))
-        models, prior = self._prior(data, features)
+        data, theta = self._data(features, weights.again(start.posterior))
+        models, prior = self._prior(data, features, theta)
         rounds = Rounds.none(start.posterior)
         if training.core.n_annotators > 1:
             rounds = run_em(
@@ -337,23 +337,29 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         known = self.fitted_.annotators.posterior(training.core, self.fitted_.log_prior(training.rows))
         return replace(start, posterior=known)
 
-    def _data(self, features: LogisticFeatures, targets: SoftTargets) -> SoftmaxData:
+    def _data(self, features: LogisticFeatures, targets: SoftTargets) -> tuple[SoftmaxData, Floats | None]:
+        """Features with their penalty and, if that was chosen over folds, coefficients to begin with."""
         data = SoftmaxData(features.X, features.shift, 0.0, self.class_prior, self.fit_intercept)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
-            return replace(data, l2=features.penalty(self.l2_))
+            return replace(data, l2=features.penalty(self.l2_)), None
         fold = content_folds(features.rows.X, N_FOLDS)
-        l2 = features.variance * best_penalty(data, targets, fold, features.variance)
+        penalty, theta = best_penalty(data, targets, fold, features.variance)
+        l2 = penalty * features.variance
         # Of features beyond 1e154 the penalty in their own unit is beyond the largest number.
         self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
-        return replace(data, l2=l2)
+        return replace(data, l2=l2), theta
 
-    def _prior(self, data: SoftmaxData, features: LogisticFeatures) -> tuple[SoftmaxModels, InSample | OutOfFold]:
+    def _prior(
+        self, data: SoftmaxData, features: LogisticFeatures, theta: Floats | None
+    ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
         """The classifiers of the rounds, and the prior that is made of them."""
         if self.cross_fit:
             fold = content_folds(features.rows.X, self.cross_fit)
             if fold.max() > 0:  # one example cannot be left out
                 folds = SoftmaxFolds.of(data, fold)
+                if theta is not None and self.cross_fit == N_FOLDS == theta.shape[1]:
+                    folds.models.theta = theta
                 return folds.models, OutOfFold(folds, damping=_DAMPING)
         model = data.model()
         return model, InSample(model)
@@ -431,7 +437,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
-        return self.fitted_.consensus(self._checked(X), crowd, use_model=use_model)
+        return self.fitted_.consensus(self._checked(X), with_ids_of(X, crowd), use_model=use_model)
 
     def _checked(self, X: Any) -> Any:
         X = validate_data(

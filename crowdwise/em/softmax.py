@@ -2,7 +2,7 @@
 
 The models differ in the fold that they leave out and in their penalty. One pass over the rows serves all of them: a
 product with the coefficients of all models side by side, residuals that are zero where an example is left out, and one
-product back. SciPy's L-BFGS does the steps, in coordinates in which a bound of the curvature is the identity.
+product back. L-BFGS does the steps, in coordinates in which a bound of the curvature is the identity.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import log_expit
 
 from crowdwise.arrays import Floats
+from crowdwise.em.descent import Memory, descend
 from crowdwise.ridge.features import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
@@ -28,8 +28,6 @@ _BLOCK_BYTES = 2**20
 _TASK_BLOCKS = 8
 # Up to this many columns, curvature is bounded by a matrix; beyond, by its diagonal.
 _EXACT_COLUMNS = 1000
-# Steps of the optimiser are remembered for this many more.
-_MEMORY = 20
 # From this many steps on, a fit is meant to come to its end and is polished.
 _TO_THE_END, _POLISHING_STEPS = 200, 3
 # With more rows than this, the last digits are far below what they say.
@@ -159,8 +157,9 @@ class SoftmaxModels:
     theta: Floats | None = None
     _weight: Floats | None = field(default=None, init=False)
     _moments: _Moments | None = field(default=None, init=False)
+    _memory: Memory = field(default_factory=Memory, init=False)
 
-    def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, gtol: float = 1e-9) -> Floats:
+    def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, tol: float = 1e-8) -> Floats:
         """Coefficients that maximise the weighted log-likelihood of soft classes minus l2 / 2 times squared length.
 
         Parameters
@@ -171,8 +170,8 @@ class SoftmaxModels:
             How much each example counts.
         max_steps : int
             The most steps of L-BFGS.
-        gtol : float, default=1e-9
-            Stop when no slope, in coordinates of the curvature and per unit of weight, is larger.
+        tol : float, default=1e-08
+            Stop when no slope, in coordinates of the curvature and per root of the weight, is larger.
 
         Returns
         -------
@@ -184,20 +183,17 @@ class SoftmaxModels:
             self.theta = np.zeros(shape)
         moments = self._moments_of(weight)
         curvature = moments.curvature
-        total = float(moments.total.max()) or 1.0
 
         def loss(flat: Floats) -> tuple[float, Floats]:
             theta = curvature.to_theta(flat.reshape(shape))
             value, slope = self._loss(theta, posterior, weight, moments)
-            return value / total, curvature.gradient(slope).ravel() / total
+            return value, curvature.gradient(slope).ravel()
 
-        options = {"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": gtol / np.sqrt(total)}
-        phi = minimize(loss, curvature.to_phi(self.theta).ravel(), jac=True, method="L-BFGS-B", options=options).x
-        phi = (
-            phi
-            if max_steps < _TO_THE_END or self.rows.X.shape[0] > _ENOUGH
-            else _polished(phi, lambda at: total * loss(at)[1], np.sqrt(total))
-        )
+        scale = float(np.sqrt(moments.total.max(initial=0.0))) or 1.0
+        start = curvature.to_phi(self.theta).ravel()
+        phi = descend(loss, start, self._memory, max_steps=max_steps, tol=tol * scale)
+        if max_steps >= _TO_THE_END and self.rows.X.shape[0] <= _ENOUGH:
+            phi = _polished(phi, lambda at: loss(at)[1], scale)
         self.theta = curvature.to_theta(phi.reshape(shape))
         self.theta[:, moments.total == 0] = 0.0  # nothing to learn from: it says nothing
         if shape[2] > 1:  # what all classes have in common has no meaning
@@ -232,6 +228,7 @@ class SoftmaxModels:
         if self._weight is None or not np.array_equal(self._weight, weight):
             self._moments = _Moments.of(self.rows, self.left_out, self.l2, weight)
             self._weight = weight
+            self._memory.clear()  # it is in coordinates of other weights
         assert self._moments is not None
         return self._moments
 

@@ -14,7 +14,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next.
-_STEPS_PER_ROUND = 5
+_STEPS_PER_ROUND = 3
 # Where nothing comes after; it stops by itself before.
 _STEPS_TO_SETTLE, _SETTLED = 1000, 1e-7
 # For the penalties to choose from.
@@ -64,7 +64,7 @@ class SoftmaxData:
         """Coefficients of one model of all rows, to the end, beginning with the mean of those of other models."""
         model = self.model()
         model.theta = None if start is None else start.mean(axis=1, keepdims=True)
-        return model.fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, gtol=_SETTLED)[:, 0]
+        return model.fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=_SETTLED)[:, 0]
 
 
 @dataclass
@@ -112,8 +112,10 @@ class SoftmaxFolds:
         return ClassScores(log_softmax(self.models.held_out_scores()), targets.class_weight, are_probabilities=True)
 
 
-def best_penalty(data: SoftmaxData, targets: SoftTargets, fold: NDArray[np.int64], variance: float) -> float:
-    """The penalty chosen by cross-validation with the one-standard-error rule, for features of variance one.
+def best_penalty(
+    data: SoftmaxData, targets: SoftTargets, fold: NDArray[np.int64], variance: float
+) -> tuple[float, Floats | None]:
+    """A penalty for features of variance one by cross-validation with the one-standard-error rule, and its models.
 
     Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features tell
     what misleads annotators, a classifier of fine distinctions explains labels best and the truth worse. The largest
@@ -133,6 +135,8 @@ def best_penalty(data: SoftmaxData, targets: SoftTargets, fold: NDArray[np.int64
     Returns
     -------
     penalty : float
+    theta : ndarray of shape (n_features + 1, n_folds, n_outputs) or None
+        Coefficients of the models that leave a fold out: where rounds with these folds may begin.
     """
     some = np.arange(len(fold))
     if len(some) > _ENOUGH:
@@ -141,16 +145,19 @@ def best_penalty(data: SoftmaxData, targets: SoftTargets, fold: NDArray[np.int64
     fold = np.unique(fold[some], return_inverse=True)[1]
     n_folds = int(fold.max()) + 1
     if n_folds < 2 or not all(weight[fold != k].any() for k in range(n_folds)):
-        return 1.0
+        return 1.0, None
     rows = SoftmaxRows(data.X[some], data.shift, fold, data.fit_intercept, data.class_prior)
     left_out, l2 = np.tile(np.arange(n_folds), len(_PENALTIES)), np.repeat(variance * _PENALTIES, n_folds)
     models = SoftmaxModels(rows, left_out, l2)
-    models.fit(posterior, weight, max_steps=_STEPS_TO_CHOOSE)
+    theta = models.fit(posterior, weight, max_steps=_STEPS_TO_CHOOSE)
     found = [
         (posterior * log_softmax(models.held_out_scores(s * n_folds + np.arange(n_folds)))).sum(axis=1)
         for s in range(len(_PENALTIES))
     ]
-    return float(_PENALTIES[simplest_of_the_best(np.array(found), weight)])
+    best = simplest_of_the_best(np.array(found), weight)
+    if len(some) < _ENOUGH:  # nothing is saved, and a penalty that was found gives the bits of one that was given
+        return float(_PENALTIES[best]), None
+    return float(_PENALTIES[best]), theta[:, best * n_folds : (best + 1) * n_folds].copy()
 
 
 def simplest_of_the_best(scores: Floats, weight: Floats) -> int:

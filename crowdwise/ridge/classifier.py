@@ -244,7 +244,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     def _data(self, X: Any, y: Any, sample_weight: Any, *, steepest: float) -> RidgeData:
         """What `fit` was given, checked."""
         X, labels = check_features(self, X, y)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest > 0)
+        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest != 0)
         return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
 
     def _auto_steepness(self, data: RidgeData) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ _FAR_OFF = 1e4
 _FEW_ROWS, _FEW_SPARSE_ROWS = 3000, 500
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Rows:
     """Features as the solver sees them: shifted near zero, with a column of ones for the intercept.
 
@@ -90,42 +90,29 @@ class Rows:
         data = X.data.astype(np.float64) - shift[X.indices]
         return cls(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), shift, True, far=True)
 
-    @property
-    def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.X))
+    def __post_init__(self) -> None:
+        self.is_sparse = bool(sparse.issparse(self.X))
+        self.is_shifted = bool(self.shift.any()) and not self.is_sparse
+        self.n_examples, self.n_features = (int(size) for size in self.X.shape)
+        self.n_columns = self.n_features + self.intercept  # with the column of ones if there is one
 
-    @cached_property
-    def is_shifted(self) -> bool:
-        return bool(self.shift.any())
+    def read(self, at: slice | Positions, root: Floats | None = None, out: Floats | None = None) -> Any:
+        """The shifted features of some rows, each times the root of its weight.
 
-    @property
-    def n_examples(self) -> int:
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.X.shape[1])
-
-    @property
-    def n_columns(self) -> int:
-        """Features, and the column of ones if there is one."""
-        return self.n_features + self.intercept
-
-    def read(self, at: slice | Positions, root: Floats | None = None, out: Floats | None = None) -> Floats:
-        """The shifted features of some rows of a dense X, times a root of weights.
-
-        They are written into `out`, if it is given, unless they can be used where they stand.
+        Dense ones are written into `out`, if it is given, unless they can be used where they stand.
         """
-        as_they_are = root is None and not self.is_shifted and self.X.dtype == np.float64
+        if self.is_sparse:
+            some = self.X[at].astype(np.float64)
+            return some if root is None else some.multiply(root).tocsr()
         if isinstance(at, slice):
             some = self.X[at]
-            if as_they_are:
-                return some
         else:
             some = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
         if self.is_shifted:
             some = np.subtract(some, self.shift, out=out, dtype=np.float64)
-        return some if root is None else np.multiply(some, root, out=out, dtype=np.float64)
+        if root is not None:
+            some = np.multiply(some, root, out=out, dtype=np.float64)
+        return some.astype(np.float64, copy=False)
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -150,8 +137,8 @@ class Rows:
         coef = np.ascontiguousarray(theta[:, : self.n_features].transpose(2, 0, 1))
         offset = theta[:, self.n_features] if self.intercept else np.zeros((len(theta), theta.shape[2]))
         out = np.empty((self.n_examples, theta.shape[2]))
-        subtract = self.far and not self.is_sparse
-        if not subtract and not self.is_sparse:
+        subtract = self.is_shifted and self.far
+        if self.is_shifted and not subtract:
             offset = offset - (coef @ self.shift).T
 
         def score(span: range) -> None:

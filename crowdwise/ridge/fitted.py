@@ -13,7 +13,7 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
@@ -127,6 +127,7 @@ def consensus_of_new(estimator: Any, fitted: FittedRidge, X: Any, y: Any, *, use
     """The consensus of whatever features and labels a fitted estimator is given."""
     labels = as_labels(y, kind="rating" if fitted.classes is None else "class")
     X, labels = align(X, labels)
+    labels = with_ids_of(X, labels)
     if fitted.classes is not None:
         labels = labels.with_classes(fitted.classes)
     return fitted.consensus(check_new(estimator, X), labels, use_model=use_model)

@@ -39,13 +39,9 @@ class Precision:
         prior = PRIOR_LABELS * (1 - np.minimum(answered / present, 1.0))
         return cls(mass, prior, SMALLEST_ERROR * span)
 
-    def mean_errors(self, errors: Floats) -> Floats:
-        """Mean squared errors from sums of squared errors."""
-        return self._shrunk(errors, self._crowd_error(errors))
-
     def expertise(self, errors: Floats) -> Floats:
         """Expertise from sums of squared errors."""
-        return 1.0 / self.mean_errors(errors)
+        return 1.0 / self._shrunk(errors, self._crowd_error(errors))
 
     def crowd_expertise(self, errors: Floats) -> float:
         """The expertise of the crowd as a whole: what an unknown annotator is taken to have."""

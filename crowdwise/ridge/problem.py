@@ -21,7 +21,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_squares, row_space
 from crowdwise.ridge.precision import Precision
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
-from crowdwise.ridge.statistics import Statistics, collect, n_bytes_needed, row_sums, values_from
+from crowdwise.ridge.statistics import Statistics, collect, row_sums, values_from
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.ridge.votes import Votes
 from crowdwise.training_set import TrainingSet
@@ -153,7 +153,10 @@ def sums_are_cheap(data: RidgeData, n_cells: int) -> bool:
 
 def fits_in_memory(data: RidgeData, n_cells: int) -> bool:
     """Whether sums can be kept for this many cells."""
-    return n_bytes_needed(data.labels, data.rows.n_columns, n_cells) <= MEMORY_BUDGET
+    labels, n_columns = data.labels, data.rows.n_columns
+    n_blocks = 1 if labels.is_complete else labels.n_annotators
+    n_numbers = n_cells * n_columns * (n_blocks * n_columns + labels.n_annotators * data.targets.n_targets)
+    return 8 * n_numbers <= MEMORY_BUDGET
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,6 +117,7 @@ class Spectrum:
     centred: Centred
     values: Floats
     vectors: Floats
+    rounding: Floats
 
     @classmethod
     def of(cls, gram: Floats, *, intercept: bool) -> Spectrum:
@@ -124,14 +125,15 @@ class Spectrum:
         centred = Centred.of(gram, intercept=intercept)
         pairs = list(run_parallel(np.linalg.eigh, centred.gram, 10.0 * gram.size * gram.shape[-1]))
         values, vectors = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
-        return cls(centred, np.maximum(values, 0.0), vectors)
+        largest = values.max(axis=1, initial=0.0) * values.shape[1] * np.finfo(np.float64).eps
+        return cls(centred, np.maximum(values, 0.0), vectors, np.maximum(largest, centred.rounding)[:, np.newaxis])
 
     def solve(self, cross: Floats, l2s: Floats) -> Floats:
         """theta of shape (n_systems, n_columns, n_l2s, n_targets)."""
         right = self.vectors.swapaxes(-1, -2) @ self.centred.right_side(cross)
         strength = self.values[:, :, np.newaxis] + l2s
         # A direction without data has right-hand side zero; without l2 it gets coefficient zero.
-        inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > self._rounding())
+        inverse = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > self.rounding[:, np.newaxis])
         shrunk = right[:, :, np.newaxis, :] * inverse[:, :, :, np.newaxis]
         n_systems, n_features, n_l2s, n_targets = shrunk.shape
         coef = self.vectors @ shrunk.reshape(n_systems, n_features, n_l2s * n_targets)
@@ -144,11 +146,7 @@ class Spectrum:
 
     def rank(self, l2: float) -> int:
         """How many directions of the features the data of the last system, and l2, determine."""
-        return int((self.values[-1] + l2 > self._rounding()[-1, :, 0]).sum())
-
-    def _rounding(self) -> Floats:
-        largest = self.values.max(axis=1, initial=0.0) * self.values.shape[1] * np.finfo(np.float64).eps
-        return np.maximum(largest, self.centred.rounding)[:, np.newaxis, np.newaxis]
+        return int((self.values[-1] + l2 > self.rounding[-1]).sum())
 
 
 def leave_one_out(n_folds: int) -> Floats:

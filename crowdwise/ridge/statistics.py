@@ -175,13 +175,13 @@ class Statistics:
         sums = counts if weight is None else counts * weight
         return replace(
             self,
-            gram=_mix(sums, self.gram),
-            cross=_mix(sums, self.cross),
-            first=_mix(sums, self.first),
-            squares=_mix(sums, self.squares),
-            mass=_mix(sums, self.mass),
-            answered=_mix(counts, self.answered),
-            present=_mix(counts, self.present),
+            gram=_sets(sums, self.gram),
+            cross=_sets(sums, self.cross),
+            first=_sets(sums, self.first),
+            squares=_sets(sums, self.squares),
+            mass=_sets(sums, self.mass),
+            answered=_sets(counts, self.answered),
+            present=_sets(counts, self.present),
         )
 
     def blend(self, other: Statistics, share: float) -> Statistics:
@@ -229,20 +229,18 @@ class Statistics:
         if self.is_complete:  # every example is average
             return _sets(use, self.gram[:, 0])
         precision = np.ones(self.n_annotators) if expertise is None else expertise
-        return _sets(use, _over_annotators(precision, self.gram)) / self._average(precision, use)
+        average = self.average_expertise(precision, use)[:, np.newaxis, np.newaxis]
+        return _sets(use, _over_annotators(precision, self.gram)) / average
 
     def crosses(self, expertise: Floats | None = None, use: Floats | None = None) -> Floats:
         """The right-hand sides that go with `grams`, of shape (n_sets, n_columns, n_targets)."""
-        if expertise is None:
-            return _sets(use, self.first) / self._average(np.ones(self.n_annotators), use)
-        return _sets(use, _over_annotators(expertise, self.cross)) / self._average(expertise, use)
+        precision = np.ones(self.n_annotators) if expertise is None else expertise
+        sums = self.first if expertise is None else _over_annotators(precision, self.cross)
+        return _sets(use, sums) / self.average_expertise(precision, use)[:, np.newaxis, np.newaxis]
 
     def average_expertise(self, expertise: Floats, use: Floats | None = None) -> Floats:
         """The expertise of all who labelled the average example, per set of cells."""
         return _sets(use, self.answered @ expertise) / _sets(use, self.present)
-
-    def _average(self, expertise: Floats, use: Floats | None) -> Floats:
-        return self.average_expertise(expertise, use)[:, np.newaxis, np.newaxis]
 
     def squared_errors(self, theta: Floats) -> Floats:
         """Sums of weighted squared errors of every annotator in cell 0 against the scores of `theta`."""
@@ -259,25 +257,15 @@ class Statistics:
         return together - (scores * self.cross[0][:, -1]).sum(axis=1) / self.mass[0]
 
 
-def _mix(coefficients: Floats, cells: Floats) -> Floats:
-    return np.tensordot(coefficients, cells, axes=1)
-
-
 def _sets(use: Floats | None, cells: Floats) -> Floats:
-    return cells if use is None else _mix(use, cells)
+    """Sums over sets of cells; by default every cell is one."""
+    return cells if use is None else np.tensordot(use, cells, axes=1)
 
 
 def _over_annotators(expertise: Floats, sums: Floats) -> Floats:
     """Sums of every cell and annotator, added up over annotators by their expertise; without a copy of the sums."""
     n_cells, n_annotators, *shape = sums.shape
     return (expertise @ sums.reshape(n_cells, n_annotators, -1)).reshape(n_cells, *shape)
-
-
-def n_bytes_needed(labels: CrowdLabels, n_columns: int, n_cells: int) -> int:
-    """Memory that `collect` would take for its sums."""
-    n_blocks = 1 if labels.is_complete else labels.n_annotators
-    n_classes = 1 if labels.classes is None else len(labels.classes)
-    return 8 * n_cells * n_columns * (n_blocks * n_columns + labels.n_annotators * n_classes)
 
 
 def collect(
@@ -350,12 +338,8 @@ def _complete_sums(
     matrix = labels.values.reshape(labels.shape)
 
     def write_values(at: Any, out: Floats) -> None:
-        n_columns = n_annotators * n_targets
-        of_rows, first_of_rows = (
-            (matrix[at], first[at]) if isinstance(at, slice) else (matrix.take(at, 0), first.take(at, 0))
-        )
-        targets.write(of_rows, out[:, :n_columns])
-        np.multiply(first_of_rows, n_annotators, out=out[:, n_columns:])
+        targets.write(matrix[at] if isinstance(at, slice) else matrix.take(at, axis=0), out[:-n_targets])
+        np.multiply(first[at].T, n_annotators, out=out[-n_targets:])
 
     gram, cross = row_sums(rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
@@ -378,9 +362,9 @@ def _sums_per_annotator(
 
     def task(k: int) -> tuple[int, Floats]:
         def write_values(at: slice, out: Floats) -> None:
-            targets.write(labels.values[order[at], np.newaxis], out[:, :n_targets])
+            targets.write(labels.values[order[at], np.newaxis], out[:n_targets])
             # An example comes once per label, so its first consensus is counted as often as it has labels.
-            out[:, n_targets:] = first[example[order[at]]]
+            out[n_targets:] = first[example[order[at]]].T
 
         sums = _Sums(rows, 2 * n_targets)
         for block in rows.blocks(range(ends[k], ends[k + 1])):
@@ -421,42 +405,35 @@ class _Sums:
 
     def __init__(self, rows: Rows, n_values: int) -> None:
         self.rows = rows
-        self._x, self._rest = np.empty((0, rows.n_features)), np.empty((0, rows.intercept + n_values))
+        self._x, self._rest = np.empty((0, rows.n_features)), np.empty((rows.intercept + n_values, 0))
         self._gram = np.zeros((rows.n_features, rows.n_features))
-        self._cross = np.zeros((self._rest.shape[1], rows.n_features))
-        self._level = np.zeros(self._rest.shape[1])
+        self._cross = np.zeros((rows.intercept + n_values, rows.n_features))
+        self._level = np.zeros(rows.intercept + n_values)
 
     def add(self, at: Any, weight: Floats | None, place: Any, write_values: WriteValues) -> None:
         """Add the sums over the rows `at`, whose values are written for `place`; no weight is a weight of one."""
-        root = None if weight is None else np.sqrt(weight)[:, np.newaxis]
+        root = None if weight is None else np.sqrt(weight)
         n_rows = at.stop - at.start if isinstance(at, slice) else len(at)
-        if len(self._rest) < n_rows:
-            self._rest = np.empty((n_rows, self._rest.shape[1]))
-        rest = self._rest[:n_rows]  # all columns but the features
-        rest[:, : self.rows.intercept] = 1.0
-        write_values(place, rest[:, self.rows.intercept :])
+        if len(self._x) < n_rows:
+            self._x, self._rest = np.empty((n_rows, self._x.shape[1])), np.empty((len(self._rest), n_rows))
+        rest = self._rest[:, :n_rows]  # all columns but the features, as rows: they are written and read in stretches
+        rest[: self.rows.intercept] = 1.0
+        write_values(place, rest[self.rows.intercept :])
         if root is not None:
             rest *= root
         with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and named, afterwards
-            x = self._features(at, root, n_rows)
+            x = self.rows.read(at, None if root is None else root[:, np.newaxis], self._x[:n_rows])
             gram = x.T @ x
             self._gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
-            self._cross += rest.T @ x
-            self._level += rest[:, 0] @ rest
+            self._cross += rest @ x
+            self._level += rest @ rest[0]
 
     def total(self) -> Floats:
         """Products of the columns of `Rows` with themselves and with the values, of shape (n_columns, ...)."""
+        features = np.hstack([self._gram, self._cross.T])
         if not self.rows.intercept:
-            return np.hstack([self._gram, self._cross.T])
-        return np.vstack([np.hstack([self._gram, self._cross.T]), np.concatenate([self._cross[0], self._level])])
-
-    def _features(self, at: Any, root: Floats | None, n_rows: int) -> Any:
-        if self.rows.is_sparse:
-            x = self.rows.X[at].astype(np.float64)
-            return x if root is None else x.multiply(root).tocsr()
-        if len(self._x) < n_rows:
-            self._x = np.empty((n_rows, self._x.shape[1]))
-        return self.rows.read(at, root, self._x[:n_rows])
+            return features
+        return np.vstack([features, np.concatenate([self._cross[0], self._level])])
 
 
 def row_sums(
@@ -476,7 +453,7 @@ def row_sums(
     weight : ndarray of shape (n_examples,) or None
         Weights; None if all are one.
     write_values : callable
-        Writes the values of a block of rows into an array of shape (n_rows, n_values).
+        Writes the values of a block of rows into an array of shape (n_values, n_rows).
     n_values : int
         Number of columns of values.
     cell : ndarray of shape (n_examples,), default=None
@@ -509,7 +486,7 @@ def values_from(array: Floats) -> WriteValues:
     """The values of rows, from an array that has them for all."""
 
     def write(at: Any, out: Floats) -> None:
-        np.copyto(out, array[at])
+        np.copyto(out, array[at].T)
 
     return write
 

@@ -64,12 +64,12 @@ class Targets:
         return self.codebook[values]
 
     def write(self, codes: Array, out: Floats) -> None:
-        """Targets of a matrix of label values, written side by side into the columns of `out`."""
+        """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
         if self.codebook is not None and self.n_targets == 1:
-            np.multiply(codes, 2.0, out=out)
+            np.multiply(codes.T, 2.0, out=out)
             out -= 1.0
         else:
-            np.copyto(out, self.of_values(codes).reshape(out.shape))
+            out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
 
     def squared(self, differences: Floats) -> Floats:
         """Squared length of differences along their last axis."""
