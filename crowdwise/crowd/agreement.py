@@ -31,7 +31,7 @@ def krippendorff_alpha(labels: CrowdLabels) -> float:
     -------
     alpha : float
         1 for perfect agreement, around 0 for chance, below 0 for less than that. NaN if all labels are the same: nobody
-        can tell then whether annotators agree or know one answer only.
+        can show then whether annotators agree or know one answer only.
 
     Examples
     --------
@@ -127,10 +127,10 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
     n_shared = shared.data.astype(np.int64)
     same, by_chance = np.zeros(len(first)), np.zeros(len(first))
     for k in range(len(labels.classes)):
-        said = _matrix(labels, labels.values == k)
-        same += _at(said.T @ said, first, second)
-        often = said.T @ given  # of the examples shared with each other annotator
-        by_chance += _at(often, first, second) / n_shared * _at(often, second, first) / n_shared
+        of_class = _matrix(labels, labels.values == k)
+        same += _at(of_class.T @ of_class, first, second)
+        shared_use = of_class.T @ given  # of the examples shared with each other annotator
+        by_chance += _at(shared_use, first, second) / n_shared * _at(shared_use, second, first) / n_shared
     same /= n_shared
     kappa = np.divide(same - by_chance, 1 - by_chance, out=np.full(len(same), np.nan), where=by_chance < 1)
     keep = n_shared >= min_shared

@@ -110,6 +110,6 @@ def _largest_possible(labels: CrowdLabels, n: NDArray[np.float64]) -> NDArray[np
         n_values, distance = 2, span**2  # half of the annotators at either end of the range
     else:
         n_values, distance = max(len(labels.classes), 1), _CLASS_DISTANCE
-    each, extra = np.divmod(n, n_values)
-    same = extra * (each + 1) ** 2 + (n_values - extra) * each**2
+    per_class, extra = np.divmod(n, n_values)
+    same = extra * (per_class + 1) ** 2 + (n_values - extra) * per_class**2
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)

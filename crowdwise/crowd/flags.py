@@ -62,14 +62,14 @@ def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
 
 
 def _keys(labels: CrowdLabels) -> tuple[Floats, Floats]:
-    """Two numbers an annotator that are the same for the same labels: random sums, exact in any order of addition."""
+    """Two numbers per annotator that are the same for the same labels: random sums, exact in any order of addition."""
     n_values = 1 if labels.classes is None else len(labels.classes)
     largest = max(2**52 // max(labels.n_examples * n_values, 1), 2)
     n_keys = min(labels.n_examples, 1000) if labels.is_complete else labels.n_examples
     key = np.random.default_rng(0).integers(1, largest, n_keys).astype(np.float64)
-    if labels.is_complete:  # all labelled the same examples: the first of them tell most annotators apart
-        some = labels.values.reshape(labels.shape)[:n_keys]
-        return key @ some.astype(np.float64), np.zeros(labels.n_annotators)
+    if labels.is_complete:  # all labelled the same examples: the first of them differ between most annotators
+        first_labels = labels.values.reshape(labels.shape)[:n_keys]
+        return key @ first_labels.astype(np.float64), np.zeros(labels.n_annotators)
     at = key[labels.example_index]
     return labels.sum_per_annotator(at * labels.values), labels.sum_per_annotator(at)
 
