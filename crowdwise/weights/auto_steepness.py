@@ -1,11 +1,11 @@
 """Features and labels -> the steepness: do contested labels follow from anything?
 
-Weights leave out what contested examples would teach. Where most annotators go wrong together on hard examples, as in
-the paper's simulation, that is noise or worse, and leaving it out is a great gain. On the real crowds that we know it
-is not: contested labels are less often right, but they can still be told from the features, and leaving them out
-costs. Both can be seen without any truth: learn from the easy examples, and see whether the majority among the
-contested ones is ranked better than by chance. How steep the weights should be can be seen in the same way: a model
-that is led astray follows contested labels and forgets easy ones.
+Weights leave out what could be learnt from contested examples. Where most annotators err together on hard examples, as
+in the paper's simulation, that is noise or worse, and leaving it out is a great gain. On the real crowds that we know
+it is not: contested labels are less often right, but features can still predict them, and leaving them out costs. Both
+can be seen without any truth: learn from the easy examples, and see whether the majority among the contested ones is
+ranked better than by chance. How steep the weights should be can be seen in the same way: a model that is misled
+predicts contested labels, and easy ones less well.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from crowdwise.weights.criteria import contested_examples, easiest_examples, ran
 
 # The steepness that is tried first: in the paper's simulation the best for all data sets together.
 _FIRST = 4.0
-# Those to choose from where contested labels teach nothing. Less leaves too much of them, more too few examples.
+# Those to choose from where contested labels carry no information. Less leaves too much of them, more too few examples.
 _STEEP = (3.0, _FIRST, 5.0, 6.0)
-# How sure one has to be that contested labels can be told, in standard errors.
+# By how many standard errors contested labels have to be predicted better than by chance.
 _SURE = 2.0
-# With fewer contested examples nothing can be told either way.
+# With fewer contested examples nothing can be concluded either way.
 _FEWEST = 20
 # Scores that differ by less than this share of their range are tied, and so are steepnesses whose gaps differ by less:
 # the first of those is taken, and rounding decides nothing.
@@ -39,7 +39,7 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
     ----------
     scores_of : callable
         From weights of the examples to scores of models that have not seen the example, one column for two classes,
-        else one a class.
+        else one per class.
     labels : CrowdLabels
         Classes.
     disagreement : ndarray of shape (n_examples,)
@@ -62,8 +62,8 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
         return np.round(scores / unit)
 
     def gap(scores: Floats) -> float:
-        told, misled = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
-        return np.nan_to_num(told, nan=0.5) - misled  # easy examples may be of one class
+        on_easy, on_contested = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
+        return np.nan_to_num(on_easy, nan=0.5) - on_contested  # easy examples may be of one class
 
     first = scored(_FIRST)
     above = standard_errors_above_chance(first[contested], majority[contested], n_classes)

@@ -1,4 +1,4 @@
-"""The current consensus -> how much each class counts, so that a rare one is heard."""
+"""The current consensus -> how much each class counts, so that a rare one is not lost."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ class Leaders:
 
     def shares(self, votes: Floats) -> Floats:
         """The shares of the classes after one more round, of the shape of `votes`."""
-        now = leading_shares(votes)
+        shares = leading_shares(votes)
         if self._last is None:
-            self._last, self._changes = now, np.zeros(len(now), dtype=np.int64)
-            return now
+            self._last, self._changes = shares, np.zeros(len(shares), dtype=np.int64)
+            return shares
         undecided = self._changes < _MOST_CHANGES
-        self._changes += undecided & (now != self._last).any(axis=1)
+        self._changes += undecided & (shares != self._last).any(axis=1)
         tied = undecided & (self._changes == _MOST_CHANGES)
-        now = np.where(tied[:, np.newaxis], (now + self._last) / 2, now)
-        self._last = np.where(undecided[:, np.newaxis], now, self._last)
+        shares = np.where(tied[:, np.newaxis], (shares + self._last) / 2, shares)
+        self._last = np.where(undecided[:, np.newaxis], shares, self._last)
         return self._last
 
 

@@ -29,7 +29,7 @@ def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
     Parameters
     ----------
     scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        One column for two classes, else one a class.
+        One column for two classes, else one per class.
     codes : ndarray of shape (n_examples,)
         The classes that the examples are taken to have.
     n_classes : int
@@ -66,13 +66,13 @@ def standard_errors_above_chance(scores: Floats, codes: NDArray[Any], n_classes:
     n_errors : float
         NaN if fewer than two classes occur.
     """
-    own = np.bincount(codes, minlength=n_classes).astype(np.float64)[1 if scores.shape[1] == 1 else 0 :]
-    others = len(codes) - own
-    both = (own > 0) & (others > 0)
+    n_positive = np.bincount(codes, minlength=n_classes).astype(np.float64)[1 if scores.shape[1] == 1 else 0 :]
+    n_negative = len(codes) - n_positive
+    occurs = (n_positive > 0) & (n_negative > 0)
     # Of an area under scores that have nothing to do with the classes; the classes' areas taken as independent.
-    variance = (len(codes) + 1) / (12 * own[both] * others[both])
-    error = np.sqrt(variance.sum()) / max(both.sum(), 1)
-    return (ranking(scores, codes, n_classes) - 0.5) / error if both.any() else float("nan")
+    variance = (len(codes) + 1) / (12 * n_positive[occurs] * n_negative[occurs])
+    error = np.sqrt(variance.sum()) / max(occurs.sum(), 1)
+    return (ranking(scores, codes, n_classes) - 0.5) / error if occurs.any() else float("nan")
 
 
 def contested_examples(disagreement: Floats, tally: NDArray[Any]) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from crowdwise.arrays import Array, Floats
 
 Keys = NDArray[np.uint64]
 
-# Rows are told apart by their first columns if these do it as well as all of them.
+# Rows are distinguished by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
@@ -70,7 +70,7 @@ def _places(X: Any) -> Floats:
     """A number per row that puts different rows into an order, whatever the order and the units of the features.
 
     A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of
-    the mean and the mean square of its scaled values, so that features do not have to be named to be told apart.
+    the mean and the mean square of its scaled values, so that features do not need names to be distinguished.
     """
     low, span = _range(X)
     scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
@@ -111,12 +111,12 @@ def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
 
 
 def _quick_keys(X: Any, seed: int) -> Keys:
-    """A hash of every row, by the first columns alone if these tell rows apart."""
+    """A hash of every row, by the first columns alone if these distinguish rows."""
     if sparse.issparse(X) or X.shape[1] <= _FIRST_COLUMNS:
         return _row_keys(X, seed)
-    some = X[:: len(X) // _SOME_ROWS]
-    few = some[:, :_FIRST_COLUMNS]
-    as_good = len(np.unique(_row_keys(few, seed))) == len(np.unique(_row_keys(some, seed)))
+    sample = X[:: len(X) // _SOME_ROWS]
+    first_columns = sample[:, :_FIRST_COLUMNS]
+    as_good = len(np.unique(_row_keys(first_columns, seed))) == len(np.unique(_row_keys(sample, seed)))
     return _row_keys(X[:, :_FIRST_COLUMNS] if as_good else X, seed)
 
 

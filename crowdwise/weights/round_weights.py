@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 from crowdwise.weights.class_weights import class_weights
-from crowdwise.weights.curricula import Curriculum, Fixed
+from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class RoundWeights:
         losses = None
         if log_prior is not None and self.curriculum.reads_losses:
             losses = -np.einsum("ik,ik->i", posterior, np.broadcast_to(log_prior, posterior.shape))
-        self.current = check_weights(self._by_curriculum(posterior, losses), self.curriculum)
+        self.current = checked_weights(self._by_curriculum(posterior, losses), self.curriculum)
         return self.again(posterior)
 
     def again(self, posterior: Floats) -> SoftTargets:
@@ -132,13 +132,3 @@ class RoundWeights:
                 self.n_rounds, self.easiness[of_class], losses[of_class], self.rng, self.sample_weight[of_class]
             )
         return weights
-
-
-def check_weights(weights: Floats, curriculum: Curriculum) -> Floats:
-    """The weights that anybody's curriculum gave, if one can learn with them."""
-    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
-        raise ValueError(
-            f"the weights of a curriculum must be finite, at least 0 and not all 0; {curriculum!r} gave weights from "
-            f"{weights.min()} to {weights.max()}."
-        )
-    return weights
