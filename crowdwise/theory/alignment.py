@@ -311,9 +311,9 @@ def _descend(pairs: Pairs, similarity: Similarity, n_steps: int, batch_size: int
     for step in range(n_steps):
         chosen = rng.permutation(m)[: 2 * size] if m <= 4 * size else rng.choice(m, 2 * size, replace=False)
         left, right = chosen[:size], chosen[size:]
-        here, there = pairs.signs[left].toarray(), pairs.signs[right].toarray()
-        G = of_shared * (here.T @ here) * (there.T @ there) / size**2 + same_G
-        b = of_label * np.einsum("il,il->l", here, similarity.block(left, right) @ there) / size**2 + same_b
+        left_signs, right_signs = pairs.signs[left].toarray(), pairs.signs[right].toarray()
+        G = of_shared * (left_signs.T @ left_signs) * (right_signs.T @ right_signs) / size**2 + same_G
+        b = of_label * np.einsum("il,il->l", left_signs, similarity.block(left, right) @ right_signs) / size**2 + same_b
         # The curvature is at most 1/L of the trace of G, so L is a safe first step; it shrinks as noise takes over.
         rate = L / (1.0 + step / 20) ** 0.6
         z = np.clip(z - rate * (G @ z / L**2 - b / L), 0.0, 1.0)

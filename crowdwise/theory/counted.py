@@ -107,19 +107,19 @@ def mistake_bound(
     made = np.asarray(mistakes, dtype=np.intp)
     counts = np.bincount(split.region[made] - 1, minlength=split.n_regions)
     spread = float(counts.std())
-    own = deviation(signed[made], split.region[made] * width)
-    near = deviation(signed[made], width)
+    by_region = deviation(signed[made], split.region[made] * width)
+    by_first_region = deviation(signed[made], width)
     return MistakeBound(
-        value=noisy_bound(width, own, spread=spread, radius=radius, n_regions=split.n_regions),
-        novikoff=((radius + near) / width) ** 2,
+        value=noisy_bound(width, by_region, spread=spread, radius=radius, n_regions=split.n_regions),
+        novikoff=((radius + by_first_region) / width) ** 2,
         n_mistakes=len(made),
         n_regions=split.n_regions,
         spread=spread,
         margin=width,
         radius=radius,
         norm=1.0,
-        deviation=own,
-        near_deviation=near,
+        deviation=by_region,
+        near_deviation=by_first_region,
     )
 
 

@@ -431,9 +431,9 @@ def _check_margins(margins: Any, n_examples: int) -> Floats:
 
 def _among_all(values: Floats, chosen: Array) -> Floats:
     """Values of some examples, with 0 for all others."""
-    everyone = np.zeros(len(chosen))
-    everyone[chosen] = values
-    return everyone
+    all_values = np.zeros(len(chosen))
+    all_values[chosen] = values
+    return all_values
 
 
 def _feeding_order(
