@@ -70,7 +70,7 @@ def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Ge
     """As many rows of either class, at random, as there are of the smaller one; the positive ones first."""
     classes = [rows[truth[rows] == sign] for sign in (1, -1)]
     size = min(map(len, classes))
-    return np.concatenate([rng.choice(own, size, replace=False) for own in classes])
+    return np.concatenate([rng.choice(of_class, size, replace=False) for of_class in classes])
 
 
 def _crowd(X: Any, truth: NDArray[np.int64], clarity: float, rng: np.random.Generator) -> CrowdLabels:

@@ -38,9 +38,9 @@ def reproduce(options: Options) -> Report:
     report : Report
     """
     if options.seeds > 1:
-        each = [replace(options, seed=options.seed + i, seeds=1) for i in range(options.seeds)]
+        per_seed = [replace(options, seed=options.seed + i, seeds=1) for i in range(options.seeds)]
         place = options.out / "table2-seeds"
-        return seeds.report(place, [reproduce(replace(one, out=place / f"seed{one.seed}")) for one in each])
+        return seeds.report(place, [reproduce(replace(run, out=place / f"seed{run.seed}")) for run in per_seed])
     steepnesses = options.steepnesses or STEEPNESSES
     n_trials = options.n_trials(quick=10)
     binding = {
@@ -71,9 +71,9 @@ def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
     """Wins, p-values and means of every setting beside the paper's, from the rows alone."""
     settings = []
     for clarity in CLARITIES:
-        own = [row for row in rows if row["clarity"] == clarity]
-        redrawn = sum(row["redrawn"] for row in own if row["steepness"] == 0)
-        roc, prc = (wins_by_steepness(own, measure) for measure in ("roc", "prc"))
+        of_clarity = [row for row in rows if row["clarity"] == clarity]
+        redrawn = sum(row["redrawn"] for row in of_clarity if row["steepness"] == 0)
+        roc, prc = (wins_by_steepness(of_clarity, measure) for measure in ("roc", "prc"))
         for steepness in roc:
             stated = TABLE2.get((clarity, steepness))
             settings.append(
@@ -101,12 +101,12 @@ def verdict(clarity: float, steepness: float, roc: Wins, prc: Wins) -> str:
     stated = TABLE2.get((clarity, steepness))
     if stated is None:
         return "not in the paper"
-    both = (("AU-ROC", roc, stated.roc_wins), ("AU-PRC", prc, stated.prc_wins))
-    far = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in both if not wins.agrees(paper)]
+    measures = (("AU-ROC", roc, stated.roc_wins), ("AU-PRC", prc, stated.prc_wins))
+    outside = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in measures if not wins.agrees(paper)]
     if clarity == 1.0:
         weak = [] if steepness not in _CLEAR or (roc.significant and prc.significant) else ["not significant"]
-        return ", ".join([*far, *weak]) or "agrees"
-    strong = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in both if wins.strong]
+        return ", ".join([*outside, *weak]) or "agrees"
+    strong = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in measures if wins.strong]
     return f"strong effect: {', '.join(strong)}" if strong else "agrees"
 
 

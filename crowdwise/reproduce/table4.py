@@ -110,25 +110,25 @@ def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
     """Wins of every data set and steepness beside the paper's, from the rows alone."""
     datasets, outside, n_cells = [], [], 0
     for name in dict.fromkeys(row["dataset"] for row in rows):
-        own = [row for row in rows if row["dataset"] == name]
-        label = f"{name} (stand-in)" if own[0]["stand_in"] else name
-        roc, prc = (wins_by_steepness(own, measure) for measure in ("roc", "prc"))
+        of_set = [row for row in rows if row["dataset"] == name]
+        label = f"{name} (stand-in)" if of_set[0]["stand_in"] else name
+        roc, prc = (wins_by_steepness(of_set, measure) for measure in ("roc", "prc"))
         cells = [_cell(name, steepness, roc[steepness], prc[steepness]) for steepness in roc]
-        far = [
+        misses = [
             f"{label}, α={cell['steepness']:g}, {curve}: {wins.wins} (paper: {stated}, {wins.off(stated):+.0f})"
             for cell in cells
             for curve, wins, stated in _against(cell)
             if not wins.agrees(stated)
         ]
         n_cells += sum(len(_against(cell)) for cell in cells)
-        outside += far
-        redrawn = sum(row["redrawn"] for row in own if row["steepness"] == 0)
+        outside += misses
+        redrawn = sum(row["redrawn"] for row in of_set if row["steepness"] == 0)
         datasets.append(
             {
                 "dataset": label,
                 "redrawn": redrawn,
                 "cells": cells,
-                "verdict": "agrees" if not far else f"{len(far)} of {2 * len(cells)} cells off",
+                "verdict": "agrees" if not misses else f"{len(misses)} of {2 * len(cells)} cells off",
             }
         )
     return {

@@ -100,7 +100,7 @@ def wins_by_steepness(rows: Sequence[Row], measure: str) -> dict[float, Wins]:
     values: dict[float, list[float]] = {}
     for row in rows:  # rows are in order of trials, so the lists are as well
         values.setdefault(row["steepness"], []).append(row[measure])
-    return {steepness: count_wins(own, values[0.0]) for steepness, own in values.items() if steepness > 0}
+    return {steepness: count_wins(trials, values[0.0]) for steepness, trials in values.items() if steepness > 0}
 
 
 def stars(wins: Wins) -> str:
