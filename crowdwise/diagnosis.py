@@ -332,18 +332,18 @@ def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
     """
     ranked = np.sort(scores, axis=1)
     rows = np.arange(len(scores))
-    others = scores.copy()
-    others[rows, codes] = -np.inf
-    return ranked[:, -1] - ranked[:, -2], scores[rows, codes] - others.max(axis=1)
+    wrong = scores.copy()
+    wrong[rows, codes] = -np.inf
+    return ranked[:, -1] - ranked[:, -2], scores[rows, codes] - wrong.max(axis=1)
 
 
-def rank_correlation(one: Floats, other: Floats) -> Correlation:
+def rank_correlation(first: Floats, second: Floats) -> Correlation:
     """Spearman's rank correlation; its interval is by Fisher's transformation with the error of Bonett and Wright."""
-    if len(one) < 4 or np.ptp(one) == 0 or np.ptp(other) == 0:
+    if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return Correlation(float("nan"), float("nan"), float("nan"), float("nan"))
-    found = spearmanr(one, other)
+    found = spearmanr(first, second)
     value = float(found.statistic)
-    error = np.sqrt((1 + value**2 / 2) / (len(one) - 3))
+    error = np.sqrt((1 + value**2 / 2) / (len(first) - 3))
     centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
     low, high = np.tanh(centre + norm.ppf([0.025, 0.975]) * error)
     return Correlation(value, float(low), float(high), float(found.pvalue))
@@ -391,10 +391,12 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
     crowd = labels[kept]
     n_classes = found.confusion.shape[1]
     confusion = np.nan_to_num(found.confusion).reshape(labels.n_annotators, -1)
-    who = sparse.csr_array((np.ones(crowd.n_labels), crowd.annotator_index, crowd.indptr), shape=crowd.shape)
-    both = ((who @ confusion) ** 2 - who @ confusion**2).reshape(len(crowd), n_classes, n_classes).sum(axis=2)
+    incidence = sparse.csr_array((np.ones(crowd.n_labels), crowd.annotator_index, crowd.indptr), shape=crowd.shape)
+    agreeing = (
+        ((incidence @ confusion) ** 2 - incidence @ confusion**2).reshape(len(crowd), n_classes, n_classes).sum(axis=2)
+    )
     n = crowd.labels_per_example
-    expected = 1 - (both / (n * (n - 1))[:, np.newaxis]) @ found.class_prior
+    expected = 1 - (agreeing / (n * (n - 1))[:, np.newaxis]) @ found.class_prior
     seen = disagreement(crowd)
     if np.ptp(expected) < 1e-9 or np.ptp(seen) == 0:
         return 0.0

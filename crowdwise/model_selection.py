@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's own tools, which judge a classifier on labels of many annotators or on known truth.
+"""Scorers for scikit-learn's own tools, which score a classifier on labels of many annotators or on known truth.
 
 ``cross_val_score(model, X, labels, cv=KFold(5, shuffle=True))`` and `GridSearchCV` take `CrowdLabels`, matrices and
 data frames, labels missing or not, with any splitter that does not look into y: `KFold`, `ShuffleSplit`, `GroupKFold`,
@@ -139,7 +139,7 @@ def _ranking_of(model: Any, X: Any, examples: Positions, classes: Array) -> floa
 def crowd_scorer(
     metric: Metric = "agreement", *, truth: ArrayLike | Mapping[Any, Any] | None = None
 ) -> Callable[[Any, Any, Any], float]:
-    """A scorer for ``scoring=`` of `GridSearchCV` and the like: judges a classifier on labels, or on known truth.
+    """A scorer for ``scoring=`` of `GridSearchCV` and the like: scores a classifier on labels, or on known truth.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def crowd_scorer(
     """
     check_choice("metric", metric, ("agreement", "ranking", "accuracy"))
     if metric == "accuracy" and truth is None:
-        raise ValueError('metric="accuracy" needs truth; to judge on labels alone use "agreement" or "ranking".')
+        raise ValueError('metric="accuracy" needs truth; to score on labels alone use "agreement" or "ranking".')
     if metric == "agreement" and truth is not None:
-        raise ValueError('metric="agreement" judges on labels alone; to judge on truth use "accuracy" or "ranking".')
+        raise ValueError('metric="agreement" is of labels alone; to score on truth use "accuracy" or "ranking".')
     return _Scorer(metric, None if truth is None else _Truth.of(truth))

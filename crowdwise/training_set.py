@@ -37,7 +37,7 @@ class TrainingSet:
         All labels, in the order of X.
     learnt : ndarray of bool of shape (n_examples,)
         Examples with a label and a weight: those that take part.
-    heard : ndarray of bool of shape (n_annotators,)
+    active : ndarray of bool of shape (n_annotators,)
         Annotators with a label on these.
     core : CrowdLabels
         Labels of the examples and annotators that take part.
@@ -50,7 +50,7 @@ class TrainingSet:
     X: Any
     labels: CrowdLabels
     learnt: Bools
-    heard: Bools
+    active: Bools
     core: CrowdLabels
     sample_weight: Floats
     disagreement: Floats
@@ -70,13 +70,13 @@ class TrainingSet:
         if not labelled.all():
             warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
         core = labels if learnt.all() else labels[learnt]
-        heard = core.labels_per_annotator > 0
-        core = core.select_annotators(heard)
+        active = core.labels_per_annotator > 0
+        core = core.select_annotators(active)
         check_variety(core)
         if weighting:
             note_disagreement(core)
         differs = _disagreement_of_all(labels, core, learnt, scale)
-        return cls(X, labels, learnt, heard, core, weight if learnt.all() else weight[learnt], differs)
+        return cls(X, labels, learnt, active, core, weight if learnt.all() else weight[learnt], differs)
 
     @property
     def rows(self) -> Any:
@@ -107,10 +107,10 @@ class TrainingSet:
         return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named))
 
     def among_all(self, values: Floats) -> Floats:
-        """Values of the annotators heard, with NaN for those who were not."""
-        everyone = np.full((len(self.heard), *values.shape[1:]), np.nan)
-        everyone[self.heard] = values
-        return everyone
+        """Values of the active annotators, with NaN for the others."""
+        of_all = np.full((len(self.active), *values.shape[1:]), np.nan)
+        of_all[self.active] = values
+        return of_all
 
 
 def check_y(estimator: Any, y: Any, kind: Kind = "class") -> CrowdLabels:
@@ -222,6 +222,6 @@ def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, 
     differs = disagreement(core, scale=scale)
     if learnt.all():
         return differs
-    everyone = disagreement(labels, scale=scale)
-    everyone[learnt] = differs
-    return everyone
+    of_all = disagreement(labels, scale=scale)
+    of_all[learnt] = differs
+    return of_all

@@ -183,7 +183,7 @@ def test_wrong_metrics_are_named():
         crowd_scorer("auc")
     with pytest.raises(ValueError, match='metric="accuracy" needs truth'):
         crowd_scorer("accuracy")
-    with pytest.raises(ValueError, match='metric="agreement" judges on labels alone'):
+    with pytest.raises(ValueError, match='metric="agreement" is of labels alone'):
         crowd_scorer(truth=TRUTH)
 
 

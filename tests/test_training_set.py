@@ -139,7 +139,7 @@ def test_examples_without_a_label_or_a_weight_take_no_part():
     with pytest.warns(CrowdWarning, match="1 of 4 examples have no label"):
         data = TrainingSet.of(X, labels, [1.0, 1.0, 0.0, 2.0])
     assert data.learnt.tolist() == [True, False, False, True]
-    assert data.heard.tolist() == [True, True, False]
+    assert data.active.tolist() == [True, True, False]
     assert data.core == labels[[0, 3]].select_annotators([True, True, False])
     assert data.rows.tolist() == X[[0, 3]].tolist()
     assert data.others.tolist() == [1, 2]

@@ -63,7 +63,7 @@ def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> B
         - X : ndarray of shape (n_examples, n_features), or None (only music has features)
         - texts : list of str, or None
         - X_test, texts_test, truth_test : further examples that nobody labelled, or None
-        - classes : what the integers mean, or None if they speak for themselves
+        - classes : what the integers mean, or None if they have no names
         - name, DESCR : what it is
         - truth_adjudicated, terms (medical_cause), species (ducks)
 
@@ -116,7 +116,7 @@ def _integers(column: list[str]) -> NDArray[np.int64]:
 
 
 def _in_order(table: Table, examples: NDArray[np.int64]) -> list[int]:
-    """For every example, the row of the table that speaks of it; -1 if none does."""
+    """For every example, the row of the table about it; -1 if there is none."""
     row_of = {int(task): row for row, task in enumerate(table["task"])}
     return [row_of.get(int(example), -1) for example in examples]
 

@@ -248,7 +248,7 @@ def _aggregation(
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.heard, classes, behaviour, class_prior)
+    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior)
     proba = np.tile(class_prior, (len(labels), 1))
     proba[training.learnt] = posterior
     how_hard = np.zeros(len(labels))
@@ -285,8 +285,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
         The pattern of each example; None if they are as they were.
     """
     n_classes = 0 if labels.classes is None else len(labels.classes)
-    few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))
-    if not (labels.is_complete and few):
+    are_few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))
+    if not (labels.is_complete and are_few):
         return labels, weight, None
     matrix = labels.values.reshape(labels.shape)
     key = np.zeros(len(labels), dtype=np.int64)

@@ -72,10 +72,10 @@ class Behaviour:
             return self.confusion[:, 0]
         return np.einsum("ljkc,jk->lkc", self.confusion, self.share)
 
-    def among(self, heard: Bools) -> Behaviour:
-        """The same among all annotators, with NaN for those who were not heard."""
-        confusion = np.full((len(heard), *self.confusion.shape[1:]), np.nan)
-        confusion[heard] = self.confusion
+    def among(self, active: Bools) -> Behaviour:
+        """The same among all annotators, with NaN for those who are not active."""
+        confusion = np.full((len(active), *self.confusion.shape[1:]), np.nan)
+        confusion[active] = self.confusion
         return Behaviour(confusion, self.share, self.crowd)
 
     def of(self, position: NDArray[np.int64]) -> Behaviour:
@@ -174,11 +174,11 @@ class Annotators:
 
     def at(self, parameters: Floats) -> Annotators:
         """The same labels with other parameters, scaled to be probabilities."""
-        here = self.behaviour
-        confusion = parameters[: here.confusion.size].reshape(here.confusion.shape)
-        share = parameters[here.confusion.size :].reshape(here.share.shape)
+        current = self.behaviour
+        confusion = parameters[: current.confusion.size].reshape(current.confusion.shape)
+        share = parameters[current.confusion.size :].reshape(current.share.shape)
         moved = replace(self)
-        moved.behaviour = Behaviour(softmax(confusion, axis=-1), softmax(share, axis=0), here.crowd)
+        moved.behaviour = Behaviour(softmax(confusion, axis=-1), softmax(share, axis=0), current.crowd)
         return moved
 
     def hardness(self, posterior: Floats) -> Floats:
@@ -190,8 +190,7 @@ class Annotators:
     def evidence(self, posterior: Floats, weight: Floats) -> float:
         """A lower bound of the logarithm of the probability of all labels, whatever the annotators are like.
 
-        It is what more difficulties have to be worth: unlike the likelihood it does not rise with every further
-        parameter.
+        Numbers of difficulties are compared by it: unlike the likelihood it does not rise with every further parameter.
 
         Parameters
         ----------

@@ -101,8 +101,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Anything with `fit(X, y, sample_weight)` and `predict`, or a pipeline that ends with it. None is a
         `LogisticRegression`. Is cloned; a `random_state` of None is replaced by a seed made of `random_state`.
     steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
-        be told from the features by the classifier, as on most real crowds, else 3 to 6.
+        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if the classifier
+        predicts contested labels better than chance, as on most real crowds, else 3 to 6.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
         probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
@@ -119,9 +119,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
-        labels alone. "auto" is labels alone if there are hard examples: features often tell what misleads annotators,
-        and a classifier that has learnt their common errors would confirm them. The classifier counts in the consensus
-        either way.
+        labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
+        annotators, and a classifier that has learnt their common errors would confirm them. The classifier counts in
+        the consensus either way.
     init : {"labels", "votes"}, default="labels"
         The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
     max_rounds : int, default=15
@@ -347,7 +347,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:
         prior = np.average(targets.posterior, axis=0, weights=targets.weight)
         annotators = FittedAnnotators.of(
-            training.labels, training.heard, training.classes, start.annotators.behaviour, prior
+            training.labels, training.active, training.classes, start.annotators.behaviour, prior
         )
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt)

@@ -50,10 +50,10 @@ class FittedAnnotators:
 
     @classmethod
     def of(
-        cls, labels: CrowdLabels, heard: Bools, classes: Array, behaviour: Behaviour, prior: Floats
+        cls, labels: CrowdLabels, active: Bools, classes: Array, behaviour: Behaviour, prior: Floats
     ) -> FittedAnnotators:
-        """From the behaviour of the annotators heard among those of some labels."""
-        return cls(labels.annotators, classes, behaviour.among(heard), prior)
+        """From the behaviour of the active annotators among those of some labels."""
+        return cls(labels.annotators, classes, behaviour.among(active), prior)
 
     @cached_property
     def confusion(self) -> Floats:

@@ -100,8 +100,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     Parameters
     ----------
     steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if contested labels can
-        be told from the features, as on most real crowds, else 3 to 6.
+        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if features predict
+        contested labels better than chance, as on most real crowds, else 3 to 6.
     l2 : float or "auto", default="auto"
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes a power of ten,
         relative to the variance of the features, by cross-validation: the largest one that predicts the first consensus
@@ -114,9 +114,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         the model of Raykar et al.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
-        labels alone. "auto" is labels alone if there are hard examples: features often tell what misleads annotators,
-        and a classifier that has learnt their common errors would confirm them. The classifier counts in the consensus
-        either way.
+        labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
+        annotators, and a classifier that has learnt their common errors would confirm them. The classifier counts in
+        the consensus either way.
     init : {"labels", "votes"}, default="labels"
         The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
     class_prior : float, default=1.0
@@ -380,7 +380,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
         frequency = targets.weight @ targets.posterior
         annotators = FittedAnnotators.of(
-            training.labels, training.heard, training.classes, start.annotators.behaviour, frequency / frequency.sum()
+            training.labels, training.active, training.classes, start.annotators.behaviour, frequency / frequency.sum()
         )
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight)
 

@@ -117,7 +117,7 @@ def best_penalty(
 ) -> tuple[float, Floats | None]:
     """A penalty for features of variance one by cross-validation with the one-standard-error rule, and its models.
 
-    Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features tell
+    Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features predict
     what misleads annotators, a classifier of fine distinctions explains labels best and the truth worse. The largest
     penalty within a standard error of the best is taken (Breiman et al.). All penalties and folds are fitted at once.
 

@@ -136,7 +136,7 @@ class Learner:
     X : array-like
         Features of the examples to learn from; anything that `estimator` takes.
     n_jobs : int or None, default=None
-        How many folds are learnt at the same time; None is one, unless joblib was told otherwise.
+        How many folds are learnt at the same time; None is one, unless joblib is set otherwise.
     """
 
     estimator: Any

@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 
-# With labels missing, an annotator is judged as if they had given this many more labels of the crowd's average quality.
+# With labels missing, this many labels of the crowd's average quality are added to those of an annotator.
 PRIOR_LABELS = 3.0
 # A perfect annotator would get infinite expertise; no mean squared error is taken to be smaller than this.
 SMALLEST_ERROR = 1e-8
@@ -51,7 +51,7 @@ class Precision:
         """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
 
         The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
-        rounds are judged as the last one judges, so that they can be compared.
+        rounds are measured as in the last one, so that they can be compared.
 
         Parameters
         ----------
