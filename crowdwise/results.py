@@ -75,7 +75,7 @@ class FitResults(FrozenArrays):
     Parameters
     ----------
     consensus : Consensus or RatingConsensus
-        By labels and model together, the model's say being out of fold: of one that has not seen the example.
+        By labels and model together, the model's part being out of fold: of one that has not seen the example.
     label_consensus : Consensus or RatingConsensus
         By labels alone.
     annotators : AnnotatorResults

@@ -106,7 +106,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         What the model's score counts in the consensus, in the units of `expertise_`: one over its mean squared
         difference from the labels' consensus, out of fold.
     class_weight_ : ndarray of shape (n_classes,)
-        What each class was worth in the last round.
+        What each class counted in the last round.
     objective_ : ndarray of shape (n_rounds,)
         Mean logarithm of the annotators' squared errors plus penalty, after every round, with the weights of that
         round.

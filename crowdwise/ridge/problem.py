@@ -1,10 +1,10 @@
 """The model step and the squared errors of the annotators, from sums or from the rows themselves.
 
-Both kinds of problem answer the same questions, so the rounds do not know which one they solve: given the expertise
+Both problems answer the same questions, so the rounds do not know which one they solve: given the expertise
 (None for the first consensus), what are the coefficients; given the coefficients, how wrong is each annotator?
 `problem.at(weights)` is the problem with the weights of a round. If there are several l2 to choose from, the one with
 the smallest held-out squared error against the present consensus is taken. That error is not weighted by easiness, as
-in the paper's experiments, but by class if the model is, or a rare class would have no say in the choice.
+in the paper's experiments, but by class if the model is, or a rare class would not count in the choice.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Weights:
     share : float, default=1.0
         How much easiness counts; the rest of the weight is the same for all.
     class_weight : ndarray of shape (n_classes,), default=None
-        What each class was worth.
+        What each class counted.
     """
 
     data: RidgeData

@@ -29,7 +29,7 @@ class Weighting:
     curriculum : Curriculum
         The weights that come from disagreement and, perhaps, from losses.
     class_weight : None, "balanced" or ndarray of shape (n_classes,), default=None
-        What the class of an example in the present consensus is worth.
+        What the class of an example in the present consensus counts.
     random_state : object, default=None
         Seed of a curriculum that draws.
     """
@@ -211,7 +211,7 @@ def alternate(
         errors.append(problem.squared_errors(theta))
         roughness.append(weights.data.roughness(theta))
         previous, expertise = expertise, problem.precision.expertise(errors[-1])
-        if not weights.steady:  # each round is judged by its own weights
+        if not weights.steady:  # each round has an objective of its own weights
             objectives.append(_objectives(problem, expertise, errors[-1:], roughness[-1:])[0])
         if len(expertise) == 1:  # nobody to be compared with
             change = 0.0
