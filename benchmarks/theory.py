@@ -1,6 +1,6 @@
 """Measure the theory modules: speed of the perceptron and of the ball radii, and how well estimates find the truth.
 
-    python benchmarks/theory.py [perceptron | balls | alignment | recovery | estimated_labels] ...
+    python benchmarks/theory.py [perceptron | balls | alignment | recovery | estimated_labels] ... [--quick]
 
 Each part runs in a process of its own, so that the peak memory is its own.
 """
@@ -19,6 +19,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.linear_model import Perceptron, RidgeClassifier
+from tables import Run, parser
 from threadpoolctl import threadpool_limits
 
 from crowdwise import EasyFirstPerceptron, disagreement, simulate_annotators
@@ -50,11 +51,11 @@ def plain_loop(signed: np.ndarray) -> list[int]:
     return mistakes
 
 
-def perceptron() -> None:
+def perceptron(n_examples: int = 100_000) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100_000, 100))
+    X = rng.normal(size=(n_examples, 100))
     score = X @ rng.normal(size=100) / 10
-    print("100,000 x 100, one pass in seconds; last column: fit with 5 epochs, all checks and regions included")
+    print(f"{n_examples:,} x 100, one pass in seconds; last column: fit with 5 epochs, all checks and regions included")
     print(f"{'mistakes':>9} {'feed':>7} {'loop':>7} {'loop/feed':>9} {'scikit-learn':>12} {'5 epochs':>9}")
     for noise in (0.0, 0.5, 2.0, 1e9):
         y = np.where(score + noise * rng.normal(size=len(X)) > 0, 1, -1)
@@ -70,23 +71,23 @@ def perceptron() -> None:
         print(f"{len(mistakes):9,} {fast:7.3f} {slow:7.3f} {slow / fast:9.1f} {theirs:12.3f} {whole:9.2f}")
 
 
-def balls() -> None:
+def balls(n_examples: int = 20_000) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 20))
+    X = rng.normal(size=(n_examples, 20))
     labels = simulate_annotators(X, X[:, 0] > 0, 20, random_state=0)
     before = peak()
     taken = seconds(lambda: ball_radii(X, labels, random_state=0), 1)
-    print(f"ball_radii, 20,000 examples x 20 features, 20 annotators: {taken:.1f} s, peak {peak():.0f} MiB")
+    print(f"ball_radii, {n_examples:,} examples x 20 features, 20 annotators: {taken:.1f} s, peak {peak():.0f} MiB")
     print(f"(of which {before:.0f} MiB for data and libraries)")
 
 
-def alignment() -> None:
+def alignment(n_examples: int = 100_000) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100_000, 100))
+    X = rng.normal(size=(n_examples, 100))
     labels = simulate_annotators(X, X[:, 0] > 0, 20, clarity=5.0, random_state=0)
     exact = alignment_expertise(X, labels)
     taken = seconds(lambda: alignment_expertise(X, labels))
-    print(f"alignment_expertise, 100,000 x 100, 20 annotators: exact {taken:.2f} s", end="")
+    print(f"alignment_expertise, {n_examples:,} x 100, 20 annotators: exact {taken:.2f} s", end="")
     start = time.perf_counter()
     descent = alignment_expertise(X, labels, method="stochastic", random_state=0)
     print(f", stochastic {time.perf_counter() - start:.2f} s, largest difference {np.abs(exact - descent).max():.3f}")
@@ -176,17 +177,23 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-PARTS = {part.__name__: part for part in (perceptron, balls, alignment, recovery, estimated_labels)}
+# What is run, and the number of examples or trials of a quick version.
+PARTS = {perceptron: 1000, balls: 500, alignment: 1000, recovery: 2, estimated_labels: 2}
 
 
-def _run(name: str) -> None:
+def _run(part: Callable[..., None], *size: int) -> None:
     warnings.simplefilter("ignore")  # scikit-learn's note that one pass is not convergence
-    PARTS[name]()
+    part(*size)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PARTS:
-        process = multiprocessing.get_context("spawn").Process(target=_run, args=(name,))
+    options = parser(__doc__, [part.__name__ for part in PARTS], writes=False).parse_args()
+    Run(options)
+    for part, quick in PARTS.items():
+        if part.__name__ not in options.parts:
+            continue
+        size = (quick,) if options.quick else ()
+        process = multiprocessing.get_context("spawn").Process(target=_run, args=(part, *size))
         process.start()
         process.join()
         if process.exitcode:

@@ -15,8 +15,7 @@ BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing"}
 NEEDS_DATA = {"any_classifier", "auto_steepness", "calibration", "crowds", "diagnose", "imbalance"}
-# theory.py has parts instead of a quick version.
-QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS - {"theory"})
+QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS)
 
 
 @pytest.fixture

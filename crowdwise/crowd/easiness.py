@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
@@ -17,12 +15,6 @@ _VANISHING = 1e-12
 def check_steepness(steepness: float) -> float:
     """The steepness as a float, if it is a finite number of at least 0 (which weights all examples alike)."""
     return check_number("steepness", steepness)
-
-
-def check_auto_steepness(steepness: float | str) -> float | None:
-    """The steepness as a float, or None if it is "auto"."""
-    value = check_number("steepness", steepness, auto=True)
-    return None if math.isnan(value) else value
 
 
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ _TASK_BLOCKS = 8
 # Up to this many columns, curvature is bounded by a matrix; beyond, by its diagonal.
 _EXACT_COLUMNS = 1000
 # From this many steps on, a fit is meant to come to its end and is polished.
-_TO_THE_END, _POLISHING_STEPS = 200, 3
+_TO_THE_END, _POLISHING_STEPS, _POLISHED = 200, 3, 1e-11
 # With more rows than this, the last digits are far below what they say.
 _ENOUGH = 20_000
 
@@ -285,6 +285,8 @@ def _polished(phi: Floats, slope_at: Callable[[Floats], Floats], scale: float) -
     """
     slope = slope_at(phi)
     for _ in range(_POLISHING_STEPS):
+        if np.linalg.norm(slope) <= _POLISHED * scale:
+            break
 
         def bend(direction: Floats, phi: Floats = phi) -> Floats:
             step = 1e-3 * scale / max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import reprlib
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -217,15 +216,6 @@ class CrowdLabels(LabelRows):
     def _parts(self) -> tuple[Array, ...]:
         classes = np.zeros(0) if self.classes is None else self.classes
         return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
-
-    def fingerprint(self) -> str:
-        """A short text that is the same for the same labels in the same places, names aside."""
-        digest = hashlib.sha256()
-        digest.update(repr(self.shape).encode())
-        for part in (self.values,) if self.is_complete else (self.indptr, self.annotator_index, self.values):
-            digest.update(str(part.dtype).encode())
-            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-        return digest.hexdigest()
 
     # ------------------------------------------------------------------ other views
 

@@ -23,7 +23,6 @@ class Curriculum:
     """
 
     reads_losses: ClassVar[bool] = False
-    is_random: ClassVar[bool] = False
 
     @property
     def is_mixture(self) -> bool:
@@ -131,7 +130,6 @@ class Fading(Curriculum):
     [1.0, 0.0, 1.0]
     """
 
-    is_random: ClassVar[bool] = True
     c: float = 1.0
 
     def check(self) -> None:

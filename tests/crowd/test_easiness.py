@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import easiness
-from crowdwise.crowd.easiness import check_auto_steepness, curriculum_order, example_weights
+from crowdwise.crowd.easiness import curriculum_order, example_weights
 
 DISAGREEMENTS = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
@@ -42,14 +42,6 @@ def test_impossible_disagreement_is_an_error(disagreement):
 def test_impossible_steepness_is_an_error(steepness):
     with pytest.raises(ValueError, match=rf"steepness must be a finite number >= 0.*got {re.escape(repr(steepness))}"):
         easiness([0.5], steepness)
-
-
-def test_a_steepness_may_be_left_to_the_data():
-    assert check_auto_steepness("auto") is None
-    assert check_auto_steepness(2) == 2.0
-    for wrong in ("Auto", "automatic", "", None, True, -1.0):
-        with pytest.raises(ValueError, match=r'steepness must be a finite number >= 0 or "auto"; got'):
-            check_auto_steepness(wrong)
 
 
 def test_nothing_has_no_easiness():

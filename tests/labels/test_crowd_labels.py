@@ -233,14 +233,6 @@ def test_equality_sees_labels_names_and_classes():
         hash(labels)
 
 
-def test_fingerprints_see_labels_and_not_names():
-    labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
-    named = CrowdLabels.from_matrix([["x", "y"], ["y", None]], annotators=["a", "b"], examples=["u", "v"])
-    assert labels.fingerprint() == named.fingerprint()
-    others = ([[2, 1], [2, None]], [[1, 2], [None, 2]], [[1, 2, 2, None]], [[1, 2], [2, 1]])
-    assert len({labels.fingerprint(), *(CrowdLabels.from_matrix(other).fingerprint() for other in others)}) == 5
-
-
 def test_labels_are_frozen_also_when_copied_or_pickled():
     labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
     with pytest.raises(AttributeError):

@@ -164,6 +164,7 @@ def sparse_crowd(n_examples=1000, n_annotators=1000, per_example=3):
     return X, CrowdLabels.from_table(table, examples=np.arange(n_examples), annotators=np.arange(n_annotators))
 
 
+@pytest.mark.slow
 def test_memory_is_not_in_proportion_to_examples_times_annotators():
     X, labels = sparse_crowd()
     tracemalloc.start()
