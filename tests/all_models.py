@@ -56,7 +56,7 @@ _MAKERS = {
     "logistic": CrowdLogisticClassifier,
     "logistic in sample": partial(CrowdLogisticClassifier, cross_fit=0),
     "any": CrowdClassifier,
-    "any tree": partial(CrowdClassifier, DecisionTreeClassifier(min_samples_leaf=5)),
+    "any tree": partial(CrowdClassifier, estimator=DecisionTreeClassifier(min_samples_leaf=5)),
     "perceptron": EasyFirstPerceptron,
     "perceptron by margin": partial(EasyFirstPerceptron, "margin"),
     "aggregate": LabelsAlone,
