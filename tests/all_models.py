@@ -164,16 +164,24 @@ def assert_all_finite(model):
             assert np.isfinite(value).all(), name
 
 
-def assert_same_fit(one, other, X, X_of_other=None, *, rtol=1e-8, atol=1e-10, annotators=slice(None), rows=slice(None)):
-    """The same scores, expertise and consensus; `annotators` and `rows` say where those of `one` are in `other`."""
+def assert_same_fit(one, other, X, X_of_other=None, *, rtol=1e-8, atol=1e-10, annotators=None, rows=None, classes=None):
+    """The same scores, expertise and consensus.
+
+    `annotators`, `rows` and `classes` say where those of `one` are in `other`; all in the same places by default.
+    """
     close = partial(np.testing.assert_allclose, rtol=rtol, atol=atol)
-    close(scores_of(other, X if X_of_other is None else X_of_other)[rows], scores_of(one, X), err_msg="scores")
-    if hasattr(one, "expertise_"):
-        close(other.expertise_[annotators], one.expertise_, err_msg="expertise")
-    if hasattr(one, "consensus_proba_"):
-        close(other.consensus_proba_[rows], one.consensus_proba_, err_msg="consensus")
-        close(other.label_proba_[rows], one.label_proba_, err_msg="labels alone")
-    elif np.asarray(one.consensus_).dtype.kind == "f":
-        close(other.consensus_[rows], one.consensus_, err_msg="consensus")
-    else:
+    annotators, rows = (slice(None) if places is None else places for places in (annotators, rows))
+    columns = slice(None) if classes is None else classes
+    score, again = scores_of(one, X), scores_of(other, X if X_of_other is None else X_of_other)
+    sign = -1 if classes is not None and score.ndim == 1 and list(classes) == [1, 0] else 1
+    close(sign * again[rows] if again.ndim == 1 else again[rows][:, columns], score, err_msg="scores")
+    for attribute in ("expertise_", "accuracy_"):
+        if hasattr(one, attribute):
+            close(getattr(other, attribute)[annotators], getattr(one, attribute), err_msg=attribute)
+    for attribute in ("consensus_proba_", "label_proba_"):
+        if hasattr(one, attribute):
+            close(getattr(other, attribute)[rows][:, columns], getattr(one, attribute), err_msg=attribute)
+    if np.asarray(one.consensus_).dtype.kind == "f" and not hasattr(one, "consensus_proba_"):
+        close(other.consensus_[rows], one.consensus_, err_msg="consensus_")
+    elif not hasattr(one, "consensus_proba_") and np.array_equal(one.classes_, other.classes_):
         np.testing.assert_array_equal(other.consensus_[rows], one.consensus_)

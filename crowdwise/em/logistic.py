@@ -162,7 +162,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
-        The same by labels alone.
+        The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
