@@ -1,8 +1,12 @@
 """What all models promise alike: the same attributes, every fault, the same result however data are written."""
 
 import tracemalloc
+import unicodedata
+import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from all_models import (
     ANY,
@@ -25,14 +29,17 @@ from all_models import (
     over,
     quiet,
     scores_of,
+    steady,
     sure,
 )
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdLabels, easiness
-from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
+from crowdwise import CrowdLabels, align, crowd_scorer, easiness
+from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
+from crowdwise.labels.align import as_labels
 
 # ---------------------------------------------------------------------- attributes
 
@@ -696,10 +703,10 @@ def test_fault_28_columns_in_another_order_at_prediction_get_the_feature_name_er
         if name in MODELS:
             with pytest.raises(ValueError, match="feature names should match"):
                 model.consensus(other, y)
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3 features"):
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         fit_quietly(new(name), X, y).predict(X[:, :2])
     if name in MODELS:
-        with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3 features"):
+        with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
             fit_quietly(new(name), X, y).consensus(X[:, :2], y)
 
 
