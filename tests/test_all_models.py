@@ -1,8 +1,12 @@
 """What all models promise alike: the same attributes, every fault, the same result however data are written."""
 
+import copy
+import gc
+import pickle
 import tracemalloc
 import unicodedata
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -33,13 +37,18 @@ from all_models import (
     sure,
 )
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from crowdwise import CrowdLabels, align, crowd_scorer, easiness
+from crowdwise import CrowdLabels, Fading, SelfPaced, Smooth, align, crowd_scorer, easiness
+from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.labels.align import as_labels
+from crowdwise.ridge import features
 
 # ---------------------------------------------------------------------- attributes
 
@@ -1078,3 +1087,191 @@ def test_weights_that_make_no_sense_are_refused(name, weight, message):
     X, y = data_for(name)
     with pytest.raises(ValueError, match=message):
         new(name).fit(X, y, weight)
+
+
+# ---------------------------------------------------------------------- copies, interrupts, threads, memory
+
+
+@over(EVERYTHING)
+def test_pickles_copies_and_clones_are_the_same(fitted, name):
+    X, labels, model = fitted[name]
+    for same in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_fit(model, same, X, rtol=0, atol=0)
+        assert same.annotator_flags_ == model.annotator_flags_
+        if name in MODELS:
+            assert np.array_equal(sure_of(same.consensus(X, labels)), sure_of(model.consensus(X, labels)))
+    if name != "aggregate":
+        twin = clone(model)
+        assert not any(attribute.endswith("_") for attribute in vars(twin))
+        assert_same_fit(model, fit_quietly(twin, X, labels), X, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@over(LEARNERS)
+def test_a_refit_that_does_not_come_to_its_end_leaves_the_model_as_it_was(name, error, monkeypatch):
+    X, y = data_for(name, n=40)
+    model = fit_quietly(new(name), X, y)
+    before, score = dict(vars(model)), scores_of(model, X)
+
+    def interrupted(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(type(model), "_compare" if name in PERCEPTRONS else "_keep", interrupted)
+    with pytest.raises(error):
+        fit_quietly(model, -X[:, ::-1][:, :2], y[::-1])
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[attribute] is value for attribute, value in before.items())
+    assert np.array_equal(scores_of(model, X), score)
+    monkeypatch.undo()
+    assert_same_fit(fit_quietly(new(name), -X, y), fit_quietly(model, -X, y), X, rtol=0, atol=0)
+
+
+@over(EVERYTHING)
+def test_a_fit_with_bad_data_leaves_the_model_as_it_was(name):
+    X, y = data_for(name, n=40)
+    model = fit_quietly(new(name), X, y)
+    before = dict(vars(model))
+    with pytest.raises(LabelError, match="no label"):
+        fit_quietly(model, X[:, :2], labels_for(name, np.full((40, 3), np.nan)))
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[attribute] is value for attribute, value in before.items())
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@over(EVERYTHING)
+def test_fits_in_four_threads_at_once_have_the_bits_of_one_after_the_other_and_give_blas_its_threads_back(name):
+    data = [data_for(name, n=40 + 10 * k, seed=k) for k in range(4)]
+    with warnings.catch_warnings(), threadpool_limits(2, "blas"):
+        warnings.simplefilter("ignore", CrowdWarning)
+        before = blas_threads()
+        alone = [new(name).fit(X, y) for X, y in data]
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(lambda pair: new(name).fit(*pair), data))
+        assert blas_threads() == before
+    for (X, _), one, other in zip(data, alone, together, strict=True):
+        assert_same_fit(one, other, X, rtol=0, atol=0)
+
+
+def fits_on_threads(name, X, y, monkeypatch, **settings):
+    """The same fit with one and with two threads, of BLAS and of our own."""
+    fits = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr(features, "_available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(features, "_PARALLEL_FROM", 1.0)
+        with threadpool_limits(n_threads, "blas"):
+            fits.append(fit_quietly(new(name, **settings), X, y))
+    return fits
+
+
+@pytest.mark.parametrize("shape", [(80, 4), (560, 520)], ids=["few columns", "many columns"])
+@over(EVERYTHING)
+def test_threads_change_no_bit(name, shape, monkeypatch):
+    X, y = data_for(name, n=shape[0], n_features=shape[1], missing=0.3)
+    settings = {} if name in PERCEPTRONS else {"max_rounds": 2}
+    settings |= {"l2": 100.0} if name in LOGISTIC else {}
+    settings |= {"l2s": (100.0,), "cv": 2} if name == "ridge cv" else {}
+    one, two = fits_on_threads(name, X, y, monkeypatch, **settings)
+    assert_same_fit(one, two, X, rtol=0, atol=0)
+
+
+@pytest.mark.slow
+def test_threads_change_no_bit_of_a_large_logistic_model(monkeypatch):
+    X, y = data_for("logistic", n=40_000, n_features=100, missing=0.3)
+    one, two = fits_on_threads("logistic", X, y, monkeypatch, max_rounds=5)
+    assert np.array_equal(one.coef_, two.coef_)
+    assert np.array_equal(one.consensus_proba_, two.consensus_proba_)
+
+
+@over(EVERYTHING)
+def test_many_fits_take_no_more_memory_than_one(name):
+    X, y = data_for(name, n=30)
+
+    def kept_after(n_fits):
+        for _ in range(n_fits):
+            fit_quietly(new(name, **({} if name in PERCEPTRONS else {"max_rounds": 1})), X, y)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    kept_after(2)
+    tracemalloc.start()
+    first = kept_after(3)
+    last = kept_after(20)
+    tracemalloc.stop()
+    assert last - first < 20_000  # a fit keeps more than 1,000 bytes per example and annotator
+
+
+# ---------------------------------------------------------------------- warnings and settings
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@over(EVERYTHING)
+def test_an_ordinary_crowd_is_no_reason_for_a_warning(name, missing, seed):
+    X, y = data_for(name, n=100, missing=missing, seed=seed)
+    assert messages_of(new(name).fit, X, y) == []
+
+
+@over(MODELS)
+def test_curricula_that_settle_do_so_with_default_settings(name):
+    X, y = data_for(name, n=100, missing=0.3)
+    for curriculum in (Smooth(), Fading(c=3.0), SelfPaced()):
+        assert messages_of(new(name, curriculum=curriculum, random_state=0).fit, X, y) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_forests_are_quiet_with_default_settings(seed):
+    X, y = data_for("any", n=100, missing=0.3, seed=seed)
+    forest = RandomForestClassifier(20)
+    assert messages_of(new("any", estimator=forest).fit, X, y) == []
+
+
+ODD = {
+    "max_rounds": [1.5, "5", True, 0, None],
+    "tol": [-1.0, np.nan, "a", None],
+    "random_state": ["a", 1.5, -1, True],
+    "l2": [-1.0, np.nan, "1", None],
+    "l2s": [(-1,), (np.nan,), (), "auto", 3.0],
+    "steepnesses": [(np.nan,), (-1.0,), (), 2.0],
+    "cross_fit": ["5", 2.5, 1, -1, None, True],
+    "class_prior": [-1.0, "a", None],
+    "cv": ["5", 2.5, 1, 0, None, True, 1000],
+    "hard_examples": [1, "yes", None],
+    "joint": [0, "yes"],
+    "init": ["mode", None, 1],
+    "curriculum": ["smooth", 3.0],
+    "annotator_model": ["shared", Shared],
+    "class_weight": ["even", 3.0, {0: -1.0}],
+    "scale": ["largest", 1.0],
+    "fit_intercept": ["yes", None],
+    "n_epochs": [0, 1.5, "5"],
+    "max_regions": [0, 1.5],
+    "order": ["size", None],
+    "average": ["yes"],
+}
+SETTINGS = {
+    "aggregate": ["max_rounds", "tol", "class_prior", "hard_examples", "annotator_model", "scale"],
+    **{name: list(new(name).get_params(deep=False)) for name in LEARNERS},
+}
+
+
+@over(EVERYTHING)
+def test_odd_settings_are_refused_under_their_own_name(name):
+    X, y = data_for(name, n=40)
+    for setting in SETTINGS[name]:
+        for odd in ODD.get(setting, []):
+            if setting == "init" and name in (*LOGISTIC, *ANY) and odd == "mode":
+                odd = "majority"
+            with pytest.raises(ValueError, match=setting):
+                fit_quietly(new(name, **{setting: odd}), X, y)
+
+
+@over([*LOGISTIC, *ANY, "aggregate"])
+def test_an_odd_strength_of_an_annotator_model_is_refused_under_its_name(name):
+    X, y = data_for(name, n=40)
+    for model in (Shared, Confusion, OneCoin):
+        for strength in (None, 0.0, -1.0, np.nan, "3"):
+            with pytest.raises(ValueError, match="strength"):
+                new(name, annotator_model=model(strength=strength)).fit(X, y)
