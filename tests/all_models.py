@@ -58,7 +58,7 @@ _MAKERS = {
     "any": CrowdClassifier,
     "any tree": partial(CrowdClassifier, estimator=DecisionTreeClassifier(min_samples_leaf=5)),
     "perceptron": EasyFirstPerceptron,
-    "perceptron by margin": partial(EasyFirstPerceptron, "margin"),
+    "perceptron by margin": partial(EasyFirstPerceptron, order="margin"),
     "aggregate": LabelsAlone,
 }
 RIDGE = ["ridge", "ridge cv", "regressor"]

@@ -45,7 +45,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from crowdwise import CrowdLabels, Fading, SelfPaced, Smooth, align, crowd_scorer, easiness
-from crowdwise.em import Confusion, OneCoin, Shared
+from crowdwise.em import Confusion, OneCoin, Shared, confusion
 from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.ridge import features
@@ -1187,20 +1187,41 @@ def test_threads_change_no_bit_of_a_large_logistic_model(monkeypatch):
 
 @over(EVERYTHING)
 def test_many_fits_take_no_more_memory_than_one(name):
-    X, y = data_for(name, n=30)
+    X, y = data_for(name, n=200)
+    settings = {} if name in PERCEPTRONS else {"max_rounds": 1, "steepness": 0.0}
+    settings |= {"l2": 1.0} if name in LOGISTIC else {}
+    settings |= {"hard_examples": False} if name in (*LOGISTIC, *ANY) else {}
 
     def kept_after(n_fits):
         for _ in range(n_fits):
-            fit_quietly(new(name, **({} if name in PERCEPTRONS else {"max_rounds": 1})), X, y)
+            model = fit_quietly(new(name, **settings), X, y)
+        size = len(pickle.dumps(model))
+        del model
         gc.collect()
-        return tracemalloc.get_traced_memory()[0]
+        return tracemalloc.get_traced_memory()[0], size
 
-    kept_after(2)
+    kept_after(1)
     tracemalloc.start()
-    first = kept_after(3)
-    last = kept_after(20)
+    first, size = kept_after(1)
+    last, _ = kept_after(20)
     tracemalloc.stop()
-    assert last - first < 20_000  # a fit keeps more than 1,000 bytes per example and annotator
+    assert last - first < min(4 * size, 60_000)  # caches of Python grow a little; 20 models are 20 times the size
+
+
+def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_of_their_matrices(monkeypatch):
+    monkeypatch.setattr(confusion, "_BLOCK", 2**14)
+    rng = np.random.default_rng(0)
+    n_annotators, n_classes = 200, 50
+    truth = rng.integers(0, n_classes, 3000)
+    answered = np.repeat(np.arange(3000), 5), (rng.integers(0, n_annotators, (3000, 1)) + np.arange(5)).ravel()
+    label = np.where(rng.random(15_000) < 0.7, truth[answered[0]], rng.integers(0, n_classes, 15_000))
+    table = {"example": answered[0], "annotator": answered[1] % n_annotators, "label": label}
+    labels = CrowdLabels.from_table(table)
+    tracemalloc.start()
+    fit_quietly(new("aggregate", hard_examples=True, max_rounds=9), None, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * 8 * 2 * n_annotators * n_classes**2  # on easy and on hard examples
 
 
 # ---------------------------------------------------------------------- warnings and settings
@@ -1210,7 +1231,7 @@ def test_many_fits_take_no_more_memory_than_one(name):
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @over(EVERYTHING)
 def test_an_ordinary_crowd_is_no_reason_for_a_warning(name, missing, seed):
-    X, y = data_for(name, n=100, missing=missing, seed=seed)
+    X, y = data_for(name, n=100, n_annotators=9, missing=missing, seed=seed)
     assert messages_of(new(name).fit, X, y) == []
 
 
@@ -1223,7 +1244,7 @@ def test_curricula_that_settle_do_so_with_default_settings(name):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_forests_are_quiet_with_default_settings(seed):
-    X, y = data_for("any", n=100, missing=0.3, seed=seed)
+    X, y = data_for("any", n=100, n_annotators=9, missing=0.3, seed=seed)
     forest = RandomForestClassifier(20)
     assert messages_of(new("any", estimator=forest).fit, X, y) == []
 
