@@ -77,7 +77,7 @@ class FitResults(FrozenArrays):
     consensus : Consensus or RatingConsensus
         By labels and model together, the model's part being out of fold: of one that has not seen the example.
     label_consensus : Consensus or RatingConsensus
-        By labels alone.
+        By labels alone; by the model alone for examples without labels.
     annotators : AnnotatorResults
         Scores and flags of the annotators.
     disagreement : ndarray of shape (n_examples,)

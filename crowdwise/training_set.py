@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
-from crowdwise.crowd.disagreement import Scale, disagreement
+from crowdwise.crowd.disagreement import Scale, disagreement, weighted_disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
@@ -75,8 +75,9 @@ class TrainingSet:
         check_variety(core)
         if weighting:
             note_disagreement(core)
-        differs = _disagreement_of_all(labels, core, learnt, scale)
-        return cls(X, labels, learnt, active, core, weight if learnt.all() else weight[learnt], differs)
+        weight = weight if learnt.all() else weight[learnt]
+        differs = _disagreement_of_all(labels, core, learnt, weight, scale)
+        return cls(X, labels, learnt, active, core, weight, differs)
 
     @property
     def rows(self) -> Any:
@@ -217,9 +218,9 @@ def note_effective_number(weight: Floats, n_features: int) -> None:
         )
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale) -> Floats:
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, weight: Floats, scale: Scale) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
-    differs = disagreement(core, scale=scale)
+    differs = weighted_disagreement(core, weight, scale)
     if learnt.all():
         return differs
     of_all = disagreement(labels, scale=scale)

@@ -30,7 +30,7 @@ class Squarem:
         Parameters
         ----------
         parameters : ndarray
-            Logarithms of the parameters that the last round estimated.
+            Logarithms of the parameters that the last round estimated; may be written over later.
 
         Returns
         -------
@@ -41,12 +41,21 @@ class Squarem:
             return None
         first, second, third = self._path
         self._path = []
-        step, bend = second - first, third - 2 * second + first
+        # In place, for there may be millions of parameters: what was kept of the rounds is not needed again.
+        second *= 2
+        bend = np.subtract(third, second, out=third)
+        bend += first
+        second /= 2  # exactly as it was
+        step = np.subtract(second, first, out=second)
         length = float(np.linalg.norm(bend))
         self._stretch = min(float(np.linalg.norm(step)) / length, self._limit) if length > 0 else 1.0
         if self._stretch <= 1:
             return None
-        return first + 2 * self._stretch * step + self._stretch**2 * bend
+        step *= 2 * self._stretch
+        bend *= self._stretch**2
+        first += step
+        first += bend
+        return first
 
     def heed(self, *, accepted: bool) -> None:
         """Learn from whether the proposal was better than the last round."""

@@ -74,6 +74,8 @@ class Behaviour:
 
     def among(self, active: Bools) -> Behaviour:
         """The same among all annotators, with NaN for those who are not active."""
+        if active.all():
+            return self
         confusion = np.full((len(active), *self.confusion.shape[1:]), np.nan)
         confusion[active] = self.confusion
         return Behaviour(confusion, self.share, self.crowd)
@@ -137,6 +139,8 @@ class Annotators:
             How much each example counts.
         """
         counts, share = self._counts(posterior * weight[:, np.newaxis])
+        if hasattr(self, "behaviour"):
+            del self.behaviour  # as large as the counts, and no longer needed
         self._crowd = self.model.crowd(counts, self._crowd)
         confusion = self.model.estimate(counts, self._crowd)
         share = share + 1.0  # as if every difficulty of every class had been seen once more
@@ -168,17 +172,24 @@ class Annotators:
         crowd = self.behaviour.crowd.reshape(flat.shape[1:])
         return self.model.log_prior(flat, crowd) + shares
 
-    def parameters(self) -> Floats:
-        """Logarithms of what was estimated, in one vector."""
-        return np.log(np.concatenate([self.behaviour.confusion.ravel(), self.behaviour.share.ravel()]))
+    def parameters(self, others: Floats) -> Floats:
+        """Logarithms of what was estimated, and other parameters after them, in one vector."""
+        confusion, share = self.behaviour.confusion, self.behaviour.share
+        parameters = np.empty(confusion.size + share.size + len(others))
+        np.log(confusion, out=parameters[: confusion.size].reshape(confusion.shape))
+        parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
+        return parameters
 
     def at(self, parameters: Floats) -> Annotators:
-        """The same labels with other parameters, scaled to be probabilities."""
+        """The same labels with other parameters, scaled to be probabilities where they stand."""
         current = self.behaviour
         confusion = parameters[: current.confusion.size].reshape(current.confusion.shape)
         share = parameters[current.confusion.size :].reshape(current.share.shape)
         moved = replace(self)
-        moved.behaviour = Behaviour(softmax(confusion, axis=-1), softmax(share, axis=0), current.crowd)
+        confusion -= confusion.max(axis=-1, keepdims=True)
+        np.exp(confusion, out=confusion)
+        confusion /= confusion.sum(axis=-1, keepdims=True)
+        moved.behaviour = Behaviour(confusion, softmax(share, axis=0), current.crowd)
         return moved
 
     def hardness(self, posterior: Floats) -> Floats:

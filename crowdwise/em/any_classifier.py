@@ -150,7 +150,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
-        The same by labels alone.
+        The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
@@ -364,8 +364,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         classes : ndarray of shape (n_examples,)
         """
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        return self._asked("predict", X)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -380,8 +379,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         probability : ndarray of shape (n_examples, n_classes)
         """
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        return self._asked("predict_proba", X)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
@@ -396,8 +394,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
+        return self._asked("decision_function", X)
+
+    def _asked(self, method: str, X: Any) -> Array:
+        """What the fitted estimator says about examples."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.decision_function(X))
+        check_numbers(X, self._base())
+        return np.asarray(getattr(self.estimator_, method)(X))
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, by the annotators and the estimator of the fit.

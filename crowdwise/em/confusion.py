@@ -9,6 +9,7 @@ How counts become matrices is a part that users may pass: `Shared`, `Confusion`,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12
+# Entries of confusion matrices that are worked on at a time: many annotators of many classes take much memory.
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,12 @@ class Incidence:
         -------
         log_likelihood : ndarray of shape (n_examples, n_states)
         """
-        table = np.log(np.maximum(confusion, _SMALLEST)).swapaxes(1, 2).reshape(-1, confusion.shape[1])
-        return np.asarray(self.matrix @ table)
+        n_annotators, n_states, n_classes = confusion.shape
+        table = np.empty((n_annotators, n_classes, n_states))
+        for some in _blocks(confusion):
+            np.maximum(confusion[some].swapaxes(1, 2), _SMALLEST, out=table[some])
+            np.log(table[some], out=table[some])
+        return np.asarray(self.matrix @ table.reshape(-1, n_states))
 
     def counts(self, posterior: Floats) -> Floats:
         """How often each annotator said c in state k, states counted by their posterior.
@@ -143,7 +150,8 @@ class Confusion:
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
-        return float(self.strength / confusion.shape[-1] * np.log(confusion).sum())
+        logarithms = sum(float(np.log(confusion[some]).sum()) for some in _blocks(confusion))
+        return float(self.strength / confusion.shape[-1] * logarithms)
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
         """Logarithm of the probability of the labels, over all matrices that the prior allows."""
@@ -241,7 +249,9 @@ class Shared:
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
-        return float(-self.strength * (xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+        own = xlogy(crowd, crowd)
+        divergence = sum(float((own - xlogy(crowd, confusion[some])).sum()) for some in _blocks(confusion))
+        return -self.strength * divergence
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
         """Logarithm of the probability of the labels, over all matrices around the crowd's."""
@@ -249,8 +259,11 @@ class Shared:
 
     def _explained(self, counts: Floats, crowd: Floats) -> float:
         """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
-        confusion = self.estimate(counts, crowd)
-        return float(xlogy(counts, confusion).sum()) + self.log_prior(confusion, crowd)
+        explained = 0.0
+        for some in _blocks(counts):
+            confusion = self.estimate(counts[some], crowd)
+            explained += float(xlogy(counts[some], confusion).sum()) + self.log_prior(confusion, crowd)
+        return explained
 
 
 def pooled(counts: Floats) -> Floats:
@@ -260,15 +273,28 @@ def pooled(counts: Floats) -> Floats:
 
 def _drawn(counts: Floats, prior: Floats) -> float:
     """Logarithm of the probability of labels whose frequencies are Dirichlet distributed beforehand (last axis)."""
-    total = gammaln(prior.sum(axis=-1)) - gammaln((prior + counts).sum(axis=-1))
-    return float(total.sum() + (gammaln(prior + counts) - gammaln(prior)).sum())
+    evenly, drawn = gammaln(prior), 0.0
+    for some in _blocks(counts):
+        seen = prior + counts[some]
+        total = gammaln(prior.sum(axis=-1)) - gammaln(seen.sum(axis=-1))
+        drawn += float(total.sum() + (gammaln(seen) - evenly).sum())
+    return drawn
 
 
 def _rows(counts: Floats) -> Floats:
-    """Rows that sum to one; evenly where there is nothing to count."""
+    """Rows that sum to one, written over the counts; evenly where there is nothing to count."""
     sums = counts.sum(axis=-1, keepdims=True)
-    even = np.full_like(counts, 1.0 / counts.shape[-1])
-    return np.divide(counts, sums, out=even, where=sums > 0)
+    if not sums.all():
+        counts += sums == 0
+        sums = counts.sum(axis=-1, keepdims=True)
+    counts /= sums
+    return counts
+
+
+def _blocks(matrices: Floats) -> Iterator[slice]:
+    """Slices of annotators whose matrices are few enough to be worked on at a time."""
+    step = max(1, _BLOCK // max(matrices[:1].size, 1))
+    return (slice(start, start + step) for start in range(0, len(matrices), step))
 
 
 def check_annotator_model(model: Any) -> AnnotatorModel:

@@ -156,13 +156,15 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
     results : FitResults
     """
     labels, annotators = training.labels, fitted.annotators
-    proba = np.empty((len(labels), len(annotators.classes)))
+    proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
     proba[training.learnt] = rounds.posterior
     if len(others := training.others):
         proba[others] = annotators.posterior(labels[others], fitted.log_prior(_safe_indexing(training.X, others)))
+        unlabelled = labels.labels_per_example == 0
+        by_labels[unlabelled] = proba[unlabelled]
     return FitResults(
         Consensus(labels.examples, annotators.classes, proba),
-        Consensus(labels.examples, annotators.classes, annotators.posterior(labels)),
+        Consensus(labels.examples, annotators.classes, by_labels),
         annotators.results(labels),
         training.disagreement,
         steepness,

@@ -98,7 +98,10 @@ def splits_of(cv: Any, training: TrainingSet, rng: np.random.Generator) -> Split
     """The splits that `cv` asks for, as positions among the examples that take part."""
     majority, learnt = training.labels.tally.argmax(axis=1), training.learnt
     if isinstance(cv, str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-        return stratified_folds(majority[learnt], check_whole("cv", cv, low=2), rng)
+        n_examples = int(learnt.sum())
+        if check_whole("cv", cv, low=2) > max(n_examples, 10):  # the default is fine for a handful
+            raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {cv}.")
+        return stratified_folds(majority[learnt], int(cv), rng)
     position = np.cumsum(learnt) - 1
     given: Iterator[tuple[Any, Any]] = check_cv(cv).split(training.X, majority)
     rows = np.arange(len(learnt))

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Floats
-from crowdwise.checks import check_number, check_rounds, check_seed, check_whole
+from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
@@ -162,7 +162,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
-        The same by labels alone.
+        The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
@@ -305,6 +305,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     def _check_settings(self) -> float:
         check_number("l2", self.l2, auto=True)
         check_number("class_prior", self.class_prior)
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_choice("warm_start", self.warm_start, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
         check_curriculum(self.curriculum)

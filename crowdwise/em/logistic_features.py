@@ -11,8 +11,9 @@ from scipy import sparse
 from crowdwise.arrays import Floats
 from crowdwise.ridge.features import Rows, RowSpace, distant_offset, row_space
 
-# Features beyond these sizes overflow, or vanish, when they are squared; they are brought to size one first.
-_SMALLEST, _LARGEST = 1e-100, 1e100
+# Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of
+# the solver would be of another size, and far beyond, squares overflow or vanish.
+_SMALLEST, _LARGEST = 1e-3, 1e3
 # No penalty is taken to be larger: coefficients are zero with it.
 _LARGEST_PENALTY = 1e200
 
@@ -43,8 +44,9 @@ class LogisticFeatures:
     @classmethod
     def of(cls, X: Any, weight: Floats, *, centred: bool) -> LogisticFeatures:
         """With a shift if features are dense and `centred`; variances are around zero otherwise."""
-        unit = _unit(X)
-        rows = Rows.of(X if unit == 1 else X / unit, intercept=centred)
+        rows = Rows.of(X, intercept=centred)
+        if (unit := _unit(rows)) != 1:
+            rows = Rows.of(X / unit, intercept=centred)
         variance = _mean_variance(rows, weight, centred=centred)
         return cls(unit, rows, row_space(rows), variance if variance > 0 else 1.0)
 
@@ -76,10 +78,13 @@ class LogisticFeatures:
         return np.ones(some.shape[1]) if sparse.issparse(some) else np.abs(some - self.rows.shift).max(axis=0)
 
 
-def _unit(X: Any) -> float:
-    """One, or the power of two next to the largest feature if squares of it would overflow or vanish."""
-    values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def _unit(rows: Rows) -> float:
+    """One, or the power of two next to the largest shifted feature if that is far from one."""
+    if rows.is_sparse:
+        largest = float(np.abs(rows.X.data).max(initial=0.0))
+    else:
+        ends = np.stack([rows.X.min(axis=0), rows.X.max(axis=0)]).astype(np.float64)
+        largest = float(np.abs(ends - rows.shift).max(initial=0.0))
     return 1.0 if largest == 0 or _SMALLEST < largest < _LARGEST else float(2.0 ** np.round(np.log2(largest)))
 
 

@@ -179,11 +179,12 @@ def _leap(
     squarem: Squarem, annotators: Annotators, prior: PriorWithParameters, weight: Floats, value: float
 ) -> tuple[Floats, float] | None:
     """The posterior further along, and its objective; None if there is none or if it is not better."""
-    own = annotators.parameters()
-    proposal = squarem.propose(np.concatenate([own, prior.parameters()]))
+    of_prior = prior.parameters()
+    proposal = squarem.propose(annotators.parameters(of_prior))
     if proposal is None:
         return None
-    ahead, log_prior = annotators.at(proposal[: len(own)]), prior.at(proposal[len(own) :])
+    n_own = len(proposal) - len(of_prior)
+    ahead, log_prior = annotators.at(proposal[:n_own]), prior.at(proposal[n_own:])
     posterior, evidence = expectation(log_prior, ahead.log_likelihood())
     better = float(weight @ evidence) + ahead.log_prior() + prior.log_density_at(log_prior)
     squarem.heed(accepted=better > value)

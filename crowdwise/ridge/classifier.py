@@ -237,6 +237,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("init", self.init, ("majority", "mean"))
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
-from crowdwise.checks import check_number, check_rounds, check_seed
+from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
@@ -154,6 +154,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         self : CrowdRidgeRegressor
         """
         steepness, l2 = check_number("steepness", self.steepness), check_number("l2", self.l2)
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)

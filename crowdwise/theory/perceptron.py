@@ -20,7 +20,7 @@ from crowdwise.labels.align import align, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
-from crowdwise.ridge.features import check_finite, one_blas_thread
+from crowdwise.ridge.features import check_finite, check_squares, one_blas_thread
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins
@@ -324,14 +324,12 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool) -> Floats:
         rows = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
-        check_finite(rows)
-        return np.asarray(rows)
+        return _checked(rows)
 
     def _read(self, X: Any, y: Any, *, reset: bool, classes: Array | None = None) -> tuple[Floats, CrowdLabels]:
         if reset and not sparse.issparse(X):
             rows, labels = check_features(self, X, y)
-            check_finite(rows)
-            rows = np.asarray(rows, dtype=np.float64)
+            rows = _checked(rows)
         else:
             labels, rows = check_y(self, y), self._features(X, reset=False)
             _, labels = align(X if hasattr(X, "index") else rows, labels)
@@ -412,6 +410,15 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if len(rows) != len(self._signs):
             raise DataError(f"X must be the {len(self._signs)} examples that were given to fit; got {len(rows)}.")
         return np.asarray(self._signs * (rows @ _direction(u, rows.shape[1])))
+
+
+def _checked(X: Any) -> Floats:
+    """Features that are finite and have finite norms."""
+    check_finite(X)
+    rows = np.asarray(X, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        check_squares(np.einsum("ij,ij->", rows, rows))
+    return rows
 
 
 def _note_easiness(core: CrowdLabels) -> None:

@@ -76,9 +76,11 @@ def _places(X: Any) -> Floats:
     scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if sparse.issparse(X):
-            at_zero = -low * scale
+            # A column without zeros may be far from zero: its smallest value is subtracted where it is stored.
+            full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+            at_zero = np.where(full, 0.0, -low * scale)
             entries = X.copy()
-            entries.data = X.data * scale[X.indices]
+            entries.data = (X.data - np.where(full, low, 0.0)[X.indices]) * scale[X.indices]
             squares = entries.copy()
             squares.data = entries.data * (entries.data + 2 * at_zero[X.indices])
             linear, square = _shares(at_zero + _column_means(entries), at_zero**2 + _column_means(squares))

@@ -1,0 +1,187 @@
+"""The models by name, crowds for them and how to compare two fits: for tests that run over all models."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+    EasyFirstPerceptron,
+    aggregate,
+    easiness,
+    simulate_annotators,
+)
+from crowdwise.exceptions import CrowdWarning
+from crowdwise.labels.align import as_labels
+
+
+class LabelsAlone:
+    """`aggregate` with the methods and attributes of an estimator; it does not look at features."""
+
+    def __init__(self, **settings):
+        self.settings = settings
+
+    def fit(self, X, y):
+        found = aggregate(as_labels(y), **self.settings)
+        self.found = found
+        for name in ("examples", "annotators", "annotator_flags", "classes", "disagreement", "expertise", "accuracy"):
+            setattr(self, f"{name}_", getattr(found, name))
+        self.consensus_, self.consensus_proba_, self.consensus_confidence_ = found.label, found.proba, found.confidence
+        self.label_consensus_, self.label_proba_ = found.label, found.proba
+        self.steepness_ = self.settings.get("steepness", 0.0)
+        self.easiness_ = easiness(found.disagreement, self.steepness_)
+        self.objective_, self.n_rounds_, self.converged_ = found.objective, found.n_rounds, found.converged
+        return self
+
+    def consensus_frame(self):
+        return self.found.to_frame()
+
+    def annotators_frame(self):
+        return self.found.annotators_frame()
+
+
+_MAKERS = {
+    "ridge": CrowdRidgeClassifier,
+    "ridge cv": CrowdRidgeClassifierCV,
+    "regressor": CrowdRidgeRegressor,
+    "logistic": CrowdLogisticClassifier,
+    "logistic in sample": partial(CrowdLogisticClassifier, cross_fit=0),
+    "any": CrowdClassifier,
+    "any tree": partial(CrowdClassifier, estimator=DecisionTreeClassifier(min_samples_leaf=5)),
+    "perceptron": EasyFirstPerceptron,
+    "perceptron by margin": partial(EasyFirstPerceptron, order="margin"),
+    "aggregate": LabelsAlone,
+}
+RIDGE = ["ridge", "ridge cv", "regressor"]
+LOGISTIC = ["logistic", "logistic in sample"]
+ANY = ["any", "any tree"]
+PERCEPTRONS = ["perceptron", "perceptron by margin"]
+# Those with the attributes of FitResults, `sample_weight` and `consensus`.
+MODELS = [*RIDGE, *LOGISTIC, *ANY]
+CLASSIFIERS = [name for name in MODELS if name != "regressor"]
+# Those that look at features.
+LEARNERS = [*MODELS, *PERCEPTRONS]
+EVERYTHING = [*LEARNERS, "aggregate"]
+
+quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
+
+
+def over(names, *, without=()):
+    """Run a test with each of some models as `name`."""
+    return pytest.mark.parametrize("name", [name for name in names if name not in without])
+
+
+def new(name, **settings):
+    """An unfitted model. `steepness` is `steepnesses` for one that chooses it."""
+    if name == "ridge cv" and "steepness" in settings:
+        steepness = settings.pop("steepness")
+        settings["steepnesses"] = steepness if steepness == "auto" else (steepness,)
+    return _MAKERS[name](**settings)
+
+
+def steady(name, **settings):
+    """A model that arrives at the same result to many digits, however it gets there.
+
+    Folds are by content, or given by `cv` as splits; what scikit-learn solves is solved to many digits.
+    """
+    if name == "any":
+        settings = {"estimator": LogisticRegression(tol=1e-10, max_iter=10_000)} | settings
+    if name in LOGISTIC:
+        settings = {"tol": 1e-8, "max_rounds": 1000} | settings
+    return new(name, **settings)
+
+
+def crowd(n=80, n_annotators=5, n_features=3, missing=0.0, seed=0, n_classes=2, **options):
+    """Features, truth and labels of annotators who err near the boundary."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features))
+    if n_classes == 2:
+        truth = (X[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    else:
+        truth = (X @ rng.normal(size=(n_features, n_classes))).argmax(axis=1)
+    options = {"clarity": 2.0, "random_state": seed, "missing": missing} | options
+    return X, truth, simulate_annotators(X, truth, n_annotators, **options)
+
+
+def kind_of(name):
+    return "rating" if name == "regressor" else "class"
+
+
+def labels_for(name, matrix, **names):
+    """Labels of the kind that a model learns from."""
+    return CrowdLabels.from_matrix(matrix, kind=kind_of(name), **names)
+
+
+def data_for(name, **options):
+    """Features and labels; classes are ratings of 0 and 1 for a regressor."""
+    X, _, labels = crowd(**options)
+    if name == "regressor":
+        return X, labels_for(name, labels.to_matrix().astype(float), annotators=labels.annotators)
+    return X, labels
+
+
+def fit_quietly(model, X, y, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)
+        return model.fit(X, y, *args, **kwargs)
+
+
+def messages_of(call, *args, **kwargs):
+    """The warnings of a call, as text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(*args, **kwargs)
+    return [str(warning.message) for warning in caught]
+
+
+def scores_of(model, X):
+    """Numbers that say what a fitted model has learnt; none for `aggregate`."""
+    if isinstance(model, LabelsAlone):
+        return np.zeros(len(model.examples_))
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            return np.asarray(getattr(model, method)(X))
+    return model.predict(X)
+
+
+def sure(model):
+    """How sure the consensus is, in numbers; the consensus itself for ratings and where there are no probabilities."""
+    return getattr(model, "consensus_proba_", model.consensus_)
+
+
+def assert_all_finite(model):
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            assert np.isfinite(value).all(), name
+
+
+def assert_same_fit(one, other, X, X_of_other=None, *, rtol=1e-8, atol=1e-10, annotators=None, rows=None, classes=None):
+    """The same scores, expertise and consensus.
+
+    `annotators`, `rows` and `classes` say where those of `one` are in `other`; all in the same places by default.
+    """
+    close = partial(np.testing.assert_allclose, rtol=rtol, atol=atol)
+    annotators, rows = (slice(None) if places is None else places for places in (annotators, rows))
+    columns = slice(None) if classes is None else classes
+    score, again = scores_of(one, X), scores_of(other, X if X_of_other is None else X_of_other)
+    sign = -1 if classes is not None and score.ndim == 1 and list(classes) == [1, 0] else 1
+    close(sign * again[rows] if again.ndim == 1 else again[rows][:, columns], score, err_msg="scores")
+    for attribute in ("expertise_", "accuracy_"):
+        if hasattr(one, attribute):
+            close(getattr(other, attribute)[annotators], getattr(one, attribute), err_msg=attribute)
+    for attribute in ("consensus_proba_", "label_proba_"):
+        if hasattr(one, attribute):
+            close(getattr(other, attribute)[rows][:, columns], getattr(one, attribute), err_msg=attribute)
+    if np.asarray(one.consensus_).dtype.kind == "f" and not hasattr(one, "consensus_proba_"):
+        close(other.consensus_[rows], one.consensus_, err_msg="consensus_")
+    elif not hasattr(one, "consensus_proba_") and np.array_equal(one.classes_, other.classes_):
+        np.testing.assert_array_equal(other.consensus_[rows], one.consensus_)
