@@ -218,9 +218,7 @@ def note_effective_number(weight: Floats, n_features: int) -> None:
         )
 
 
-def _disagreement_of_all(
-    labels: CrowdLabels, core: CrowdLabels, learnt: Bools, weight: Floats, scale: Scale
-) -> Floats:
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, weight: Floats, scale: Scale) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
     differs = weighted_disagreement(core, weight, scale)
     if learnt.all():

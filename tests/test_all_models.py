@@ -312,7 +312,10 @@ def test_fault_04_without_l2_the_smallest_solution_is_taken_and_said(n_features)
     X, _, labels = crowd(n=30, n_features=n_features)
     X = X if n_features == 50 else np.hstack([X, X])
     model = new("ridge", l2=0.0, steepness=0.0, max_rounds=1)
-    assert any("l2 is 0 and only" in text for text in messages_of(model.fit, X, labels))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, labels)
+    assert any("l2 is 0 and only" in str(w.message) and w.category is CrowdWarning for w in caught)
     target = np.sign(2 * labels.counts()[:, 1] - labels.n_annotators).astype(float)
     centred = X - X.mean(axis=0)
     expected = np.linalg.pinv(centred) @ (target - target.mean())
@@ -562,7 +565,10 @@ def test_fault_22_random_labels_give_a_result_that_tells_whether_it_settled(name
 @over([*MODELS, "aggregate"])
 def test_fault_23_rounds_that_do_not_settle_are_told_with_the_last_change(name):
     X, y = data_for(name, missing=0.3)
-    with pytest.warns(CrowdConvergenceWarning, match=r"(?s)2 rounds.*tol=1e-12"):
+    change = r"[\d.e-]+"
+    by_model = rf"after 2 rounds the probabilities still changed by {change} per example \(tol=1e-12\)"
+    by_ridge = rf"still changed by {change} \(relative\) after 2 rounds.*tol=1e-12"
+    with pytest.warns(CrowdConvergenceWarning, match=by_ridge if name in RIDGE else by_model):
         model = new(name, max_rounds=2, tol=1e-12).fit(X, y)
     assert not model.converged_
     assert model.n_rounds_ == len(model.objective_) == 2
@@ -597,12 +603,14 @@ def test_fault_24_more_than_a_thousand_labels_on_an_example_do_not_underflow(nam
     model = fit_quietly(new(name), X, labels)
     assert np.array_equal(model.consensus_, (X[:, 0] > 0).astype(int))
     assert_all_finite(model)
+    if name in RIDGE:
+        assert np.abs(model.coef_).max() > 0.1
     if name in CLASSIFIERS:
         assert np.ptp(scores_of(model, X)) > 0.1
         assert np.isfinite(model.consensus(X, labels).confidence).all()
 
 
-@over(EVERYTHING, without=["perceptron by margin"])  # which compares all pairs of annotators
+@over(EVERYTHING, without=["perceptron by margin"], slow=["ridge cv", "regressor", *ANY])  # which has all pairs of them
 def test_fault_25_memory_is_in_proportion_to_labels_and_not_to_examples_times_annotators(name):
     peaks = []
     for n_examples in (200, 800):
@@ -965,22 +973,11 @@ def test_the_consensus_is_that_of_the_features_and_labels_given_not_of_the_fit(f
     X, labels, model = fitted[name]
     here = sure_of(model.consensus(X, labels))
     assert np.abs(sure_of(model.consensus(-X, labels)) - here).max() > 0.05
-    assert (
-        np.abs(
-            sure_of(
-                model.consensus(
-                    X,
-                    labels[::-1].__class__.from_matrix(
-                        1 - labels.to_matrix().astype(float), annotators=labels.annotators, kind=labels.kind
-                    ),
-                )
-            )
-            - here
-        ).max()
-        > 0.5
-    )
-    # Results of the fit stay what they were.
-    assert np.array_equal(sure(model), model.results_.consensus.label if name == "regressor" else sure(model))
+    opposite = labels_for(name, 1 - labels.to_matrix().astype(float), annotators=labels.annotators)
+    assert np.abs(sure_of(model.consensus(X, opposite)) - here).max() > 0.5
+    # With the codes of the fit, but other names of classes or annotators, it is another question.
+    renamed = labels_for(name, labels.to_matrix().astype(float), annotators=labels.annotators[::-1])
+    assert np.abs(sure_of(model.consensus(X, renamed)) - here).max() > 1e-3
 
 
 @quiet
@@ -1185,7 +1182,7 @@ def test_threads_change_no_bit_of_a_large_logistic_model(monkeypatch):
     assert np.array_equal(one.consensus_proba_, two.consensus_proba_)
 
 
-@over(EVERYTHING, slow=[*LOGISTIC, *ANY])
+@over(EVERYTHING, slow=[*LOGISTIC, *ANY, "ridge cv", "regressor", "perceptron by margin"])
 def test_many_fits_take_no_more_memory_than_one(name):
     X, y = data_for(name, n=200)
     settings = quick(name) | ({} if name in PERCEPTRONS else {"max_rounds": 1})
