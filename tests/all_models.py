@@ -75,9 +75,23 @@ EVERYTHING = [*LEARNERS, "aggregate"]
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 
 
-def over(names, *, without=()):
-    """Run a test with each of some models as `name`."""
-    return pytest.mark.parametrize("name", [name for name in names if name not in without])
+# Variants of another model: most tests of them are for the slow run.
+_VARIANTS = {"logistic in sample": "logistic", "any tree": "any"}
+
+
+def over(names, *, without=(), variants=False, slow=()):
+    """Run a test with each of some models as `name`, with variants of models in quick runs too if `variants`."""
+    names = [name for name in names if name not in without]
+    later = {name for name in names if _VARIANTS.get(name) in names and not variants} | set(slow)
+    marked = [pytest.param(name, marks=pytest.mark.slow) if name in later else name for name in names]
+    return pytest.mark.parametrize("name", marked)
+
+
+def quick(name):
+    """Settings with which a model has less to find out, for tests that are not about what it finds."""
+    if name in LOGISTIC:
+        return {"steepness": 0.0, "l2": 1.0, "hard_examples": False}
+    return {"steepness": 0.0, "hard_examples": False} if name in ANY else {}
 
 
 def new(name, **settings):

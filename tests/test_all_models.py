@@ -31,6 +31,7 @@ from all_models import (
     messages_of,
     new,
     over,
+    quick,
     quiet,
     scores_of,
     steady,
@@ -70,7 +71,7 @@ def fitted():
     return {name: fit(name) for name in EVERYTHING}
 
 
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_every_model_has_the_same_attributes_about_its_examples_and_annotators(fitted, name):
     _, labels, model = fitted[name]
     shared = model.results_.attributes()
@@ -87,7 +88,7 @@ def test_every_model_has_the_same_attributes_about_its_examples_and_annotators(f
     assert model.n_features_in_ == 3
 
 
-@over(EVERYTHING)
+@over(EVERYTHING, variants=True)
 def test_results_carry_the_ids_of_the_user_in_the_order_of_the_user(fitted, name):
     _, labels, model = fitted[name]
     assert model.examples_.tolist() == labels.examples.tolist()
@@ -101,7 +102,7 @@ def test_results_carry_the_ids_of_the_user_in_the_order_of_the_user(fitted, name
     assert crowd_frame["flags"].map(bool).sum() == len(model.annotator_flags_)
 
 
-@over([*CLASSIFIERS, "aggregate"])
+@over([*CLASSIFIERS, "aggregate"], variants=True)
 def test_probabilities_are_probabilities_and_the_consensus_is_the_likeliest_class(fitted, name):
     _, labels, model = fitted[name]
     for proba, label in ((model.consensus_proba_, model.consensus_), (model.label_proba_, model.label_consensus_)):
@@ -122,7 +123,7 @@ def test_ratings_have_a_standard_deviation_and_no_probabilities(fitted):
     assert model.consensus_frame()["std"].tolist() == model.consensus_std_.tolist()
 
 
-@over([*MODELS, "aggregate"])
+@over([*MODELS, "aggregate"], variants=True)
 def test_expertise_easiness_and_flags_mean_the_same_in_every_model(fitted, name):
     _, _, model = fitted[name]
     assert (model.expertise_ > 0).all()
@@ -147,7 +148,7 @@ def test_expertise_is_larger_for_the_annotator_who_is_right_more_often(name):
         assert np.allclose(model.accuracy_, 1 - error, atol=0.12)
 
 
-@over([*RIDGE, *LOGISTIC, "any"])
+@over([*RIDGE, *LOGISTIC, "any"], variants=True)
 def test_linear_models_have_coefficients(fitted, name):
     X, _, model = fitted[name]
     inner = model.estimator_ if name == "any" else model
@@ -171,7 +172,7 @@ def test_more_than_two_classes_have_a_column_each(name):
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_the_labels_alone_do_not_know_the_features_and_the_consensus_does(fitted, name):
     X, labels, model = fitted[name]
     order = np.random.default_rng(0).permutation(len(X))
@@ -311,7 +312,10 @@ def test_fault_04_without_l2_the_smallest_solution_is_taken_and_said(n_features)
     X, _, labels = crowd(n=30, n_features=n_features)
     X = X if n_features == 50 else np.hstack([X, X])
     model = new("ridge", l2=0.0, steepness=0.0, max_rounds=1)
-    assert any("l2 is 0 and only" in text for text in messages_of(model.fit, X, labels))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, labels)
+    assert any("l2 is 0 and only" in str(w.message) and w.category is CrowdWarning for w in caught)
     target = np.sign(2 * labels.counts()[:, 1] - labels.n_annotators).astype(float)
     centred = X - X.mean(axis=0)
     expected = np.linalg.pinv(centred) @ (target - target.mean())
@@ -329,7 +333,7 @@ def test_fault_04_without_l2_the_logistic_model_stays_finite(name):
 # ---------------------------------------------------------------------- faults: labels that are not there
 
 
-@over(EVERYTHING)
+@over(EVERYTHING, variants=True)
 def test_fault_05_an_example_without_labels_takes_no_part_is_predicted_and_counted(name):
     X, y = data_for(name)
     matrix = y.to_matrix().astype(float)
@@ -362,7 +366,7 @@ def test_fault_06_no_label_or_no_example_is_an_error(name):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-@over(EVERYTHING)
+@over(EVERYTHING, variants=True)
 def test_fault_07_an_annotator_without_labels_changes_nothing_else_to_the_bit(name, missing):
     X, y = data_for(name, missing=missing)
     silent = labels_for(name, np.insert(y.to_matrix().astype(float), 2, np.nan, axis=1))
@@ -436,7 +440,7 @@ def test_fault_11_annotators_who_share_no_example_make_steepness_irrelevant(name
 # ---------------------------------------------------------------------- faults: labels that are odd
 
 
-@over(CLASSIFIERS)
+@over(CLASSIFIERS, variants=True)
 def test_fault_14_a_class_that_the_fit_did_not_know_is_an_error_in_the_consensus(fitted, name):
     X, _, model = fitted[name]
     with pytest.raises(LabelError, match=r"the classes \[7\] are not among those of the fit, \[0(\.0)?, 1(\.0)?\]"):
@@ -561,7 +565,10 @@ def test_fault_22_random_labels_give_a_result_that_tells_whether_it_settled(name
 @over([*MODELS, "aggregate"])
 def test_fault_23_rounds_that_do_not_settle_are_told_with_the_last_change(name):
     X, y = data_for(name, missing=0.3)
-    with pytest.warns(CrowdConvergenceWarning, match=r"(?s)2 rounds.*tol=1e-12"):
+    change = r"[\d.e-]+"
+    by_model = rf"after 2 rounds the probabilities still changed by {change} per example \(tol=1e-12\)"
+    by_ridge = rf"still changed by {change} \(relative\) after 2 rounds.*tol=1e-12"
+    with pytest.warns(CrowdConvergenceWarning, match=by_ridge if name in RIDGE else by_model):
         model = new(name, max_rounds=2, tol=1e-12).fit(X, y)
     assert not model.converged_
     assert model.n_rounds_ == len(model.objective_) == 2
@@ -596,15 +603,17 @@ def test_fault_24_more_than_a_thousand_labels_on_an_example_do_not_underflow(nam
     model = fit_quietly(new(name), X, labels)
     assert np.array_equal(model.consensus_, (X[:, 0] > 0).astype(int))
     assert_all_finite(model)
+    if name in RIDGE:
+        assert np.abs(model.coef_).max() > 0.1
     if name in CLASSIFIERS:
         assert np.ptp(scores_of(model, X)) > 0.1
         assert np.isfinite(model.consensus(X, labels).confidence).all()
 
 
-@over(EVERYTHING, without=["perceptron by margin"])  # which compares all pairs of annotators
+@over(EVERYTHING, without=["perceptron by margin"], slow=["ridge cv", "regressor", *ANY])  # which has all pairs of them
 def test_fault_25_memory_is_in_proportion_to_labels_and_not_to_examples_times_annotators(name):
     peaks = []
-    for n_examples in (300, 1_200):
+    for n_examples in (200, 800):
         X, labels = labels_here_and_there(name, n_examples, n_annotators=2 * n_examples)
         settings = {} if name == "perceptron" else {"max_rounds": 3, "tol": 1.0}
         tracemalloc.start()
@@ -765,7 +774,7 @@ def test_fault_29_booleans_work(name):
     assert_same_fit(expected, fit_quietly(new(name), X > 0, y), (X > 0).astype(float), X > 0)
 
 
-@over(LEARNERS)
+@over(LEARNERS, variants=True)
 def test_fault_29_zero_rows_to_predict_are_a_clear_error(fitted, name):
     X, labels, model = fitted[name]
     with pytest.raises(ValueError, match="0 sample"):
@@ -793,16 +802,16 @@ def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_a_splitter(na
     X, y = data_for(name, clarity=5.0, missing=0.5)
     y = y if whole else y.to_matrix().astype(float)
     tools = {"cv": KFold(3, shuffle=True, random_state=0), "error_score": "raise"}
-    scorers = [None] if name == "regressor" else [None, crowd_scorer()]
+    scorers = [None] if name == "regressor" else [crowd_scorer(), None] if whole else [crowd_scorer()]
     if name not in ("regressor", "any tree"):
         scorers.append(crowd_scorer("ranking"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)
         for scoring in scorers:
-            scores = cross_val_score(new(name), X, y, scoring=scoring, **tools)
+            scores = cross_val_score(new(name, **quick(name)), X, y, scoring=scoring, **tools)
             assert (scores > {"regressor": 0.2, "perceptron by margin": 0.1}.get(name, 0.5)).all()
         grid = {"n_epochs": [1, 5]} if name in PERCEPTRONS else {"max_rounds": [1, 20]}
-        search = GridSearchCV(new(name), grid, **tools).fit(X, y)
+        search = GridSearchCV(new(name, **quick(name)), grid, **tools).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -817,7 +826,7 @@ def splits_for(name, n, order=None):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@over(EVERYTHING)
+@over(EVERYTHING, variants=True)
 def test_permuting_examples_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in ("regressor", *PERCEPTRONS):
         pytest.skip("takes no three classes")
@@ -873,7 +882,7 @@ def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
     assert_same_fit(one, other, X, classes=swapped, rtol=tolerance, atol=tolerance)
 
 
-@over(MODELS, without=["any tree"])  # whose leaves have a least number of rows
+@over(MODELS, without=["any tree"], variants=True)  # whose leaves have a least number of rows
 def test_repeated_rows_are_whole_numbers_of_sample_weight(name):
     X, y = data_for(name, missing=0.3)
     matrix, weight = y.to_matrix().astype(float), np.random.default_rng(2).integers(1, 4, 80)
@@ -944,7 +953,7 @@ def test_features_that_cannot_be_squared_are_learnt_from_or_refused(name, scale)
     assert refused is None or "escale the features" in refused
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @over([*RIDGE, *LOGISTIC])
 def test_a_jitter_of_the_last_digits_changes_next_to_nothing(name, seed):
     X, y = data_for(name, missing=0.3, seed=seed)
@@ -959,31 +968,20 @@ def test_a_jitter_of_the_last_digits_changes_next_to_nothing(name, seed):
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_the_consensus_is_that_of_the_features_and_labels_given_not_of_the_fit(fitted, name):
     X, labels, model = fitted[name]
     here = sure_of(model.consensus(X, labels))
     assert np.abs(sure_of(model.consensus(-X, labels)) - here).max() > 0.05
-    assert (
-        np.abs(
-            sure_of(
-                model.consensus(
-                    X,
-                    labels[::-1].__class__.from_matrix(
-                        1 - labels.to_matrix().astype(float), annotators=labels.annotators, kind=labels.kind
-                    ),
-                )
-            )
-            - here
-        ).max()
-        > 0.5
-    )
-    # Results of the fit stay what they were.
-    assert np.array_equal(sure(model), model.results_.consensus.label if name == "regressor" else sure(model))
+    opposite = labels_for(name, 1 - labels.to_matrix().astype(float), annotators=labels.annotators)
+    assert np.abs(sure_of(model.consensus(X, opposite)) - here).max() > 0.5
+    # With the codes of the fit, but other names of classes or annotators, it is another question.
+    renamed = labels_for(name, labels.to_matrix().astype(float), annotators=labels.annotators[::-1])
+    assert np.abs(sure_of(model.consensus(X, renamed)) - here).max() > 1e-3
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_annotators_are_matched_by_name_in_the_consensus(fitted, name):
     X, labels, model = fitted[name]
     matrix, order = labels.to_matrix().astype(float), np.array([3, 1, 4, 0, 2])
@@ -999,7 +997,7 @@ def test_annotators_are_matched_by_name_in_the_consensus(fitted, name):
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_an_unknown_annotator_counts_as_the_average_of_the_crowd_and_a_crowd_of_unknown_ones_is_an_error(fitted, name):
     X, labels, model = fitted[name]
     matrix = labels.to_matrix().astype(float)
@@ -1013,7 +1011,7 @@ def test_an_unknown_annotator_counts_as_the_average_of_the_crowd_and_a_crowd_of_
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_examples_without_labels_have_the_models_score_in_the_consensus(fitted, name):
     X, labels, model = fitted[name]
     matrix = labels.to_matrix().astype(float)
@@ -1027,7 +1025,7 @@ def test_examples_without_labels_have_the_models_score_in_the_consensus(fitted, 
 
 
 @quiet
-@over(MODELS)
+@over(MODELS, variants=True)
 def test_what_the_consensus_gives_is_not_the_models_own(fitted, name):
     X, labels, model = fitted[name]
     found = model.consensus(X, labels)
@@ -1051,8 +1049,8 @@ def test_one_number_as_sample_weight_counts_for_all_in_fit_and_score(name):
     assert one.score(X, y, 2.0) == pytest.approx(one.score(X, y))
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e200, 1e308])
-@over(MODELS)
+@pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e308])
+@over(MODELS, variants=True)
 def test_tiny_and_huge_weights_give_a_finite_result_without_stray_warnings(name, weight):
     X, y = data_for(name, n=60)
     model = fit_quietly(new(name), X, y, np.full(60, weight))  # any other warning is an error
@@ -1092,7 +1090,7 @@ def test_weights_that_make_no_sense_are_refused(name, weight, message):
 # ---------------------------------------------------------------------- copies, interrupts, threads, memory
 
 
-@over(EVERYTHING)
+@over(EVERYTHING, variants=True)
 def test_pickles_copies_and_clones_are_the_same(fitted, name):
     X, labels, model = fitted[name]
     for same in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
@@ -1147,9 +1145,9 @@ def test_fits_in_four_threads_at_once_have_the_bits_of_one_after_the_other_and_g
     with warnings.catch_warnings(), threadpool_limits(2, "blas"):
         warnings.simplefilter("ignore", CrowdWarning)
         before = blas_threads()
-        alone = [new(name).fit(X, y) for X, y in data]
+        alone = [new(name, **quick(name)).fit(X, y) for X, y in data]
         with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(lambda pair: new(name).fit(*pair), data))
+            together = list(pool.map(lambda pair: new(name, **quick(name)).fit(*pair), data))
         assert blas_threads() == before
     for (X, _), one, other in zip(data, alone, together, strict=True):
         assert_same_fit(one, other, X, rtol=0, atol=0)
@@ -1170,8 +1168,7 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
 @over(EVERYTHING)
 def test_threads_change_no_bit(name, shape, monkeypatch):
     X, y = data_for(name, n=shape[0], n_features=shape[1], missing=0.3)
-    settings = {} if name in PERCEPTRONS else {"max_rounds": 2}
-    settings |= {"l2": 100.0} if name in LOGISTIC else {}
+    settings = quick(name) | ({} if name in PERCEPTRONS else {"max_rounds": 2})
     settings |= {"l2s": (100.0,), "cv": 2} if name == "ridge cv" else {}
     one, two = fits_on_threads(name, X, y, monkeypatch, **settings)
     assert_same_fit(one, two, X, rtol=0, atol=0)
@@ -1185,12 +1182,10 @@ def test_threads_change_no_bit_of_a_large_logistic_model(monkeypatch):
     assert np.array_equal(one.consensus_proba_, two.consensus_proba_)
 
 
-@over(EVERYTHING)
+@over(EVERYTHING, slow=[*LOGISTIC, *ANY, "ridge cv", "regressor", "perceptron by margin"])
 def test_many_fits_take_no_more_memory_than_one(name):
     X, y = data_for(name, n=200)
-    settings = {} if name in PERCEPTRONS else {"max_rounds": 1, "steepness": 0.0}
-    settings |= {"l2": 1.0} if name in LOGISTIC else {}
-    settings |= {"hard_examples": False} if name in (*LOGISTIC, *ANY) else {}
+    settings = quick(name) | ({} if name in PERCEPTRONS else {"max_rounds": 1})
 
     def kept_after(n_fits):
         for _ in range(n_fits):
