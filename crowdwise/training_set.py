@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
-from crowdwise.crowd.disagreement import Scale, disagreement, weighted_disagreement
+from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
@@ -76,7 +76,7 @@ class TrainingSet:
         if weighting:
             note_disagreement(core)
         weight = weight if learnt.all() else weight[learnt]
-        differs = _disagreement_of_all(labels, core, learnt, weight, scale)
+        differs = _disagreement_of_all(labels, core, learnt, scale)
         return cls(X, labels, learnt, active, core, weight, differs)
 
     @property
@@ -218,9 +218,9 @@ def note_effective_number(weight: Floats, n_features: int) -> None:
         )
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, weight: Floats, scale: Scale) -> Floats:
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
-    differs = weighted_disagreement(core, weight, scale)
+    differs = disagreement(core, scale=scale)
     if learnt.all():
         return differs
     of_all = disagreement(labels, scale=scale)

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -51,25 +50,6 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     >>> disagreement(labels).tolist()
     [0.0, 0.75, 1.0]
     """
-    return weighted_disagreement(labels, np.ones(len(labels)), scale)
-
-
-def weighted_disagreement(labels: CrowdLabels, weight: Floats, scale: Scale) -> Floats:
-    """The same, where examples count by a positive weight in the mean over all pairs of labels.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-    weight : ndarray of shape (n_examples,)
-        How often each example counts.
-    scale : {"observed", "possible"} or None
-        As in `disagreement`.
-
-    Returns
-    -------
-    disagreement : ndarray of shape (n_examples,)
-    """
     check_choice("scale", scale, ("observed", "possible", None))
     if scale is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
@@ -81,7 +61,7 @@ def weighted_disagreement(labels: CrowdLabels, weight: Floats, scale: Scale) -> 
     paired = pairs > 0
     if not paired.any():
         return np.zeros(len(labels))
-    per_pair = np.full(len(labels), weight @ total / (weight @ pairs))
+    per_pair = np.full(len(labels), total.sum() / pairs.sum())
     np.divide(total, pairs, out=per_pair, where=paired)
     if scale == "possible":
         limit = _largest_possible(labels, n)

@@ -76,7 +76,7 @@ def check_numbers(X: Any, estimator: Any) -> None:
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.dtype.kind != "f":
         return
     if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
-        check_finite(X)
+        check_finite(X.tocsr() if sparse.issparse(X) else X)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
