@@ -16,7 +16,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.exceptions import DataError, warn
-from crowdwise.ridge.features import check_finite, run_parallel
+from crowdwise.ridge.features import check_finite, run_parallel, spans
 from crowdwise.ridge.problem import (
     L2Choice,
     RidgeData,
@@ -38,6 +38,8 @@ _MOST_CELLS = 2000
 _ROWS_PER_CELL = 2**12
 # Of this many examples, the levels of disagreement are nearly always all of them.
 _SOME_EXAMPLES = 2000
+# What finding the level of an example costs, in multiplications.
+_SEARCH = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +150,12 @@ def _levels(disagreement: Floats) -> tuple[Floats, Array]:
     """The values that occur, and which one each example has."""
     levels = np.unique(disagreement[:: max(1, len(disagreement) // _SOME_EXAMPLES)])
     if len(levels) < _MOST_CELLS / 2:
-        level = np.minimum(np.searchsorted(levels, disagreement), len(levels) - 1)
+
+        def place(span: range) -> Array:
+            return np.minimum(np.searchsorted(levels, disagreement[span.start : span.stop]), len(levels) - 1)
+
+        parts = run_parallel(place, spans(len(disagreement)), _SEARCH * len(disagreement))
+        level = np.concatenate([np.empty(0, dtype=np.intp), *parts])
         if (levels[level] == disagreement).all():  # much faster than sorting everything
             return levels, level
     return np.unique(disagreement, return_inverse=True)
