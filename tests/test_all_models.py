@@ -882,18 +882,19 @@ def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
     assert_same_fit(one, other, X, classes=swapped, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("seed", range(2))
 @over(MODELS, without=["any tree"], variants=True)  # whose leaves have a least number of rows
-def test_repeated_rows_are_whole_numbers_of_sample_weight(name):
-    X, y = data_for(name, missing=0.3)
+def test_repeated_rows_are_whole_numbers_of_sample_weight(name, seed):
+    X, y = data_for(name, missing=0.3, n_annotators=9, seed=seed)
+    assert y.labels_per_example.min() > 1  # a single label has the mean disagreement of all
     matrix, weight = y.to_matrix().astype(float), np.random.default_rng(2).integers(1, 4, 80)
-    # An example with one label gets the mean disagreement over examples, which repetition changes.
-    matrix[y.labels_per_example < 2, :2] = matrix[y.labels_per_example > 2][0, :2]
     rows = np.repeat(np.arange(80), weight)
     fold = (np.arange(80) % 5)[rows]
     repeated_splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
-    one = fit_quietly(steady(name, **splits_for(name, 80)), X, labels_for(name, matrix), weight)
-    settings = {"cv": repeated_splits} if name in ANY else {}
-    other = fit_quietly(steady(name, **settings), X[rows], labels_for(name, matrix[rows]))
+    settings = {} if name == "regressor" else {"steepness": "auto"}
+    one = fit_quietly(steady(name, **settings, **splits_for(name, 80)), X, labels_for(name, matrix), weight)
+    splits = {"cv": repeated_splits} if name in ANY else {}
+    other = fit_quietly(steady(name, **settings, **splits), X[rows], labels_for(name, matrix[rows]))
     first = np.searchsorted(rows, np.arange(80))
     # An estimator's probabilities are smoothed by the number of rows that it has learnt from.
     tolerance = 5e-3 if name == "any" else 1e-6

@@ -49,14 +49,14 @@ def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreem
     space = row_space(original)
     rows = original if space is None else space.rows
     shares = Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(Targets.of(labels))
-    l2 = _PENALTY * len(labels) * mean_variance(X, sample_weight)
+    l2 = _PENALTY * sample_weight.sum() * mean_variance(X, sample_weight)
     folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:
         return _unseen_scores(rows, easiness * sample_weight, shares, l2, folds)
 
     with one_blas_thread():
-        return choose_steepness(scores_of, labels, disagreement)
+        return choose_steepness(scores_of, labels, disagreement, sample_weight)
 
 
 def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds: Folds) -> Floats:
