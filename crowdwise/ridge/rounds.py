@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.progress import Report
 from crowdwise.ridge.problem import Problem, RidgeData, Weights
 from crowdwise.ridge.votes import Votes
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
@@ -174,6 +175,7 @@ def alternate(
     tol: float,
     expertise: Floats | None = None,
     done: int = 0,
+    report: Report | None = None,
 ) -> Settled[P]:
     """Coefficients and expertise in turn.
 
@@ -194,6 +196,8 @@ def alternate(
         Where to begin; by default with the first consensus.
     done : int, default=0
         Rounds before these.
+    report : callable, default=None
+        Called after every round.
 
     Returns
     -------
@@ -217,6 +221,8 @@ def alternate(
             change = 0.0
         elif previous is not None:
             change = float(np.abs(expertise / previous - 1).max())
+        if report is not None:
+            report(t, _objectives(problem, expertise, errors[-1:], roughness[-1:])[0], change)
         settled = change < tol and weights.settled(t, tol)
         if settled:
             break
