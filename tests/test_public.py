@@ -26,7 +26,9 @@ NAMES = [
     "SelfPaced",
     "Smooth",
     "aggregate",
+    "agreement",
     "align",
+    "alternative_annotator_test",
     "cohen_kappas",
     "crowd_scorer",
     "diagnose",
@@ -34,6 +36,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "simulate_annotators",
+    "slice_accuracy",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]
