@@ -331,8 +331,8 @@ def agreement(
         interval for ratings.
     weights : {"linear", "quadratic"} or None, default=None
         How AC2 and the kappas weigh levels that are further apart: by the steps between them (ordinal), or the
-        difference of the numbers (interval), or the square of it. None is linear for ordinal and quadratic for interval
-        labels; nominal labels have no weights.
+        difference of the numbers (interval), or the square of it. None is quadratic, as alpha is; nominal labels have no
+        weights.
     min_shared : int, default=10
         Leave out pairs of annotators with fewer examples in common.
     n_resamples : int, default=1000
@@ -409,7 +409,7 @@ def _check_weights(weights: Any, kind: Scale) -> Weights | None:
         if weights is not None:
             raise ValueError(f'nominal labels have no order to weigh: use kind="ordinal" with weights="{weights}".')
         return None
-    return weights or ("linear" if kind == "ordinal" else "quadratic")
+    return weights or "quadratic"
 
 
 def _on_scale(crowd: CrowdLabels, kind: Scale) -> tuple[CrowdLabels, Floats, Patterns]:

@@ -282,7 +282,7 @@ def test_intervals_are_those_of_a_bootstrap_over_examples(kind):
 @pytest.mark.slow
 def test_intervals_of_kappas_are_those_of_a_bootstrap_over_shared_examples():
     _, matrix = crowd(3, n_examples=80, n_annotators=3, n_classes=3, missing=0.2)
-    found = agreement(labels_of(matrix, 3), "ordinal", n_resamples=4000).pairs
+    found = agreement(labels_of(matrix, 3), "ordinal", weights="linear", n_resamples=4000).pairs
     rng = np.random.default_rng(1)
     both = [i for i in range(80) if matrix[i, 0] is not None and matrix[i, 1] is not None]
     one, other = matrix[both, 0].astype(int), matrix[both, 1].astype(int)
@@ -364,7 +364,9 @@ def test_the_record_says_it_in_words_and_as_frames():
     labels = CrowdLabels.from_matrix(words, classes=["low", "mid", "high"], annotators=["ann", "bob", "cat"])
     found = quick(labels, "ordinal")
     text = repr(found)
-    assert text.startswith("Agreement of 3 annotators on 4 examples with two labels or more (ordinal, linear weights")
+    assert text.startswith(
+        "Agreement of 3 annotators on 4 examples with two labels or more (ordinal, quadratic weights"
+    )
     assert "Gwet's AC2" in text
     assert "Cohen's kappa of 3 pairs: median" in text
     assert "the levels are taken in the order 'low' < 'mid' < 'high'" in text
