@@ -331,8 +331,8 @@ def agreement(
         interval for ratings.
     weights : {"linear", "quadratic"} or None, default=None
         How AC2 and the kappas weigh levels that are further apart: by the steps between them (ordinal), or the
-        difference of the numbers (interval), or the square of it. None is quadratic, as alpha is; nominal labels have no
-        weights.
+        difference of the numbers (interval), or the square of it. None is quadratic, as alpha is; nominal labels have
+        no weights.
     min_shared : int, default=10
         Leave out pairs of annotators with fewer examples in common.
     n_resamples : int, default=1000

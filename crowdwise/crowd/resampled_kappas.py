@@ -53,10 +53,11 @@ def _kappa_of_pair(one: Array, other: Array, distance: Floats, n_resamples: int,
     both = one >= 0
     times = np.bincount(one[both] * n_classes + other[both])
     cell = np.flatnonzero(times)
-    a, b = np.divmod(cell, n_classes)
+    used, codes = np.unique(np.divmod(cell, n_classes), return_inverse=True)
+    a, b = codes.reshape(2, -1)
+    distance, classes = distance[np.ix_(used, used)], np.eye(len(used))
     n = int(times.sum())
     table = rng.multinomial(n, times[cell] / n, size=n_resamples).astype(np.float64)
-    classes = np.eye(n_classes)
     by_chance = ((table @ classes[a] @ distance) * (table @ classes[b])).sum(axis=1)
     observed = table @ distance[a, b] * n
     return 1 - np.divide(observed, by_chance, out=np.full(len(table), np.nan), where=by_chance > 0)
