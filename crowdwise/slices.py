@@ -168,7 +168,7 @@ def _right_classes(crowd: CrowdLabels, truth: Any) -> Positions:
     if truth is not None:
         return codes_of_truth(truth, crowd, crowd)
     codes: Positions = aggregate(crowd).proba.argmax(axis=1)
-    return np.where(crowd.labels_per_example > 0, codes, -1)
+    return codes
 
 
 def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str, Array]:

@@ -96,6 +96,13 @@ def test_known_answer_by_hand():
     assert not strict.passed
 
 
+def test_ratings_that_are_equally_far_tie_whatever_is_rounded():
+    # The others of the first person are 0.2 and 0.4; 0.5 and 0.1 are equally far from them.
+    labels = CrowdLabels.from_matrix([[0.5, 0.2, 0.4, 0.1]] * 40, annotators=["a", "b", "c", "model"], kind="rating")
+    found = alternative_annotator_test(labels, "model")
+    assert (found.advantage[0], found.human_advantage[0]) == (1, 1)
+
+
 def test_the_correction_is_that_of_benjamini_and_yekutieli():
     found = alternative_annotator_test(panel(1, missing=0), "model", epsilon=0.1)
     expected = stats.false_discovery_control(found.p_value, method="by")

@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from crowdwise import CrowdLabels, agreement, krippendorff_alpha
 from crowdwise.crowd.agreement import _ALPHAS, _check_weights, _distances, _on_scale
-from crowdwise.crowd.coefficients import gwet_ac, resamples
+from crowdwise.crowd.coefficients import alpha_interval, gwet_ac, resamples
 from crowdwise.exceptions import LabelError
 
 # Krippendorff (2011), Computing Krippendorff's alpha-reliability, example C; also Gwet (2014), Handbook of inter-rater
@@ -290,6 +290,24 @@ def test_intervals_of_kappas_are_those_of_a_bootstrap_over_shared_examples():
     values = [cohen_kappa_score(one[rows], other[rows], labels=range(3), weights="linear") for rows in draws]
     ends = np.quantile(values, [0.025, 0.975])
     assert_allclose([found.low[0], found.high[0]], ends, atol=0.35 * np.std(values))
+
+
+def test_a_resample_of_equal_ratings_is_undefined_and_not_rounding():
+    values = np.arange(1, 40) / 7
+    labels = CrowdLabels.from_matrix(np.column_stack([values] * 3), kind="rating")
+    _, _, patterns = _on_scale(labels, "interval")
+    assert_array_equal(np.isnan(alpha_interval(39 * np.eye(39), patterns)), True)
+    assert_allclose(alpha_interval(np.ones((1, 39)), patterns), [1])
+
+
+def test_resamples_of_a_pair_know_only_the_two_of_them():
+    rng = np.random.default_rng(0)
+    second, third = np.full((2, 60), None, dtype=object)
+    second[:40] = third[:40] = rng.integers(0, 2, 40)
+    third[40:] = 1
+    labels = CrowdLabels.from_matrix(np.column_stack([np.zeros(60, dtype=object), second, third]))
+    found = agreement(labels).pairs
+    assert (found.kappa[2], found.low[2], found.high[2]) == (1, 1, 1)
 
 
 def test_intervals_are_seeded_narrower_with_more_examples_and_wider_with_more_confidence():
