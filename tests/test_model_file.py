@@ -32,7 +32,7 @@ from all_models import (
     quiet,
     scores_of,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -304,6 +304,7 @@ settings_of_any_kind = st.recursive(
 
 
 @settings(max_examples=40)
+@example([float("nan"), float("inf"), -float("inf"), -0.0, np.float32("inf"), np.float64("nan")])
 @given(settings_of_any_kind)
 def test_settings_keep_their_types(value):
     file = io.BytesIO()
@@ -372,6 +373,13 @@ def test_a_model_derived_from_ours_is_refused_by_name(tmp_path):
     X, labels = data_for("ridge")
     with pytest.raises(ModelFileError, match=r"MyRidge cannot be saved.*test_model_file\.MyRidge"):
         MyRidge().fit(X, labels).save(tmp_path / "model")
+
+
+def test_a_class_that_has_the_name_of_ours_is_refused(tmp_path):
+    for ours in (Smooth, Confusion, CrowdRidgeClassifier):
+        other = type(ours.__name__, (ours,), {"__module__": "somewhere"})()
+        with pytest.raises(ModelFileError, match=rf"curriculum of .* is of type somewhere\.{ours.__name__}\."):
+            save(CrowdRidgeClassifier(curriculum=other), tmp_path / "model")
 
 
 def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
@@ -599,7 +607,18 @@ def test_a_pickle_is_never_run(small, tmp_path, monkeypatch):
 def test_a_compressed_member_is_refused_before_it_is_read(small, tmp_path):
     bomb = rebuilt(small[1], lambda members: members.update({"99.npy": bytes(10**7)}), zipfile.ZIP_DEFLATED)
     assert len(bomb) < 50_000
-    assert_refused(bomb, tmp_path / "file", "compressed")
+    assert_refused(bomb, tmp_path / "file", r"\.npy is compressed or encrypted")
+
+
+@pytest.mark.parametrize(
+    ("at", "match"),
+    [(8, "is compressed or encrypted"), (20, "has two sizes"), (24, "has two sizes")],
+    ids=["flag of encryption", "size in the file", "size when read"],
+)
+def test_a_directory_that_does_not_fit_is_refused(at, match, small, tmp_path):
+    content = bytearray(small[1])
+    content[content.index(b"PK\x01\x02") + at] ^= 1
+    assert_refused(bytes(content), tmp_path / "file", f"0.npy {match}")
 
 
 def test_members_that_overlap_are_refused(small, tmp_path):
@@ -701,6 +720,32 @@ def test_a_folder_a_device_and_nothing_are_refused(tmp_path, small):
         small[0].save(tmp_path)
     with pytest.raises(OutputError, match="device"):
         small[0].save("/dev/null")
+
+
+def with_skops(content, change, compression=zipfile.ZIP_STORED):
+    """The file with other members in its skops part."""
+
+    def changed(members):
+        (name,) = [name for name in members if name.endswith(".skops")]
+        members[name] = rebuilt(members[name], change, compression)
+
+    return rebuilt(content, changed)
+
+
+def test_the_estimator_inside_is_checked_as_well(tmp_path):
+    pytest.importorskip("skops", reason="needs the extra skops")
+    model, _ = around(None)
+    model.save(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    header = npy_bytes("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}")
+    cases = {
+        r"\.npy is compressed": with_skops(content, lambda members: members.update({"1.npy": bytes(10**6)}), 8),
+        "which is not its size": with_skops(content, lambda members: members.update({"1.npy": header})),
+        "not a model file": with_skops(content, lambda members: members.update({"schema.json": b"{}"})),
+    }
+    assert_same(model.results_, load_bytes(with_skops(content, dict.copy), tmp_path / "file").results_)
+    for match, changed in cases.items():
+        assert_refused(changed, tmp_path / "file", match)
 
 
 @contextmanager
