@@ -144,7 +144,7 @@ def test_a_model_that_is_read_again_predicts_the_same(name, tmp_path):
 
 # Rows far from zero, of more than two classes: here coefficients of another layout give other last digits.
 @quiet
-@over(MODELS, slow=["any", "logistic"])
+@over(MODELS, slow=["any"])
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_array], ids=["float64", "float32", "sparse"])
 def test_the_layout_of_arrays_changes_no_bit(name, kind, tmp_path):
     model, X, labels = fitted(name, n_classes=4)
