@@ -662,20 +662,36 @@ def test_a_file_of_a_newer_format_says_to_upgrade(small, tmp_path):
     [
         ({"format": "another"}, "its format is 'another'"),
         ({"version": "1"}, "not a model file"),
-        ({"model": {"kind": "os.system", "value": "true"}}, "not a model file"),
-        ({"model": {"kind": "record", "name": "os.system", "fields": {}}}, "'os.system', which this version does not"),
-        ({"model": {"kind": "record", "name": "Fixed", "fields": {"c": 1}}}, "this version's Fixed has no c"),
-        ({"model": {"kind": "record", "name": "Behaviour", "fields": {}}}, "also needs confusion, crowd, share"),
-        ({"model": {"kind": "array", "member": "77.npy", "read_only": True}}, "not a model file"),
-        ({"model": {"kind": "scalar", "type": "O", "value": 1}}, "scalar of type object"),
-        ({"model": {"kind": "foreign", "member": "manifest.json"}}, "cannot be read"),
+        ({"model": 5}, "not a model file"),
+        ({"model": {"kind": "record", "name": "Fixed", "fields": {}}}, "'Fixed' and no model"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_made_up_manifest_is_refused(change, match, small, tmp_path):
-    if "foreign" in str(change):
-        pytest.importorskip("skops", reason="needs the extra skops")
     assert_refused(with_manifest(small[1], lambda manifest: manifest.update(change)), tmp_path / "file", match)
+
+
+@pytest.mark.parametrize(
+    ("node", "match"),
+    [
+        ({"kind": "os.system", "value": "true"}, "not a model file"),
+        ({"kind": "record", "name": "os.system", "fields": {}}, "'os.system', which this version does not know"),
+        ({"kind": "record", "name": "Fixed", "fields": {"c": 1}}, "this version's Fixed has no c"),
+        ({"kind": "record", "name": "Behaviour", "fields": {}}, "also needs confusion, crowd, share"),
+        ({"kind": "array", "member": "77.npy", "read_only": True}, "not a model file"),
+        ({"kind": "array", "member": "../0.npy", "read_only": True}, "not a model file"),
+        ({"kind": "scalar", "type": "O", "value": 1}, "scalar of type object"),
+        ({"kind": "generator", "state": {"kind": "dict", "items": []}}, "not a model file"),
+        ({"kind": "foreign", "member": "manifest.json"}, "cannot be read"),
+        ({"kind": ["a"]}, "not a model file"),
+    ],
+    ids=str,
+)
+def test_a_made_up_value_is_refused(node, match, small, tmp_path):
+    if node["kind"] == "foreign":
+        pytest.importorskip("skops", reason="needs the extra skops")
+    changed = with_manifest(small[1], lambda manifest: manifest["model"]["fields"].update(converged=node))
+    assert_refused(changed, tmp_path / "file", match)
 
 
 def test_a_result_of_another_type_is_refused(small, tmp_path):
