@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdwise.em.logistic import CrowdLogisticClassifier
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
@@ -46,6 +47,7 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "load": "model_file",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",
 }
@@ -73,6 +75,7 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "simulate_annotators",
     "slice_accuracy",
 ]

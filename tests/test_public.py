@@ -35,11 +35,12 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "simulate_annotators",
     "slice_accuracy",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops"]
 
 
 def written_function(member):
