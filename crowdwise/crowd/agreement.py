@@ -30,7 +30,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 from crowdwise.labels.frames import make_frame
 
-Scale = Literal["nominal", "ordinal", "interval"]
+Measurement = Literal["nominal", "ordinal", "interval"]
 Weights = Literal["linear", "quadratic"]
 
 # With more levels than this, only alpha of interval data and percent agreement are given.
@@ -164,8 +164,9 @@ def _kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> 
     given = _matrix(labels, np.ones(labels.n_labels))
     first, second, n_shared = _pairs(given, min_shared)
     of_class = [_matrix(labels, (labels.values == k).astype(np.float64)) for k in range(len(distance))]
-    # How often the first of the pair uses each class on the examples that they share.
-    use = np.stack([_at(one.T @ given, first, second) for one in of_class], axis=1)
+    use = np.zeros((len(first), len(distance)))  # of each class by the first of the pair, on the examples they share
+    for k, of_first in enumerate(of_class):
+        use[:, k] = _at(of_first.T @ given, first, second)
     farthest = distance.max(initial=0.0)
     observed, by_chance = n_shared * farthest, np.zeros(len(first))
     for k, of_second in enumerate(of_class):
@@ -245,7 +246,7 @@ class Agreement:
     alpha : Estimate
         Krippendorff's alpha.
     ac : Estimate
-        Gwet's AC1 for nominal labels, else AC2.
+        Gwet's AC1 for nominal labels, else AC2. It depends on how many classes there are, with or without labels.
     percent : Estimate
         Share of pairs of labels of an example that are the same, averaged over examples. Not corrected for chance.
     pairs : PairAgreement
@@ -254,7 +255,7 @@ class Agreement:
         What is undefined or left out, and why.
     """
 
-    kind: Scale
+    kind: Measurement
     weights: Weights | None
     confidence: float
     n_examples: int
@@ -307,7 +308,7 @@ class Agreement:
 
 def agreement(
     labels: Any,
-    kind: Scale | None = None,
+    kind: Measurement | None = None,
     *,
     weights: Weights | None = None,
     min_shared: int = 10,
@@ -396,14 +397,14 @@ def agreement(
     )
 
 
-_ALPHAS: dict[Scale, Coefficient] = {
+_ALPHAS: dict[Measurement, Coefficient] = {
     "nominal": alpha_nominal,
     "ordinal": alpha_ordinal,
     "interval": alpha_interval,
 }
 
 
-def _check_weights(weights: Any, kind: Scale) -> Weights | None:
+def _check_weights(weights: Any, kind: Measurement) -> Weights | None:
     check_choice("weights", weights, ("linear", "quadratic", None))
     if kind == "nominal":
         if weights is not None:
@@ -412,7 +413,7 @@ def _check_weights(weights: Any, kind: Scale) -> Weights | None:
     return weights or "quadratic"
 
 
-def _on_scale(crowd: CrowdLabels, kind: Scale) -> tuple[CrowdLabels, Floats, Patterns]:
+def _on_scale(crowd: CrowdLabels, kind: Measurement) -> tuple[CrowdLabels, Floats, Patterns]:
     """Labels as levels, the places of the levels on the scale, and patterns of them.
 
     Ratings of too many values to be levels stay as they are; the places are those of the labels then.
@@ -442,7 +443,8 @@ def _on_scale(crowd: CrowdLabels, kind: Scale) -> tuple[CrowdLabels, Floats, Pat
 
 def _standard(numbers: Floats) -> Floats:
     """Numbers as shares of their range, so that squares neither vanish nor overflow."""
-    span = float(np.ptp(numbers)) if len(numbers) else 0.0
+    with np.errstate(over="ignore"):
+        span = float(np.ptp(numbers))
     if not np.isfinite(span):
         raise LabelError("the labels are too far apart for their differences to be squared: rescale them.")
     return (numbers - numbers.min()) / span if span > 0 else np.zeros(len(numbers))
@@ -508,7 +510,7 @@ def _kappas(
     return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa, low, high)
 
 
-def _notes(labels: CrowdLabels, kind: Scale, found: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
+def _notes(labels: CrowdLabels, kind: Measurement, found: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
     notes = []
     if np.isnan(found["alpha"].value):
         notes.append(

@@ -219,7 +219,7 @@ def _checked(
     annotators: Array,
     examples: Array,
     classes: ArrayLike | None,
-    abstain: ArrayLike | None,
+    abstain: ArrayLike | None = None,
     kind: Kind,
     id_source: IdSource,
 ) -> Parts:

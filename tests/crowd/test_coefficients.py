@@ -364,6 +364,8 @@ def test_what_cannot_be_compared_is_an_error():
     ratings = CrowdLabels.from_matrix(np.arange(300.0).reshape(100, 3), kind="rating")
     with pytest.raises(LabelError, match="300 different values, and ordinal agreement is for at most 100 levels"):
         agreement(ratings, "ordinal")
+    with pytest.raises(LabelError, match="too far apart"):
+        agreement(CrowdLabels.from_matrix([[-1.7e308, 1.7e308]], kind="rating"))
     with pytest.raises(ValueError, match=r'kind must be "nominal", "ordinal", "interval" or None; got "?\'?ratio'):
         agreement(ratings, "ratio")
     with pytest.raises(ValueError, match='use kind="ordinal" with weights="linear"'):
