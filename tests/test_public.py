@@ -33,6 +33,7 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "read_labels",
     "simulate_annotators",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
