@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from crowdwise.exceptions import DataError, MissingDataError
 
@@ -108,7 +110,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it is on the disk, open at its start."""
         try:
-            return open(self._standard_input.name if self.path == "-" else self.path, "rb")
+            return open(self._standard_input if self.path == "-" else self.path, "rb")
         except FileNotFoundError:
             raise MissingDataError(f"there is no file {self.path}.") from None
         except IsADirectoryError:
@@ -122,10 +124,10 @@ class Source:
             return raw.seek(0, os.SEEK_END)
 
     @cached_property
-    def _standard_input(self) -> Any:
-        """What came in, in a file that goes when this does: it may be read more than once."""
-        kept = tempfile.NamedTemporaryFile()  # noqa: SIM115
-        while chunk := sys.stdin.buffer.read(_CHUNK):
-            kept.write(chunk)
-        kept.flush()
-        return kept
+    def _standard_input(self) -> str:
+        """A file with what came in, which goes when this does: it may be read more than once."""
+        handle, name = tempfile.mkstemp(prefix="crowdwise-")
+        weakref.finalize(self, os.unlink, name)
+        with os.fdopen(handle, "wb") as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+        return name
