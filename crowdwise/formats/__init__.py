@@ -1,6 +1,6 @@
 """Files of labels, as people and other tools write them <-> labels and consensus."""
 
 from crowdwise.formats.label_file import LabelFile
-from crowdwise.formats.read import read
+from crowdwise.formats.read import FORMATS, read
 
-__all__ = ["LabelFile", "read"]
+__all__ = ["FORMATS", "LabelFile", "read"]

@@ -17,7 +17,7 @@ _WORDS = {
     ),
     "annotator": (
         ("annotator", "worker", "rater", "judge", "coder", "labeler", "labeller", "assessor", "turker", "grader",
-         "amt_worker", "crowdworker"),
+         "amt_worker", "crowdworker", "performer"),
         ("user", "participant", "expert", "reviewer", "username", "who", "person", "subject"),
     ),
     "label": (

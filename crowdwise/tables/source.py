@@ -34,6 +34,8 @@ class Source:
     ----------
     path : str
         Of the file; "-" is standard input.
+    title : str, default=""
+        What messages call it; by default the path.
 
     Examples
     --------
@@ -47,11 +49,12 @@ class Source:
     """
 
     path: str
+    title: str = ""
 
     @property
     def name(self) -> str:
         """What messages call it."""
-        return "standard input" if self.path == "-" else self.path
+        return self.title or ("standard input" if self.path == "-" else self.path)
 
     @property
     def suffix(self) -> str:
@@ -71,12 +74,12 @@ class Source:
 
     def read(self) -> bytes:
         """All bytes; a compressed file that would swell out of all proportion is refused."""
-        chunks, n_bytes, limit = [], 0, max(_LARGE, _LARGEST_RATIO * self._size)
+        chunks, n_bytes, limit = [], 0, max(_LARGE, _LARGEST_RATIO * self.size)
         for chunk in self.chunks():
             n_bytes += len(chunk)
             if n_bytes > limit:
                 raise DataError(
-                    f"{self.name}: a file of {self._size:,} bytes holds more than {limit:,} when it is decompressed, "
+                    f"{self.name}: a file of {self.size:,} bytes holds more than {limit:,} when it is decompressed, "
                     "which no usual file does. Decompress it first if it is meant to be so."
                 )
             chunks.append(chunk)
@@ -119,7 +122,8 @@ class Source:
             raise DataError(f"{self.path!r} cannot be the name of a file: {error}.") from None
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Bytes on the disk."""
         with self.open() as raw:
             return raw.seek(0, os.SEEK_END)
 

@@ -51,8 +51,8 @@ def test_columns_are_found_by_their_usual_names_in_any_spelling(saved, header):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("task,item,worker,label", r"'task' and 'item' may both hold the example.*columns are task, item, worker, label.*"
-         r"--example COLUMN --annotator worker --label label"),
+        ("task,item,worker,label", r"'task' and 'item' may both hold the example.*columns are task, item, worker, "
+         r"label.*--example COLUMN --annotator worker --label label"),
         ("task,worker,label,answer", r"'label' and 'answer' may both hold the label"),
         ("a,b,c,d", r"no column is named like the example; no column is named like the annotator;.*--wide"),
         ("task,worker,x,y", r"no column is named like the label"),
@@ -108,8 +108,7 @@ def test_missing_labels_are_left_out_and_counted(saved):
     path = saved("task,worker,label\na,ann,yes\na,bob,\nb,ann,NA\nb,bob,None\n,,\n")
     file = formats.read(path)
     assert list(file.labels) == [("a", {"ann": "yes"}), ("b", {"bob": "None"})]
-    assert "2 rows without a label are left out (1 empty, 1 'NA')." in file.notes
-    assert "1 empty rows are left out." in file.notes
+    assert "left out: empty rows (1), rows without a label (1 empty, 1 'NA')" in file.notes
     assert formats.read(path, missing="None").labels.classes.tolist() == ["NA", "yes"]
     assert formats.read(saved("task,worker,label\na,ann,1\na,bob,-1\n"), missing=-1).labels.n_labels == 1
 
