@@ -134,18 +134,43 @@ def _who(completed_by: Any) -> str:
 
 def _answered(place: str, annotation: Record, answers: Answers) -> dict[str, str]:
     """The label of every question that an annotation, or a prediction, answers."""
-    results = [one for one in list_in(place, annotation, "result") if isinstance(one, dict)]
-    regions = {as_text(one.get("id")) for one in results if one.get("type") not in _KINDS}
+    whole, n_parts, n_others = results_about_the_whole(place, annotation)
+    answers.left_out["results that are no class or rating (spans, boxes, texts)"] += n_others
+    answers.left_out["answers about a part of an example"] += n_parts
     chosen: dict[str, list[Any]] = {}
-    for one in results:
-        value = one.get("value")
-        if one.get("type") not in _KINDS or not isinstance(value, dict):
-            answers.left_out["results that are no class or rating (spans, boxes, texts)"] += 1
-        elif _PARTS & value.keys() or (one.get("id") is not None and as_text(one.get("id")) in regions):
-            answers.left_out["answers about a part of an example"] += 1
-        else:
-            chosen.setdefault(as_text(one.get("from_name")), []).extend(_choices(value))
+    for one in whole:
+        chosen.setdefault(as_text(one.get("from_name")), []).extend(_choices(one["value"]))
     return {question: label for question, values in chosen.items() if (label := one_label(values))}
+
+
+def results_about_the_whole(place: str, annotation: Record) -> tuple[list[Record], int, int]:
+    """The results of an annotation that are a class or rating of the whole example.
+
+    Parameters
+    ----------
+    place : str
+        Of the task, for messages.
+    annotation : dict
+        Or a prediction.
+
+    Returns
+    -------
+    whole : list of dict
+        Each has a value that is a record.
+    n_parts : int
+        How many others are about a part of the example.
+    n_others : int
+        How many are spans, boxes, texts and the like.
+    """
+    results = [one for one in list_in(place, annotation, "result") if isinstance(one, dict)]
+    answered = [one for one in results if one.get("type") in _KINDS and isinstance(one.get("value"), dict)]
+    regions = {as_text(one.get("id")) for one in results if one.get("type") not in _KINDS}
+    whole = [
+        one
+        for one in answered
+        if not _PARTS & one["value"].keys() and (one.get("id") is None or as_text(one.get("id")) not in regions)
+    ]
+    return whole, len(answered) - len(whole), len(results) - len(answered)
 
 
 def _choices(value: Record) -> list[Any]:
