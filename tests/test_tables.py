@@ -69,7 +69,8 @@ def test_a_delimiter_is_the_one_that_cuts_all_rows_alike(saved):
     assert open_table(saved("a,b\n1|2,3|4\n")).header == ("a", "b")
     assert open_table(saved("text\none\n")).columns() == {"text": ["one"]}
     assert open_table(saved("a:b\n1:2\n"), delimiter=":").columns() == {"a": ["1"], "b": ["2"]}
-    assert open_table(saved("a,b\tc\n1,2\t3\n", "x.tsv")).header == ("a,b", "c")
+    for delimiter in (None, "\t", "\\t", "tab"):
+        assert open_table(saved("a,b\tc\n1,2\t3\n", "x.tsv"), delimiter=delimiter).header == ("a,b", "c")
 
 
 def test_cells_may_hold_delimiters_quotes_and_line_ends(saved):

@@ -21,8 +21,7 @@ def read_or_refuse(path, **options):
         warnings.simplefilter("ignore", CrowdWarning)
         try:
             file = formats.read(path, **options)
-        except DataError as error:
-            assert str(error)
+        except DataError:
             return None
     assert isinstance(file.labels, CrowdLabels)
     assert file.labels.n_labels > 0

@@ -232,6 +232,15 @@ def test_rows_with_lists_are_read_as_lists_texts_or_records():
     assert labels_of("lewidi_2025.json") == {1: {"Ann1": 0, "Ann2": 1}, 2: {"Ann1": 1}}
 
 
+def test_a_label_for_all_beside_the_lists_is_not_taken_for_them(saved):
+    row = {"text": "one", "label": 1, "worker_ids": ["a", "b"], "annotations": [1, 0]}
+    file = formats.read(saved([row]))
+    assert dict(file.labels) == {0: {"a": 1, "b": 0}}
+    assert "columns: number of the row -> example, worker_ids -> annotator, annotations -> label" in file.notes
+    with pytest.raises(LabelError, match="'item' and 'task' may both hold the example"):
+        formats.read(saved([{"item": 1, "task": 2, **row}]))
+
+
 def test_lists_in_parquet_are_read(tmp_path):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"id": ["h1"], "annotators": [["a1", "a2"]], "labels": [[1, 0]]})
