@@ -7,7 +7,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError
@@ -195,6 +195,7 @@ def test_columns_without_a_name_get_their_number(saved):
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(texts, texts), max_size=6), st.sampled_from(",;\t|"), st.sampled_from(["utf-8", "utf-16"]))
 def test_whatever_is_written_comes_back(tmp_path_factory, rows, delimiter, encoding):
     path = tmp_path_factory.mktemp("tables") / "any.csv"

@@ -79,13 +79,13 @@ def fuzz_bytes(source, tmp_path, n):
 
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.name)
 def test_damaged_bytes_never_surprise(source, tmp_path):
-    fuzz_bytes(source, tmp_path, 40)
+    fuzz_bytes(source, tmp_path, 25)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.name)
 def test_many_damaged_bytes_never_surprise(source, tmp_path):
-    fuzz_bytes(source, tmp_path, 3000)
+    fuzz_bytes(source, tmp_path, 500)
 
 
 def documents():
@@ -107,7 +107,7 @@ def fuzz_values(document, tmp_path, step):
 
 @pytest.mark.parametrize("document", [*documents()])
 def test_values_of_another_kind_never_surprise(document, tmp_path):
-    fuzz_values(document, tmp_path, 23)
+    fuzz_values(document, tmp_path, 47)
 
 
 @pytest.mark.slow

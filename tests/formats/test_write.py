@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, aggregate, formats
@@ -98,6 +98,8 @@ def test_labels_come_back_from_every_format(tmp_path, format):
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)
 
 
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")  # about classes that differ little
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.tuples(names, names), names, min_size=1, max_size=8), st.sampled_from(["crowd-kit", "peerannot"])
 )
