@@ -13,7 +13,7 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Placed, Record, one_label
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import find_example, plain_name, text_column
+from crowdwise.formats.names import candidates, find_example, plain_name, text_column
 from crowdwise.tables.json_rows import as_text
 
 NAME = "rows with lists"
@@ -41,7 +41,9 @@ def is_listed(record: Record) -> bool:
     who, what = _named(record, _ANNOTATORS), _named(record, _LABELS)
     if what is None:
         return False
-    return isinstance(_parsed(record[what]), dict) or (who is not None and isinstance(_parsed(record[who]), list))
+    if who is not None and isinstance(_parsed(record[who]), list):
+        return True
+    return isinstance(_parsed(record[what]), dict) and not candidates(list(record), "annotator")
 
 
 def _named(record: Record, words: Sequence[str]) -> str | None:

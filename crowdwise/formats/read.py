@@ -119,7 +119,7 @@ def read(
         example=example,
         annotator=annotator if annotator is None or isinstance(annotator, str) else tuple(annotator),
         label=label,
-        wide=True if format == "wide" else wide,
+        wide={"wide": True, "crowd-kit": False}.get(format or "", wide),
         question=question,
         missing=_as_texts(missing),
         on_duplicate=on_duplicate,
