@@ -94,7 +94,7 @@ def read(
     texts : bool, default=True
         Whether to keep the texts.
     on_rows : callable, default=None
-        Is told how many rows of a plain table have been read, again and again.
+        Is told how many labels of a plain table have been read, again and again.
 
     Returns
     -------

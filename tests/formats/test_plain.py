@@ -121,6 +121,8 @@ def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(save
         formats.read(saved("task,worker,label\na,ann,yes\nb,,no\n"))
     with pytest.raises(LabelError, match=r"line 2: every label needs its example"):
         formats.read(saved("task,worker,label\n,ann,yes\n"))
+    labels = formats.read(saved("task,worker,label\na,ann,yes\nb,,\n,bob,NA\n")).labels
+    assert list(labels) == [("a", {"ann": "yes"})], "where there is no label, nothing is needed"
     with pytest.raises(LabelError, match="there is no label in it"):
         formats.read(saved("task,worker,label\n"))
     with pytest.raises(LabelError, match=r"no label in it.*\(taken for: table\)"):
