@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
@@ -43,6 +44,7 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "load": "model_file",
     "read_labels": "formats.read",
     "simulate_annotators": "simulate",
 }
@@ -68,6 +70,7 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "read_labels",
     "simulate_annotators",
 ]
