@@ -34,6 +34,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_labels",
     "simulate_annotators",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
