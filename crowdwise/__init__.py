@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_file import load
@@ -48,10 +49,11 @@ _HOMES = {
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
+    "read_labels": "formats.read",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",
 }
-_PACKAGES = ("datasets", "theory")
+_PACKAGES = ("datasets", "formats", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -76,6 +78,7 @@ __all__ = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_labels",
     "simulate_annotators",
     "slice_accuracy",
 ]

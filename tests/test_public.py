@@ -36,6 +36,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_labels",
     "simulate_annotators",
     "slice_accuracy",
 ]
