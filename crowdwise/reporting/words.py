@@ -1,0 +1,223 @@
+"""A summary -> sentences: three that open the page, and about ten lines for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Summary = dict[str, Any]
+
+# From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
+_AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
+_NOTICEABLE = 0.005
+_NAMED = 3
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a percentage, never rounded up to 100 % nor down to 0 %."""
+    text = f"{100 * share:.{digits}f}"
+    least = 10.0**-digits
+    if share < 1 and float(text) >= 100:
+        return f"over {100 - least:.{digits}f} %"
+    if share > 0 and float(text) <= 0:
+        return f"under {least:.{digits}f} %"
+    return f"{text} %"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def joined(names: list[str]) -> str:
+    """Names with commas, and "and" before the last."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def some_of(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - _NAMED
+    return joined(names if more <= 1 else [*names[:_NAMED], count(more, "other")])
+
+
+def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
+    """The ends of an interval."""
+    return f"{scale * part['low']:.{digits}f} to {scale * part['high']:.{digits}f}"
+
+
+def headline(summary: Summary) -> list[str]:
+    """Three sentences: how far the crowd agrees, what the consensus is worth, what to do next."""
+    return [agreement_sentence(summary), quality_sentence(summary), next_sentence(summary)]
+
+
+def agreement_sentence(summary: Summary) -> str:
+    """How far the annotators agree beyond chance."""
+    alpha, who = summary["alpha"], count(summary["size"]["annotators"], "annotator")
+    if summary["size"]["annotators"] == 1:
+        return "There is one annotator, so nothing can be said about agreement."
+    if alpha["value"] is None:
+        if summary["size"]["labels_per_example"]["max"] < 2:
+            return f"No example has two labels, so it is unknown whether these {who} agree."
+        return f"All labels of these {who} are the same, so it is unknown whether they agree beyond chance."
+    value = alpha["value"]
+    how = next((f"agree {word}" for least, word in _AGREEMENT if value >= least), "agree less than by chance")
+    if alpha["low"] is not None and alpha["low"] <= 0 <= value:
+        how = "agree hardly more than by chance"
+    span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
+    return f"These {who} {how}: Krippendorff’s alpha is {value:.2f}{span}, where 0 is chance and 1 is perfect."
+
+
+def quality_sentence(summary: Summary) -> str:
+    """How much better the consensus is than the majority vote, known or estimated, and why."""
+    quality, known = summary["quality"], summary["quality"]["known"]
+    if summary["kind"] == "rating":
+        return _rating_sentence(quality, known)
+    if known and known["n"]:
+        ours, theirs = known["consensus"], known["majority"]
+        return (
+            f"On the {count(known['n'], 'example')} of known truth the consensus is right for {percent(ours['value'], 1)} "
+            f"(95 % interval {interval(ours, 100, 1)}) and the majority vote for {percent(theirs['value'], 1)} "
+            f"({interval(theirs, 100, 1)})."
+        )
+    if summary["size"]["annotators"] == 1:
+        return "The consensus is what this one annotator says, as there is nobody to compare with."
+    gap = quality["estimated"]["difference"]
+    assuming = "This estimate assumes that annotators err independently; where they share difficulties, it is too high."
+    if gap["value"] < _NOTICEABLE:
+        return f"The consensus is estimated to be about as good as the majority vote on this crowd. {assuming}"
+    return (
+        f"The consensus is estimated to be right for {points(gap)} more of the examples than the majority vote, because "
+        f"it counts annotators by how reliable they are{_and_model(summary)}. {assuming}"
+    )
+
+
+def points(gap: dict[str, Any]) -> str:
+    """A difference of two shares with its interval."""
+    return f"{percent(gap['value'], 1)} ({interval(gap, 100, 1)})"
+
+
+def _and_model(summary: Summary) -> str:
+    return " and learns from the features" if summary["model"]["uses_features"] else ""
+
+
+def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> str:
+    if known and known["n"]:
+        return (
+            f"On the {count(known['n'], 'example')} of known truth the consensus is off by {known['consensus']:.3g} "
+            f"(root mean squared) and the plain mean of the ratings by {known['mean']:.3g}."
+        )
+    return (
+        f"A rating of the consensus is estimated to be off by about {quality['typical_error']:.3g}, if annotators err "
+        "independently; annotators count by how reliable they are, which the plain mean does not do."
+    )
+
+
+def flagged(summary: Summary, flag: str) -> list[str]:
+    """Annotators with a flag that begins in some way."""
+    rows = summary["annotators"]["rows"]
+    return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
+
+
+def next_sentence(summary: Summary) -> str:
+    """What to do next: whom to look at, and what to label again."""
+    advice = []
+    if adverse := flagged(summary, "worse than chance"):
+        verb = "answers" if len(adverse) == 1 else "answer"
+        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} worse than chance")
+    if copies := flagged(summary, "same labels as"):
+        advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+    rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
+    if rows and rows[0]["gain"] > 0:
+        first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
+        of = f" of the {count(unsure, 'example')} that the consensus is unsure about" if unsure else ""
+        advice.append(f"ask for one more label{of}, first for {first}")
+    return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """About ten lines that a person can read: how good is this crowd, who stands out, what to do next.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` gives.
+
+    Returns
+    -------
+    lines : list of str
+    """
+    size, per_example = summary["size"], summary["size"]["labels_per_example"]
+    of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
+    lines = [
+        f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
+        f"{size['labels']:,} {of}; {per_example['mean']:.1f} per example ({per_example['min']} to {per_example['max']})",
+        f"Agreement   {_alpha_line(summary)}",
+        *_quality_lines(summary),
+        *_changed_lines(summary),
+        *_annotator_lines(summary),
+        *_next_lines(summary),
+    ]
+    if not summary["model"]["converged"]:
+        lines.append("Caution     the rounds stopped before they settled; allow more of them")
+    return lines
+
+
+def _alpha_line(summary: Summary) -> str:
+    alpha = summary["alpha"]
+    if alpha["value"] is None:
+        return "unknown: " + agreement_sentence(summary)
+    span = "" if alpha["low"] is None else f" ({interval(alpha)})"
+    return f"Krippendorff's alpha {alpha['value']:.2f}{span}; 0 is chance, 1 is perfect"
+
+
+def _quality_lines(summary: Summary) -> list[str]:
+    quality, known = summary["quality"], summary["quality"]["known"]
+    if summary["kind"] == "rating":
+        return [f"Consensus   {_rating_sentence(quality, known)}"]
+    gap = quality["estimated"]["difference"]
+    lines = [
+        f"Consensus   estimated to be right for {points(gap)} more of the examples than the majority vote,",
+        "            if annotators err independently (where they share difficulties, the estimate is too high)",
+    ]
+    if known and known["n"]:
+        ours, theirs = known["consensus"], known["majority"]
+        lines.append(
+            f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
+            f"({interval(ours, 100, 1)}), majority vote for {percent(theirs['value'], 1)}"
+        )
+    return lines
+
+
+def _changed_lines(summary: Summary) -> list[str]:
+    if summary["kind"] == "rating":
+        return []
+    part = summary["changed"]
+    return [
+        f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
+        f"{count(summary['quality']['unsure'], 'example')} below {percent(summary['quality']['unsure_below'])} confidence"
+    ]
+
+
+def _annotator_lines(summary: Summary) -> list[str]:
+    rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
+    lines = []
+    if len(rows) > 1:
+        best, worst = rows[0], rows[-1]
+        lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
+    stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
+    if stand_out:
+        lines.append(f"Stand out   {some_of(stand_out)}")
+    return lines
+
+
+def _scored(row: dict[str, Any]) -> str:
+    if row.get("accuracy") is None:
+        return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
+    return f"{row['annotator']} (estimated accuracy {percent(row['accuracy'])}, {count(row['labels'], 'label')})"
+
+
+def _next_lines(summary: Summary) -> list[str]:
+    rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] > 0]
+    if not rows:
+        return []
+    first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
+    return [f"Next        label again: {first}"]
