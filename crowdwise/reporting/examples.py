@@ -76,7 +76,7 @@ class Examples:
         sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
         rows = []
         for place, i in enumerate(chosen.tolist()):
-            row = {
+            row: dict[str, Any] = {
                 "example": named(consensus.examples[i]),
                 "label": _answer(consensus.label[i]),
                 "sure": float(sure[i]),

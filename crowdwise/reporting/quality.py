@@ -143,19 +143,14 @@ def expected_accuracy(record: FitRecord) -> Comparison:
     Returns
     -------
     comparison : Comparison
-        The intervals are those of how many of these examples are right, each by its probability.
+        Without intervals: what the assumption does to it is larger than any of them, and unknown.
     """
     labelled = record.labels.labels_per_example > 0
+    n = int(labelled.sum())  # there is a label, or there would be no fit
     proba, votes = record.proba[labelled], majority_shares(record.labels[labelled])
     chosen = np.eye(proba.shape[1])[proba.argmax(axis=1)]
-    one, other = (chosen * proba).sum(axis=1), (votes * proba).sum(axis=1)
-    squared_gap = ((chosen - votes) ** 2 * proba).sum(axis=1)
-    return Comparison(
-        len(proba),
-        _sum_of_chances(one, one * (1 - one)),
-        _sum_of_chances(other, other * (1 - other)),
-        _sum_of_chances(one - other, squared_gap - (one - other) ** 2),
-    )
+    one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
+    return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other))
 
 
 def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
@@ -186,14 +181,6 @@ def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
 def _of_share(right: Floats) -> Estimate:
     share = float(right.mean())
     return Estimate(share, *map(float, share_interval(share, len(right))))
-
-
-def _sum_of_chances(chance: Floats, variance: Floats) -> Estimate:
-    """The share that is right, each example by its own chance."""
-    if len(chance) == 0:
-        return Estimate(float("nan"))
-    half = _HALF_WIDTH * float(np.sqrt(max(variance.sum(), 0.0))) / len(chance)
-    return Estimate(float(chance.mean()), float(chance.mean()) - half, float(chance.mean()) + half)
 
 
 def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:

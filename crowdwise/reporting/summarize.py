@@ -24,7 +24,7 @@ from crowdwise.reporting.annotators import annotators, pairs
 from crowdwise.reporting.columns import mean_ratings
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
 from crowdwise.reporting.quality import alpha_interval, expected_accuracy, known_accuracy
-from crowdwise.reporting.words import headline
+from crowdwise.reporting.words import headline, numbers
 
 VERSION = 1
 # Below this probability a consensus is called unsure.
@@ -93,7 +93,7 @@ def summarize(
         "command": command,
         "versions": _versions(),
     }
-    return summary | {"headline": headline(summary)}
+    return summary | {"headline": headline(summary), "numbers": numbers(summary)}
 
 
 def _size(record: FitRecord) -> dict[str, Any]:

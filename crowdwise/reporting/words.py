@@ -74,25 +74,25 @@ def quality_sentence(summary: Summary) -> str:
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
         return (
-            f"On the {count(known['n'], 'example')} of known truth the consensus is right for {percent(ours['value'], 1)} "
-            f"(95 % interval {interval(ours, 100, 1)}) and the majority vote for {percent(theirs['value'], 1)} "
-            f"({interval(theirs, 100, 1)})."
+            f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
+            f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote for "
+            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})."
         )
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
-    gap = quality["estimated"]["difference"]
+    gap = quality["estimated"]["difference"]["value"]
     assuming = "This estimate assumes that annotators err independently; where they share difficulties, it is too high."
-    if gap["value"] < _NOTICEABLE:
+    if gap < _NOTICEABLE:
         return f"The consensus is estimated to be about as good as the majority vote on this crowd. {assuming}"
     return (
-        f"The consensus is estimated to be right for {points(gap)} more of the examples than the majority vote, because "
-        f"it counts annotators by how reliable they are{_and_model(summary)}. {assuming}"
+        f"The consensus is estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, "
+        f"because it counts annotators by how reliable they are{_and_model(summary)}. {assuming}"
     )
 
 
-def points(gap: dict[str, Any]) -> str:
-    """A difference of two shares with its interval."""
-    return f"{percent(gap['value'], 1)} ({interval(gap, 100, 1)})"
+def in_hundred(share: float) -> str:
+    """A difference of two shares, in examples."""
+    return f"{100 * share:.1f} in 100"
 
 
 def _and_model(summary: Summary) -> str:
@@ -109,6 +109,38 @@ def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> s
         f"A rating of the consensus is estimated to be off by about {quality['typical_error']:.3g}, if annotators err "
         "independently; annotators count by how reliable they are, which the plain mean does not do."
     )
+
+
+def numbers(summary: Summary) -> list[dict[str, str]]:
+    """The four numbers of the first screen, each with what it is and a note."""
+    alpha, quality, known = summary["alpha"], summary["quality"], summary["quality"]["known"]
+    first = {"value": "–" if alpha["value"] is None else f"{alpha['value']:.2f}", "name": "agreement beyond chance"}
+    first["note"] = "Krippendorff’s alpha" + ("" if alpha["low"] is None else f", {interval(alpha)}")
+    flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
+    last = {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
+    if summary["kind"] == "rating":
+        error = {"value": f"{quality['typical_error']:.3g}", "name": "estimated error of a rating"}
+        single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
+        return [
+            first,
+            error | {"note": "if annotators err independently"},
+            single | {"note": "nobody to compare with"},
+            last,
+        ]
+    if known and known["n"]:
+        ours = known["consensus"]
+        second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}
+        second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
+    else:
+        gap = quality["estimated"]["difference"]["value"]
+        second = {"value": f"+{100 * gap:.1f}", "name": "in 100 examples right, against the majority"}
+        second["note"] = "estimated, if annotators err independently"
+    part = summary["changed"]
+    third = {"value": f"{part['total']:,}", "name": "answers of the majority changed"}
+    third["note"] = f"and {count(part['ties'], 'tie')} decided"
+    unsure = {"value": f"{quality['unsure']:,}", "name": "examples unsure"}
+    unsure["note"] = f"below {percent(quality['unsure_below'])} confidence"
+    return [first, second, third, unsure]
 
 
 def flagged(summary: Summary, flag: str) -> list[str]:
@@ -128,8 +160,8 @@ def next_sentence(summary: Summary) -> str:
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
     if rows and rows[0]["gain"] > 0:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
-        of = f" of the {count(unsure, 'example')} that the consensus is unsure about" if unsure else ""
-        advice.append(f"ask for one more label{of}, first for {first}")
+        of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
+        advice.append(f"ask for one more label{of}, first on {first}")
     return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
 
 
@@ -145,11 +177,11 @@ def summary_lines(summary: Summary) -> list[str]:
     -------
     lines : list of str
     """
-    size, per_example = summary["size"], summary["size"]["labels_per_example"]
+    size, per = summary["size"], summary["size"]["labels_per_example"]
     of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
     lines = [
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
-        f"{size['labels']:,} {of}; {per_example['mean']:.1f} per example ({per_example['min']} to {per_example['max']})",
+        f"{size['labels']:,} {of}; {per['mean']:.1f} per example ({per['min']} to {per['max']})",
         f"Agreement   {_alpha_line(summary)}",
         *_quality_lines(summary),
         *_changed_lines(summary),
@@ -173,10 +205,10 @@ def _quality_lines(summary: Summary) -> list[str]:
     quality, known = summary["quality"], summary["quality"]["known"]
     if summary["kind"] == "rating":
         return [f"Consensus   {_rating_sentence(quality, known)}"]
-    gap = quality["estimated"]["difference"]
+    gap = quality["estimated"]["difference"]["value"]
     lines = [
-        f"Consensus   estimated to be right for {points(gap)} more of the examples than the majority vote,",
-        "            if annotators err independently (where they share difficulties, the estimate is too high)",
+        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, if annotators",
+        "            err independently (where they share difficulties, the estimate is too high)",
     ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
@@ -190,10 +222,10 @@ def _quality_lines(summary: Summary) -> list[str]:
 def _changed_lines(summary: Summary) -> list[str]:
     if summary["kind"] == "rating":
         return []
-    part = summary["changed"]
+    part, quality = summary["changed"], summary["quality"]
     return [
         f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
-        f"{count(summary['quality']['unsure'], 'example')} below {percent(summary['quality']['unsure_below'])} confidence"
+        f"{count(quality['unsure'], 'example')} below {percent(quality['unsure_below'])} confidence"
     ]
 
 
