@@ -207,8 +207,8 @@ def _quality_lines(summary: Summary) -> list[str]:
         return [f"Consensus   {_rating_sentence(quality, known)}"]
     gap = quality["estimated"]["difference"]["value"]
     lines = [
-        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, if annotators",
-        "            err independently (where they share difficulties, the estimate is too high)",
+        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples,",
+        "            if annotators err independently (where they share difficulties, the estimate is too high)",
     ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
