@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.relabel import what_to_label_next
+    from crowdwise.reporting.report import report
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -43,6 +44,7 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "report": "reporting.report",
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
@@ -68,6 +70,7 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "report",
     "simulate_annotators",
     "what_to_label_next",
 ]

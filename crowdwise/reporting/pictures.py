@@ -8,6 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from crowdwise.reporting.words import decimal, percent
+
 WIDTH = 440.0
 
 
@@ -72,7 +74,7 @@ def comparison(quality: dict[str, Any]) -> Markup | None:
         return None
     lowest = min(row["value"] if row["low"] is None else row["low"] for _, row, _ in rows)
     low = math.floor(10 * max(lowest - 0.03, 0.0)) / 10
-    left, right, step = 150.0, WIDTH - 52, 34
+    left, right, step = 150.0, WIDTH - 70, 34
     height = step * len(rows) + 26
 
     def at(share: float) -> float:
@@ -89,7 +91,7 @@ def comparison(quality: dict[str, Any]) -> Markup | None:
             parts.append(line(at(row["low"]), y, at(row["high"]), y, "interval"))
         shape = "dot" if kind == "known" else "dot hollow"
         parts.append(tag("circle", cx=at(row["value"]), cy=float(y), r=5, class_=shape))
-        parts.append(text(right + 10, y + 4, f"{100 * row['value']:.1f} %", kind="axis"))
+        parts.append(text(right + 14, y + 4, percent(row["value"], 1).replace("over ", ">"), kind="axis"))
     words = "; ".join(f"{name}: {100 * row['value']:.1f} %" for name, row, _ in rows)
     return picture(height, f"Share of examples that is right. {words}.", parts)
 
@@ -125,10 +127,10 @@ def histogram(part: dict[str, Any]) -> Markup:
 
 def _counted(most: int, left: float, right: float, up: Any) -> list[Markup]:
     """Lines and numbers of an axis of counts."""
-    step = 10 ** math.floor(math.log10(most))
-    step = next((step * k for k in (1, 2, 5) if most / (step * k) <= 4), step * 5)
+    unit = 10 ** math.floor(math.log10(most))
+    step = max(round(next(unit * k for k in (0.2, 0.5, 1, 2, 5) if most <= 4 * unit * k)), 1)
     parts = []
-    for n in range(0, most + 1, max(step, 1)):
+    for n in range(0, most + 1, step):
         parts.append(line(left, up(n / most), right, up(n / most), "grid"))
         parts.append(text(left - 8, up(n / most) + 4, f"{n:,}", anchor="end"))
     return parts
@@ -161,24 +163,25 @@ def margin(part: dict[str, Any]) -> Markup:
     parts.extend(_decimals(across, largest, bottom))
     parts.append(text((left + right) / 2, bottom + 38, "disagreement", anchor="middle", kind="axis"))
     found = part["correlation"]
-    label = f"Distance from the model’s boundary against disagreement; rank correlation {found['value']:+.2f}."
+    label = f"Distance from the model’s boundary against disagreement; rank correlation {decimal(found['value'])}."
     return picture(bottom + 46, label, parts)
 
 
 def kappas(grid: dict[str, Any]) -> Markup:
     """Agreement of every pair of the most active annotators; blue beyond chance, orange below it."""
     names: Sequence[str] = grid["annotators"]
-    left, cell = 92.0, min((WIDTH - 92.0) / len(names), 34.0)
+    shown = [name if len(name) <= 12 else name[:11] + "…" for name in names]
+    left = 14 + 6.5 * max(map(len, shown))
+    cell = min((WIDTH - left) / len(names), 34.0)
     parts = []
     for i, (name, row) in enumerate(zip(names, grid["kappa"], strict=True)):
-        short = name if len(name) <= 12 else name[:11] + "…"
-        parts.append(text(left - 8, cell * (i + 0.5) + 4, short, anchor="end"))
+        parts.append(text(left - 8, cell * (i + 0.5) + 4, shown[i], anchor="end"))
         for j, value in enumerate(row):
             box = {"x": left + cell * j, "y": cell * i, "width": cell - 1.5, "height": cell - 1.5, "rx": 1.5}
             if value is None:
                 parts.append(tag("rect", **box, class_="self" if i == j else "empty"))
             else:
-                title = tag("title", f"{name} and {names[j]}: {value:.2f}")
+                title = tag("title", f"{name} and {names[j]}: {decimal(value)}")
                 kind = "above" if value >= 0 else "below"
                 parts.append(tag("rect", title, **box, class_=kind, fill_opacity=0.08 + 0.92 * min(abs(value), 1.0)))
     label = f"Cohen’s kappa of every pair of the {len(names)} annotators with the most labels."

@@ -9,16 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from crowdwise.exceptions import MissingExtraError
-
-try:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-    from markupsafe import Markup
-except ImportError:
-    raise MissingExtraError(
-        "a report needs Jinja2: pip install 'crowdwise[report]', or from a checkout: pip install '.[report]'."
-    ) from None
-
-from crowdwise.reporting import pictures, words
+from crowdwise.reporting import words
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"
 _MARKS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -36,19 +27,18 @@ def render_html(summary: dict[str, Any]) -> str:
     -------
     page : str
     """
+    environment = _environment(autoescape=True)
+    from crowdwise.reporting import pictures  # which needs what comes with Jinja2
+
     style, script = _source("report.css"), _source("report.js")
-    return (
-        _environment(autoescape=True)
-        .get_template("report.html")
-        .render(
-            summary=summary,
-            style=Markup(style),
-            script=Markup(script),
-            style_hash=_hash(style),
-            script_hash=_hash(script),
-            data=Markup(embedded_json(_details(summary))),
-            pictures=pictures,
-        )
+    return environment.get_template("report.html").render(
+        summary=summary,
+        style=pictures.Markup(style),
+        script=pictures.Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=pictures.Markup(embedded_json(_details(summary))),
+        pictures=pictures,
     )
 
 
@@ -107,15 +97,20 @@ def _details(summary: dict[str, Any]) -> dict[str, Any]:
     return {"classes": summary["classes"], "annotators": rows}
 
 
-def _environment(*, autoescape: bool) -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=autoescape,  # off for Markdown only, which has marks of its own
-        undefined=StrictUndefined,
+def _environment(*, autoescape: bool) -> Any:
+    """What finds and fills templates; escaping is off for Markdown only, which has marks of its own."""
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("a report needs Jinja2: pip install '.[report]' in a checkout of crowdwise.") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    named = ("count", "in_hundred", "interval", "joined", "percent")
+    named = ("calibration_sentence", "count", "decimal", "percent", "short_percent")
     environment.globals.update({name: getattr(words, name) for name in named})
     return environment
 

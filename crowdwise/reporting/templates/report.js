@@ -32,7 +32,7 @@
   const valueOf = (row, column, kind) => {
     const cell = row.rows[0].cells[column];
     if (kind === "text") return cell.textContent.trim();
-    return Number(cell.dataset.v ?? cell.textContent.replace(/[,%±\s]/g, ""));
+    return Number(cell.dataset.v ?? cell.textContent.replace(/[^-\d.e]/g, ""));
   };
   const words = new Intl.Collator(undefined, { numeric: true });
 
