@@ -10,6 +10,8 @@ from markupsafe import Markup, escape
 
 from crowdwise.reporting.words import decimal, percent
 
+__all__ = ["Markup", "bar", "comparison", "easy_to_hard", "histogram", "kappas", "margin", "span"]
+
 WIDTH = 440.0
 
 
