@@ -20,7 +20,7 @@ from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_lab
 from crowdwise.em.rounds import OnRound, note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.results import AnnotatorResults, Flags
+from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.round_weights import RoundWeights
@@ -51,6 +51,8 @@ class Aggregation:
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
         Whether the probabilities changed by no more than the tolerance in the last round.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did.
     """
 
     consensus: Consensus
@@ -62,6 +64,7 @@ class Aggregation:
     steepness: float
     objective: Floats
     converged: bool
+    frame_library: str | None = None
 
     @property
     def examples(self) -> Array:
@@ -128,16 +131,17 @@ class Aggregation:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
         """
-        return self.consensus.to_frame()
+        return self.consensus.to_frame(self.frame_library)
 
     def consensus_frame(self) -> Any:
         """The same as `to_frame`, by the name that it has in models.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
         return self.to_frame()
 
@@ -146,9 +150,13 @@ class Aggregation:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
-        return self.annotator_results.to_frame()
+        return self.annotator_results.to_frame(self.frame_library)
+
+    def _repr_html_(self) -> str:
+        ending = f"{self.n_rounds}, {'settled' if self.converged else 'not settled'}"
+        return results_html(self.consensus, self.annotator_results, ending)
 
     def __repr__(self) -> str:
         return (
@@ -278,6 +286,7 @@ def _aggregation(
         steepness,
         np.empty(0) if objective is None else objective,
         converged,
+        labels.frame_library,
     )
 
 
