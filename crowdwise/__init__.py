@@ -48,7 +48,7 @@ _HOMES = {
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "theory")
+_PACKAGES = ("datasets", "plots", "reporting", "theory")
 
 __all__ = [
     "CrowdClassifier",
