@@ -12,13 +12,14 @@ from crowdwise.crowd.easiness import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.columns import mean_ratings
-from crowdwise.reporting.examples import plain
-from crowdwise.reporting.quality import expected_accuracy, known_accuracy
+from crowdwise.reporting.examples import named, plain
+from crowdwise.reporting.quality import expected_accuracy, known_accuracy, majority_shares
 
 # Below this probability a consensus is called unsure.
 UNSURE = 0.8
 _N_BINS = 20
 _MOST_POINTS = 600
+_MOST_CLASSES = 20
 
 
 def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any]:
@@ -39,12 +40,28 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
     if isinstance(consensus, RatingConsensus):
         known = None if truth is None else _rating_errors(record, truth)
         return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
+    votes = majority_shares(record.labels)
     return {
         "estimated": expected_accuracy(record).plain(),
+        "by_class": _by_class(record, votes),
+        "tied": int(((votes > 0) & (votes < 1)).any(axis=1).sum()),
         "unsure": int((consensus.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
         "known": None if truth is None else known_accuracy(record, truth).plain(),
     }
+
+
+def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:
+    """How many labelled examples the majority vote and the consensus give to each class; None for very many."""
+    if record.classes is None or len(record.classes) > _MOST_CLASSES:
+        return None
+    chosen = record.proba.argmax(axis=1)[record.labels.labels_per_example > 0]
+    consensus = np.bincount(chosen, minlength=len(record.classes)).tolist()
+    majority = (votes == 1).sum(axis=0).tolist()
+    return [
+        {"name": named(name), "majority": one, "consensus": other}
+        for name, one, other in zip(record.classes, majority, consensus, strict=True)
+    ]
 
 
 def _rating_errors(record: FitRecord, truth: Floats) -> dict[str, Any]:

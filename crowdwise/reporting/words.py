@@ -87,7 +87,8 @@ def quality_sentence(summary: Summary) -> str:
         return (
             f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
             f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote for "
-            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})."
+            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts annotators by how reliable they "
+            f"are{_and_model(summary)}."
         )
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
@@ -197,7 +198,13 @@ def _enough_labels(summary: Summary) -> str:
     """What to do where one more label would say little."""
     if calibration_sentence(summary):
         return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
-    return "ask for no more labels, as one more is expected to say little about any example"
+    checked = summary["quality"]["known"]
+    if checked and checked["n"]:
+        return "ask for no more labels, as one more is expected to say little about any example"
+    return (
+        "find out the right answer to a few dozen examples yourself, as one more label is expected to say little and "
+        "only known answers can show errors that the crowd shares"
+    )
 
 
 def summary_lines(summary: Summary) -> list[str]:
