@@ -185,6 +185,10 @@ def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
     part = pairs(labels)
     assert whole["share"] == 1.0 > part["share"] > 0
     assert part["median"] == pytest.approx(whole["median"], abs=0.05)
+    monkeypatch.setattr("crowdwise.reporting.annotators._MOST_COMPARED", 4)
+    busiest = pairs(labels)
+    assert busiest["annotators"] == 4
+    assert busiest["total"] == 6
 
 
 def test_one_annotator_and_single_labels_are_summed_up_too():
