@@ -17,7 +17,7 @@ from crowdwise import (
 )
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.fit_record import FitRecord
-from crowdwise.reporting import summarize
+from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import pairs
 from crowdwise.reporting.columns import annotator_columns, consensus_columns
 
@@ -196,6 +196,7 @@ def test_one_annotator_and_single_labels_are_summed_up_too():
         alone = aggregate(np.array([[0], [1], [1]]), steepness=1.0)
     summary = summarize(alone, [[0], [1], [1]])
     assert "one annotator" in summary["headline"][0]
+    assert "nobody to compare with" in "\n".join(summary_lines(summary))
     single = [["a", None], [None, "b"], ["b", None]]
     found = aggregate(single)
     assert "No example has two labels" in summarize(found, single)["headline"][0]
