@@ -33,12 +33,13 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "report",
     "simulate_annotators",
     "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops", "jinja2"]
 
 
 def written_function(member):
