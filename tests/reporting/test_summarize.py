@@ -14,6 +14,7 @@ from crowdwise import (
     CrowdRidgeRegressor,
     aggregate,
     disagreement,
+    load,
 )
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.fit_record import FitRecord
@@ -176,6 +177,15 @@ def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
     mine = table["annotator"] == labels.annotators[2]
     same = table["label"][mine] == record.results.consensus.label[table["example"][mine]]
     np.testing.assert_allclose(by_annotator["agrees_with_consensus"][2], same.mean())
+
+
+def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):
+    X, _, labels = data
+    model = fit_quietly(CrowdLogisticClassifier(), X, labels)
+    model.save(tmp_path / "model.crowdwise")
+    assert summarize(load(tmp_path / "model.crowdwise"), labels, X=X) == summarize(model, labels, X=X)
+    found.save(tmp_path / "found.crowdwise")
+    assert summarize(load(tmp_path / "found.crowdwise"), labels) == summarize(found, labels)
 
 
 def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
