@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_file import load
@@ -46,11 +47,12 @@ _HOMES = {
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
+    "read_labels": "formats.read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "plots", "reporting", "theory")
+_PACKAGES = ("datasets", "formats", "plots", "reporting", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -73,6 +75,7 @@ __all__ = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_labels",
     "report",
     "simulate_annotators",
     "what_to_label_next",

@@ -360,7 +360,7 @@ def settle(x):
         ({"class_weight": {1: CrowdRidgeClassifier}}, "class_weight of CrowdRidgeClassifier cannot be saved"),
         ({"random_state": np.random.RandomState(0)}, "random_state of .*mtrand.RandomState"),
     ],
-    ids=str,
+    ids=["object", "function", "generator", "class", "RandomState"],  # the same in all processes
 )
 def test_code_and_objects_of_others_are_refused_by_name(given, named, tmp_path):
     with pytest.raises(ModelFileError, match=f"{named}.*and no code"):

@@ -34,6 +34,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_labels",
     "report",
     "simulate_annotators",
     "what_to_label_next",
