@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
+    from crowdwise.relabel import what_to_label_next
+    from crowdwise.reporting.report import report
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -50,10 +52,12 @@ _HOMES = {
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
     "read_labels": "formats.read",
+    "report": "reporting.report",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",
+    "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "formats", "theory")
+_PACKAGES = ("datasets", "formats", "plots", "reporting", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -79,8 +83,10 @@ __all__ = [
     "krippendorff_alpha",
     "load",
     "read_labels",
+    "report",
     "simulate_annotators",
     "slice_accuracy",
+    "what_to_label_next",
 ]
 
 __version__ = "0.1.0"

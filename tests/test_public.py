@@ -37,11 +37,13 @@ NAMES = [
     "krippendorff_alpha",
     "load",
     "read_labels",
+    "report",
     "simulate_annotators",
     "slice_accuracy",
+    "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops", "jinja2"]
 
 
 def written_function(member):

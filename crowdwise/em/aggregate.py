@@ -23,7 +23,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import AnnotatorResults, Flags
+from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.round_weights import RoundWeights
@@ -52,6 +52,10 @@ class Aggregation:
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
         Whether the probabilities changed by no more than the tolerance in the last round.
+    steepness : float, default=0.0
+        How fast the weight of an example fell with disagreement.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did.
     """
 
     consensus: Consensus
@@ -62,6 +66,8 @@ class Aggregation:
     hard_examples: bool
     objective: Floats
     converged: bool
+    steepness: float = 0.0
+    frame_library: str | None = None
 
     @property
     def examples(self) -> Array:
@@ -128,18 +134,32 @@ class Aggregation:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
         """
-        return self.consensus.to_frame()
+        return self.consensus.to_frame(self.frame_library)
+
+    def consensus_frame(self) -> Any:
+        """The same as `to_frame`, by the name that it has in models.
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+        """
+        return self.to_frame()
 
     def annotators_frame(self) -> Any:
         """Scores and flags of the annotators, one row per annotator.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
-        return self.annotator_results.to_frame()
+        return self.annotator_results.to_frame(self.frame_library)
+
+    def _repr_html_(self) -> str:
+        ending = f"{self.n_rounds}, {'settled' if self.converged else 'not settled'}"
+        return results_html(self.consensus, self.annotator_results, ending)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of this to a file, which `crowdwise.load` reads; see there.
@@ -220,7 +240,7 @@ def aggregate(
     crowd = as_labels(labels)
     training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
-        return _believed(training)
+        return _believed(training, steepness)
     weight = example_weights(training.core_disagreement, steepness)
     patterns, weight, where = distinct_patterns(training.core, weight)
     with one_blas_thread():  # products here are too thin to be shared
@@ -242,16 +262,18 @@ def aggregate(
         posterior,
         hardness,
         hard_examples=fit.annotators.n_difficulties > 1,
+        steepness=steepness,
         objective=fit.rounds.objective,
         converged=fit.rounds.converged,
     )
 
 
-def _believed(training: TrainingSet) -> Aggregation:
+def _believed(training: TrainingSet, steepness: float) -> Aggregation:
     """What one annotator says: nobody is there to compare with."""
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
-    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, np.zeros(len(posterior)))
+    hardness = np.zeros(len(posterior))
+    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, hardness, steepness=steepness)
 
 
 def _aggregation(
@@ -261,6 +283,7 @@ def _aggregation(
     posterior: Floats,
     hardness: Floats,
     *,
+    steepness: float,
     hard_examples: bool = False,
     objective: Floats | None = None,
     converged: bool = True,
@@ -281,6 +304,8 @@ def _aggregation(
         hard_examples,
         np.empty(0) if objective is None else objective,
         converged,
+        steepness,
+        labels.frame_library,
     )
 
 

@@ -32,6 +32,7 @@ class LabelRows(FrozenArrays):
     classes: Array | None
     id_source: IdSource = "position"
     abstentions: Any = None
+    frame_library: str | None = None
 
     # ------------------------------------------------------------------ how many
 

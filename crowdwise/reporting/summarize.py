@@ -1,0 +1,157 @@
+"""A fit and its labels -> one plain dict, from which every report is made."""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.base import BaseEstimator
+
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.diagnosis import codes_of_truth
+from crowdwise.exceptions import DataError
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.align import match_examples
+from crowdwise.labels.encode import as_column, missing_mask
+from crowdwise.relabel import information_gain
+from crowdwise.reporting.annotators import annotators, pairs
+from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
+from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
+from crowdwise.reporting.quality import alpha_interval
+from crowdwise.reporting.words import headline, numbers
+
+VERSION = 1
+_N_NEXT = 50
+
+
+def summarize(
+    result: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None, command: str | None = None
+) -> dict[str, Any]:
+    """All that a report says, as a dict that JSON can hold.
+
+    Parameters
+    ----------
+    result : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels that it was fitted to.
+    X : array-like or sparse matrix of shape (n_examples, n_features), default=None
+        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+    texts : sequence of str, series or mapping, default=None
+        Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
+    truth : array-like, series or mapping, default=None
+        Right answers, as far as they are known, in the same way.
+    command : str, default=None
+        What to type to do this again.
+
+    Returns
+    -------
+    summary : dict
+        With a "version", which changes when a key is renamed or gets another meaning.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.reporting import summarize
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> summary = summarize(aggregate(labels), labels)
+    >>> summary["version"], summary["size"]["labels"]
+    (1, 12)
+    """
+    record = FitRecord.of(result, labels)
+    if X is not None and np.shape(X)[:1] != (len(record.labels),):
+        raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
+    known = None if truth is None else codes_or_ratings(record, truth)
+    examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))
+    summary: dict[str, Any] = {
+        "version": VERSION,
+        "kind": record.labels.kind,
+        "size": _size(record),
+        "classes": None if record.classes is None else [named(name) for name in record.classes],
+        "model": _model(record),
+        "alpha": alpha_interval(record.labels).plain(),
+        "quality": quality_part(record, known),
+        "changed": changed(examples),
+        "annotators": annotators(record, X),
+        "pairs": pairs(record.labels),
+        "disagreement": disagreement_part(record),
+        "margin": None if X is None else margin_part(record, X),
+        "contested": contested(examples),
+        "next": upcoming(examples, information_gain(record), _N_NEXT),
+        "order": ordered(examples),
+        "has_texts": texts is not None,
+        "command": command,
+        "versions": _versions(),
+    }
+    return summary | {"headline": headline(summary), "numbers": numbers(summary)}
+
+
+def _size(record: FitRecord) -> dict[str, Any]:
+    labels = record.labels
+    per_example = labels.labels_per_example
+    size: dict[str, Any] = {"examples": len(labels), "annotators": labels.n_annotators, "labels": labels.n_labels}
+    size["labels_per_example"] = {
+        "min": int(per_example.min()), "mean": float(per_example.mean()), "max": int(per_example.max())
+    }  # fmt: skip
+    return size | {"unlabelled": int((per_example == 0).sum()), "single": int((per_example == 1).sum())}
+
+
+def _model(record: FitRecord) -> dict[str, Any]:
+    model, results = record.model, record.results
+    is_estimator = isinstance(model, BaseEstimator)
+    settings = model.get_params(deep=False) if is_estimator else {"hard_examples": model.hard_examples}
+    return {
+        "name": type(model).__name__ if is_estimator else "aggregate",
+        "uses_features": is_estimator,
+        "settings": {name: named(repr(value)) for name, value in settings.items()},
+        "steepness": float(results.steepness),
+        "rounds": len(results.objective),
+        "converged": bool(results.converged),
+    }
+
+
+def _texts(record: FitRecord, texts: Any) -> Array | None:
+    if texts is None:
+        return None
+    values = as_column(match_examples(texts, record.labels.examples, record.labels, "texts", partial=True), "texts")
+    if len(values) != len(record.labels):
+        raise DataError(f"texts must be one per example, {len(record.labels)}; got {len(values)}.")
+    objects = values.astype(object)
+    objects[missing_mask(objects)] = None
+    return objects
+
+
+def codes_or_ratings(record: FitRecord, truth: Any) -> Array:
+    """Positions of the right classes, -1 where unknown; for ratings the ratings, NaN where unknown."""
+    labels = record.labels
+    if labels.classes is not None:
+        return codes_of_truth(truth, labels.examples, labels)
+    values = as_column(match_examples(truth, labels.examples, labels, "truth", partial=True), "truth")
+    if len(values) != len(labels):
+        raise DataError(f"truth must be one per example, {len(labels)}; got {len(values)}.")
+    try:
+        return np.where(missing_mask(values), np.nan, values).astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("truth must be ratings, which are numbers, or missing.") from None
+
+
+def _shown_truth(record: FitRecord, truth: Positions | Floats) -> Array:
+    """The truth as rows show it; None where it is unknown."""
+    if record.classes is None:
+        return np.array([plain(value) for value in truth], dtype=object)
+    names = np.array([*(named(name) for name in record.classes), None], dtype=object)
+    return names[truth]
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "crowdwise": import_module("crowdwise").__version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
