@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +20,8 @@ HardExamples = bool | Literal["auto"]
 Joint = bool | Literal["auto"]
 Init = Literal["labels", "votes"]
 
-# Whether there are hard examples is found out on no more examples than this, and then in no more rounds.
-_ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
+# Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle.
+_ENOUGH, _TRIED = 20_000, 1e-3
 # Labels alone are only where the rounds of a classifier begin.
 _MOST_ROUNDS, _TOLERANCE = 1000, 1e-5
 
@@ -47,6 +47,7 @@ class LabelsFit:
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
         annotators.behaviour = self.annotators.behaviour
+        annotators.crowd = self.annotators.crowd
         return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
 
     def evidence(self, weight: Floats) -> float:
@@ -94,28 +95,32 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(
-        some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None,
-        begin: LabelsFit | None = None,
-    ) -> LabelsFit:  # fmt: skip
+    def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
-        weights = RoundWeights.fixed(weight)
         first = votes if begin is None else begin.posterior_of(annotators)
-        found = run_em(
-            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
-        )
-        return LabelsFit(annotators, prior, found)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
+
+    def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
+        rounds = run_em(
+            fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
+            max_rounds=max_rounds, tol=tol, accelerate=accelerate, on_round=on_round, before=fit.rounds.objective,
+        )  # fmt: skip
+        return replace(fit, rounds=rounds)
 
     if len(difficulties) == 1:
-        return run(labels, weight, difficulties[0], max_rounds, on_round)
+        return run(labels, weight, difficulties[0], tol)
     if len(labels) <= _ENOUGH:
-        fits = [run(labels, weight, n, max_rounds, on_round) for n in difficulties]
-        return max(fits, key=lambda fit: fit.evidence(weight))
-    some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-    tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
-    best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-    return run(labels, weight, best, max_rounds, on_round, begin=tried[best])
+        tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
+        best = max(tried.values(), key=lambda fit: fit.evidence(weight))
+        settled = best.rounds.change <= tol
+        if settled or best.rounds.n_rounds == max_rounds:
+            return replace(best, rounds=replace(best.rounds, converged=settled))
+        return go_on(best, weight, tol)
+    chosen = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+    tried = {n: run(labels[chosen], weight[chosen], n, max(tol, _TRIED)) for n in difficulties}
+    n = max(difficulties, key=lambda n: tried[n].evidence(weight[chosen]))
+    return run(labels, weight, n, tol, begin=tried[n])
 
 
 @dataclass(frozen=True)

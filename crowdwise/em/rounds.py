@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Protocol, cast
 
 import numpy as np
@@ -26,6 +25,8 @@ from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 _BLOCK, _COST_PER_ENTRY = 2**15, 100
 # Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
 _NEAR = 0.005
+# How many examples are enough to tell how far the average one moved.
+_ENOUGH = 100_000
 
 
 class Prior(Protocol):
@@ -105,6 +106,10 @@ class Rounds:
     change: float
     converged: bool
 
+    @property
+    def n_rounds(self) -> int:
+        return len(self.objective)
+
     @classmethod
     def none(cls, posterior: Floats) -> Rounds:
         """Of a posterior that needs no rounds."""
@@ -122,6 +127,7 @@ def run_em(
     tol: float,
     accelerate: bool = False,
     on_round: OnRound | None = None,
+    before: Floats | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
 
@@ -147,12 +153,15 @@ def run_em(
         stay.
     on_round : callable, default=None
         Is given a `Round` after every round.
+    before : ndarray, default=None
+        The objective of rounds that these go on from; they count.
 
     Returns
     -------
     rounds : Rounds
     """
-    start, objective, change, log_prior, squarem = time.perf_counter(), list[float](), np.inf, None, Squarem()
+    start, change, log_prior, squarem = time.perf_counter(), np.inf, None, Squarem()
+    objective = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -213,14 +222,14 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
 
     def task(rows: slice) -> None:
         prior = log_prior if log_prior.ndim == 1 else log_prior[rows]
-        joint = posterior[rows]
-        np.add(prior, log_likelihood[rows], out=joint)
-        # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
-        top = reduce(np.maximum, joint.T)
-        joint -= top[:, np.newaxis]
+        # Many short rows: a few passes over columns are much faster than sums row by row.
+        joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
+        top = np.maximum.reduce(joint)
+        joint -= top
         np.exp(joint, out=joint)
-        total = reduce(np.add, joint.T)
-        joint /= total[:, np.newaxis]
+        total = np.add.reduce(joint)
+        joint /= total
+        posterior[rows] = joint.T
         evidence[rows] = top + np.log(total)
 
     _in_blocks(task, log_likelihood)
@@ -229,13 +238,11 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
 
 def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
     """How far the probabilities of the average example moved: half the sum of absolute differences."""
-    moved = np.empty(len(posterior))
-
-    def task(rows: slice) -> None:
-        moved[rows] = reduce(np.add, np.abs(posterior[rows] - previous[rows]).T)
-
-    _in_blocks(task, posterior)
-    return float(weight @ moved / weight.sum()) / 2
+    some = slice(None, None, max(1, len(weight) // _ENOUGH))  # of very many examples, some tell it as well
+    away = np.subtract(posterior[some].T, previous[some].T, order="C")
+    moved = np.add.reduce(np.abs(away, out=away))
+    # Where all weights of those are zero, nothing counts that moved.
+    return float(weight[some] @ moved / max(weight[some].sum(), np.finfo(np.float64).tiny)) / 2
 
 
 def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:
