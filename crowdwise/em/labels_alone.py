@@ -21,7 +21,7 @@ Joint = bool | Literal["auto"]
 Init = Literal["labels", "votes"]
 
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle.
-_ENOUGH, _TRIED = 20_000, 1e-3
+_ENOUGH, _TRIED = 10_000, 1e-4
 # Labels alone are only where the rounds of a classifier begin.
 _MOST_ROUNDS, _TOLERANCE = 1000, 1e-5
 
@@ -135,11 +135,14 @@ class Start:
         The first consensus.
     joint : bool
         Whether annotators are estimated anew from the consensus of labels and classifier.
+    alone : LabelsFit
+        What labels alone say: where the rounds end if the classifier does not count.
     """
 
     annotators: Annotators
     posterior: Floats
     joint: bool
+    alone: LabelsFit
 
     @classmethod
     def believed(cls, labels: CrowdLabels) -> Start:
@@ -147,7 +150,8 @@ class Start:
         votes = vote_shares(labels)
         annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
         annotators.behaviour = Behaviour.always_right(votes.shape[1])
-        return cls(annotators, votes, joint=False)
+        alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
+        return cls(annotators, votes, False, alone)
 
 
 def start_from_labels(
@@ -182,11 +186,11 @@ def start_from_labels(
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
-        return Start(fit.annotators, fit.rounds.posterior, joint)
+        return Start(fit.annotators, fit.rounds.posterior, joint, fit)
     votes = vote_shares(labels)
     if not joint:
-        return Start(fit.annotators, votes, joint)
-    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint)
+        return Start(fit.annotators, votes, joint, fit)
+    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint, fit)
 
 
 def check_hard_examples(hard_examples: Any) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,8 +42,9 @@ class Prior(Protocol):
         ...
 
 
+@runtime_checkable
 class PriorWithParameters(Prior, Protocol):
-    """One that can be moved, so that rounds can be accelerated."""
+    """One that can be moved along with the annotators when rounds are accelerated; others stay."""
 
     def parameters(self) -> Floats:
         """Logarithms of what was estimated."""
@@ -149,8 +151,7 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether to leap ahead after every third round where that is better; for priors with parameters and weights that
-        stay.
+        Whether annotators leap ahead after every third round where that is better; for weights that stay.
     on_round : callable, default=None
         Is given a `Round` after every round.
     before : ndarray, default=None
@@ -173,8 +174,8 @@ def run_em(
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
         change = mean_change(posterior, previous, targets.weight)
-        if accelerate and tol < change < _NEAR:
-            leap = _leap(squarem, annotators, cast(PriorWithParameters, prior), targets.weight, value)
+        if accelerate and joint and tol < change < _NEAR:
+            leap = _leap(squarem, annotators, prior, log_prior, targets.weight, value)
             posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
         if on_round is not None:
@@ -185,17 +186,21 @@ def run_em(
 
 
 def _leap(
-    squarem: Squarem, annotators: Annotators, prior: PriorWithParameters, weight: Floats, value: float
+    squarem: Squarem, annotators: Annotators, prior: Prior, log_prior: Floats, weight: Floats, value: float
 ) -> tuple[Floats, float] | None:
     """The posterior further along, and its objective; None if there is none or if it is not better."""
-    of_prior = prior.parameters()
+    movable = isinstance(prior, PriorWithParameters)
+    of_prior = prior.parameters() if movable else np.empty(0)
     proposal = squarem.propose(annotators.parameters(of_prior))
     if proposal is None:
         return None
     n_own = len(proposal) - len(of_prior)
-    ahead, log_prior = annotators.at(proposal[:n_own]), prior.at(proposal[n_own:])
+    ahead, density = annotators.at(proposal[:n_own]), prior.log_density
+    if movable:
+        log_prior = prior.at(proposal[n_own:])
+        density = partial(prior.log_density_at, log_prior)
     posterior, evidence = expectation(log_prior, ahead.log_likelihood())
-    better = float(weight @ evidence) + ahead.log_prior() + prior.log_density_at(log_prior)
+    better = float(weight @ evidence) + ahead.log_prior() + density()
     squarem.heed(accepted=better > value)
     if not better > value:
         return None

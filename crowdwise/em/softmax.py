@@ -1,37 +1,37 @@
 """Features and soft classes -> multinomial logistic regressions, several on the same rows at once.
 
-The models differ in the fold that they leave out and in their penalty. One pass over the rows serves all of them: a
-product with the coefficients of all models side by side, residuals that are zero where an example is left out, and one
-product back. L-BFGS does the steps, in coordinates in which a bound of the curvature is the identity.
+The models differ in the fold that they leave out. One pass over the rows serves all of them: a product with the
+coefficients of all models side by side, probabilities that are zero where an example is left out, and one product back.
+What classes the examples are of enters by sums that a step does not change, so a round of new classes costs one thin
+product, and goes on from the pass that the last round ended with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import log_expit
 
 from crowdwise.arrays import Floats
-from crowdwise.em.descent import Memory, descend
+from crowdwise.em.descent import Memory, Point, descend
 from crowdwise.ridge.features import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
 _BLOCK_BYTES = 2**20
 # Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
 _TASK_BLOCKS = 8
-# Up to this many columns, curvature is bounded by a matrix; beyond, by its diagonal.
+# Up to this many columns, curvature is a matrix; beyond, its diagonal.
 _EXACT_COLUMNS = 1000
-# From this many steps on, a fit is meant to come to its end and is polished.
-_TO_THE_END, _POLISHING_STEPS, _POLISHED = 200, 3, 1e-11
-# With more rows than this, the last digits are far below what they say.
-_ENOUGH = 20_000
+# Curvature is made of this many rows, and some for every column: as a first guess that is enough.
+_ENOUGH_ROWS, _ROWS_PER_COLUMN = 2000, 8
+# No row is taken to add less to the curvature, relative to its weight: it would once its probabilities change.
+_LEAST_SPREAD = 0.01
 
 
 def log_softmax(scores: Floats) -> Floats:
@@ -89,50 +89,40 @@ class SoftmaxRows:
             return np.asarray(self.X[rows], dtype=np.float64)
         return np.subtract(self.X[rows], self.shift, dtype=np.float64)
 
-    def tasks(self) -> list[list[slice]]:
-        """Lists of blocks of rows."""
-        n_rows, n_columns = self.X.shape
-        step = n_rows if sparse.issparse(self.X) else max(64, _BLOCK_BYTES // (8 * max(n_columns, 1)))
+    def over_tasks(self, task: Any, n_columns: int) -> Iterator[Any]:
+        """What a task found in each list of blocks of rows; it multiplies the features with so many columns."""
+        n_rows, n_features = self.X.shape
+        step = n_rows if sparse.issparse(self.X) else max(64, _BLOCK_BYTES // (8 * max(n_features, 1)))
         blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, max(step, 1))]
-        return [blocks[start : start + _TASK_BLOCKS] for start in range(0, len(blocks), _TASK_BLOCKS)]
+        tasks = [blocks[start : start + _TASK_BLOCKS] for start in range(0, len(blocks), _TASK_BLOCKS)]
+        return run_parallel(task, tasks, n_rows * n_features * n_columns)
 
-    def scores(self, theta: Floats, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
-        """Scores of some rows by one model, of shape (n_rows, n_columns)."""
-        return np.asarray(self.read(rows) @ theta[:-1]) + theta[-1]
+    def fold_sums(self, values: Floats) -> Floats:
+        """Sums of features (with a one) times values over the rows of every fold.
 
+        Parameters
+        ----------
+        values : ndarray of shape (n_examples, n_outputs)
+            A few numbers per row.
 
-@dataclass(frozen=True)
-class Curvature:
-    """A bound of every model's curvature, factorised: the coordinates of the optimiser.
+        Returns
+        -------
+        sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
+        """
+        n_folds, n_outputs = self.n_folds, values.shape[1]
+        shape = (self.X.shape[1] + 1, n_folds * n_outputs)
 
-    Parameters
-    ----------
-    factors : list of ndarray
-        A lower triangle of shape (n_columns, n_columns) per model, or a diagonal of shape (n_columns,).
-    """
+        def task(blocks: list[slice]) -> Floats:
+            sums = np.zeros(shape)
+            for block in blocks:
+                belongs = self.fold[block, np.newaxis] == np.arange(n_folds)
+                spread = (belongs[:, :, np.newaxis] * values[block, np.newaxis]).reshape(-1, shape[1])
+                sums[:-1] += self.read(block).T @ spread
+                sums[-1] += spread.sum(axis=0)
+            return sums
 
-    factors: list[Floats]
-
-    def to_theta(self, phi: Floats) -> Floats:
-        """Coefficients from coordinates, both of shape (n_columns, n_models, n_outputs)."""
-        return self._apply(phi, lambda L, part: linalg.solve_triangular(L, part, lower=True, trans="T"))
-
-    def to_phi(self, theta: Floats) -> Floats:
-        """Coordinates from coefficients."""
-        return self._apply(theta, lambda L, part: L.T @ part, divide=False)
-
-    def gradient(self, slope: Floats) -> Floats:
-        """The slope in coordinates from that in coefficients."""
-        return self._apply(slope, lambda L, part: linalg.solve_triangular(L, part, lower=True))
-
-    def _apply(self, values: Floats, triangle: Any, *, divide: bool = True) -> Floats:
-        out = np.empty_like(values)
-        for j, factor in enumerate(self.factors):
-            if factor.ndim == 2:
-                out[:, j] = triangle(factor, values[:, j])
-            else:
-                out[:, j] = values[:, j] / factor[:, np.newaxis] if divide else values[:, j] * factor[:, np.newaxis]
-        return out
+        parts = self.over_tasks(task, 2 * shape[1])
+        return sum(parts, start=np.zeros(shape)).reshape(shape[0], n_folds, n_outputs)
 
 
 @dataclass
@@ -145,18 +135,18 @@ class SoftmaxModels:
         What they are fitted to.
     left_out : ndarray of shape (n_models,)
         The fold that each model leaves out; -1 for none.
-    l2 : ndarray of shape (n_models,)
-        Strength of each model's penalty; one over scikit-learn's C.
+    l2 : float
+        Strength of the penalty; one over scikit-learn's C.
     theta : ndarray of shape (n_features + 1, n_models, n_outputs), default=None
         Coefficients with the intercept last; one output for two classes, else one per class. Zero to begin with.
     """
 
     rows: SoftmaxRows
     left_out: NDArray[np.int64]
-    l2: Floats
+    l2: float
     theta: Floats | None = None
-    _weight: Floats | None = field(default=None, init=False)
-    _moments: _Moments | None = field(default=None, init=False)
+    _weighted: _Weighted | None = field(default=None, init=False)
+    _last: Point | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
 
     def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, tol: float = 1e-8) -> Floats:
@@ -171,242 +161,209 @@ class SoftmaxModels:
         max_steps : int
             The most steps of L-BFGS.
         tol : float, default=1e-08
-            Stop when no slope, in coordinates of the curvature and per root of the weight, is larger.
+            Stop when no model's slope, measured by the curvature and per root of the weight, is longer.
 
         Returns
         -------
         theta : ndarray of shape (n_features + 1, n_models, n_outputs)
         """
-        n_classes = posterior.shape[1]
-        shape = (self.rows.X.shape[1] + 1, len(self.left_out), 1 if n_classes == 2 else n_classes)
+        outputs = posterior[:, 1:] if posterior.shape[1] == 2 else posterior
+        weighted = self._weighted_by(weight)
+        targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
         if self.theta is None:
-            self.theta = np.zeros(shape)
-        moments = self._moments_of(weight)
-        curvature = moments.curvature
+            self.theta = np.zeros(targets.shape)
+        if self._last is None or self._last.theta is not self.theta:
+            self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
 
-        def loss(flat: Floats) -> tuple[float, Floats]:
-            theta = curvature.to_theta(flat.reshape(shape))
-            value, slope = self._loss(theta, posterior, weight, moments)
-            return value, curvature.gradient(slope).ravel()
+        def loss(at: Point) -> Point:
+            value = at.value - np.einsum("pjo,pjo->j", targets, at.theta)
+            slope = (at.slope - targets) * weighted.counts[:, np.newaxis]
+            if not self.rows.fit_intercept:
+                slope[-1] = 0.0
+            return Point(at.theta, value, slope, at)
 
-        scale = float(np.sqrt(moments.total.max(initial=0.0))) or 1.0
-        start = curvature.to_phi(self.theta).ravel()
-        phi = descend(loss, start, self._memory, max_steps=max_steps, tol=tol * scale)
-        if max_steps >= _TO_THE_END and self.rows.X.shape[0] <= _ENOUGH:
-            phi = _polished(phi, lambda at: loss(at)[1], scale)
-        self.theta = curvature.to_theta(phi.reshape(shape))
-        self.theta[:, moments.total == 0] = 0.0  # nothing to learn from: it says nothing
-        if shape[2] > 1:  # what all classes have in common has no meaning
-            self.theta[-1] -= self.theta[-1].mean(axis=1, keepdims=True)
+        end = descend(
+            lambda theta: loss(self._normaliser(theta, weighted)), loss(self._last), self._memory, weighted.solve,
+            max_steps=max_steps, tol=tol * np.sqrt(weighted.total),
+        )  # fmt: skip
+        self._last, self.theta = end.found, end.theta
         return self.theta
 
-    def held_out_scores(self, model_of_fold: NDArray[np.int64] | None = None) -> Floats:
+    @property
+    def held_out_scores(self) -> Floats:
         """Scores of every row by the model that leaves its fold out, of shape (n_examples, n_outputs)."""
-        assert self.theta is not None
-        chosen = np.arange(self.rows.n_folds) if model_of_fold is None else model_of_fold
-        n_columns, _, n_outputs = self.theta.shape
-        flat = self.theta[:, chosen].reshape(n_columns, -1)
-        out = np.empty((len(self.rows.fold), n_outputs))
-
-        def task(blocks: list[slice]) -> None:
-            for block in blocks:
-                scores = self.rows.scores(flat, block).reshape(-1, len(chosen), n_outputs)
-                out[block] = scores[np.arange(len(scores)), self.rows.fold[block]]
-
-        for _ in run_parallel(task, self.rows.tasks(), len(out) * flat.size):
-            pass
-        return out
+        assert self._last is not None
+        scores: Floats = self._last.found
+        return scores
 
     def log_density(self) -> float:
         """Minus the penalties, plus the log-likelihood of the examples that were added."""
         assert self.theta is not None
-        assert self._moments is not None
-        return -self._penalty(self.theta, self._moments)[0]
+        assert self._weighted is not None
+        return -float(self._penalty(self.theta, self._weighted.middle)[0].sum())
 
-    def _moments_of(self, weight: Floats) -> _Moments:
-        """Sums over rows by their weights; the same in every round whose weights are the same."""
-        if self._weight is None or not np.array_equal(self._weight, weight):
-            self._moments = _Moments.of(self.rows, self.left_out, self.l2, weight)
-            self._weight = weight
-            self._memory.clear()  # it is in coordinates of other weights
-        assert self._moments is not None
-        return self._moments
+    def _weighted_by(self, weight: Floats) -> _Weighted:
+        """What depends on the weights; the same in every round whose weights are the same."""
+        if self._weighted is None or not np.array_equal(self._weighted.weight, weight):
+            self._weighted = _Weighted.of(self.rows, self.left_out, self.l2, weight, self.theta)
+            self._last = None
+            self._memory.clear()
+        return self._weighted
 
-    def _loss(self, theta: Floats, posterior: Floats, weight: Floats, moments: _Moments) -> tuple[float, Floats]:
-        """Minus the log-likelihood of all models plus their penalties, and its slope."""
+    def _normaliser(self, theta: Floats, weighted: _Weighted) -> Point:
+        """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
         n_columns, n_models, n_outputs = theta.shape
         flat = theta.reshape(n_columns, -1)
-        residuals = _two_classes if n_outputs == 1 else _many_classes
+        probabilities = _two_classes if n_outputs == 1 else _many_classes
         alone = n_models == 1 and self.left_out[0] < 0
+        held_out = np.empty((len(weighted.weight), n_outputs))
 
-        def task(blocks: list[slice]) -> tuple[float, Floats]:
-            value, slope = 0.0, np.zeros_like(flat)
+        def task(blocks: list[slice]) -> tuple[Floats, Floats]:
+            value, slope = np.zeros(n_models), np.zeros_like(flat)
             for block in blocks:
-                x = self.rows.read(block)
+                x, fold = self.rows.read(block), self.rows.fold[block]
                 scores = (np.asarray(x @ flat[:-1]) + flat[-1]).reshape(-1, n_models, n_outputs)
-                counts = weight[block, np.newaxis]
+                held_out[block] = scores[:, 0] if alone else scores[np.arange(len(scores)), fold]
+                counts = weighted.weight[block, np.newaxis]
                 if not alone:
-                    counts = counts * (self.rows.fold[block, np.newaxis] != self.left_out)
-                lost, away = residuals(scores, posterior[block], counts)
-                value += lost
+                    counts = counts * (fold[:, np.newaxis] != self.left_out)
+                total, proba = probabilities(scores)
+                value += np.einsum("ij,ij->j", counts, total)
+                proba *= counts[:, :, np.newaxis]
+                away = proba.reshape(len(proba), -1)
                 slope[:-1] += x.T @ away
                 slope[-1] += away.sum(axis=0)
             return value, slope
 
-        value, slope = 0.0, np.zeros_like(flat)
-        for part, part_slope in run_parallel(task, self.rows.tasks(), 4 * len(weight) * flat.size):
+        value, slope = np.zeros(n_models), np.zeros_like(flat)
+        for part, part_slope in self.rows.over_tasks(task, 4 * flat.shape[1]):
             value += part
             slope += part_slope
-        penalty, penalty_slope = self._penalty(theta, moments)
-        slope = slope.reshape(theta.shape) + penalty_slope
-        if not self.rows.fit_intercept:
-            slope[-1] = 0.0
-        return value + penalty, slope
+        penalty, penalty_slope = self._penalty(theta, weighted.middle)
+        return Point(theta, value + penalty, slope.reshape(theta.shape) + penalty_slope, held_out)
 
-    def _penalty(self, theta: Floats, moments: _Moments) -> tuple[float, Floats]:
-        """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope."""
-        slope = np.zeros_like(theta)
-        slope[:-1] = self.l2[:, np.newaxis] * theta[:-1]
-        value = float((slope[:-1] * theta[:-1]).sum()) / 2
+    def _penalty(self, theta: Floats, middle: Floats) -> tuple[Floats, Floats]:
+        """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model."""
+        slope = self.l2 * theta
+        slope[-1] = 0.0
+        value = np.einsum("pjo,pjo->j", slope, theta) / 2
         if self.rows.class_prior > 0:
-            scores = np.einsum("pj,pjc->jc", moments.middle, theta)
+            scores = np.einsum("pj,pjc->jc", middle, theta)
             log_middle = log_softmax(scores)
             n_classes = log_middle.shape[1]
-            value -= self.rows.class_prior / n_classes * float(log_middle.sum())
+            value -= self.rows.class_prior / n_classes * log_middle.sum(axis=1)
             pull = self.rows.class_prior * (np.exp(log_middle) - 1 / n_classes)
-            slope += moments.middle[:, :, np.newaxis] * (pull[:, 1:] if scores.shape[1] == 1 else pull)
+            slope += middle[:, :, np.newaxis] * (pull[:, 1:] if scores.shape[1] == 1 else pull)
         return value, slope
 
 
-def _polished(phi: Floats, slope_at: Callable[[Floats], Floats], scale: float) -> Floats:
-    """The same point to the last digits: where a loss is too flat to be compared, its slope still tells the way.
-
-    Newton's steps, curvature times a direction being a difference of slopes.
-    """
-    slope = slope_at(phi)
-    for _ in range(_POLISHING_STEPS):
-        if np.linalg.norm(slope) <= _POLISHED * scale:
-            break
-
-        def bend(direction: Floats, phi: Floats = phi) -> Floats:
-            step = 1e-3 * scale / max(float(np.linalg.norm(direction)), np.finfo(np.float64).tiny)
-            return (slope_at(phi + step * direction) - slope_at(phi - step * direction)) / (2 * step)
-
-        curved = LinearOperator((len(phi), len(phi)), matvec=bend, dtype=np.float64)
-        better = phi - cg(curved, slope, rtol=1e-4, maxiter=30)[0]
-        new_slope = slope_at(better)
-        if not np.linalg.norm(new_slope) < np.linalg.norm(slope):
-            break
-        phi, slope = better, new_slope
-    return phi
-
-
-def _two_classes(scores: Floats, posterior: Floats, counts: Floats) -> tuple[float, Floats]:
-    """Minus the log-likelihood of two soft classes, and its slope by the score of the second."""
-    z, target = scores[:, :, 0], posterior[:, 1:]
+def _two_classes(scores: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of the sums of exponentials, and probabilities of the second class."""
+    z = scores[:, :, 0]
     small = np.exp(-np.abs(z))
-    loss = np.maximum(z, 0) - target * z + np.log1p(small)
-    proba = np.where(z >= 0, 1.0, small) / (1 + small)
-    return float(np.einsum("ij,ij->", np.broadcast_to(counts, z.shape), loss)), counts * (proba - target)
+    total = 1 + small
+    proba = np.where(z >= 0, 1.0, small) / total
+    return np.maximum(z, 0) + np.log(total), proba[:, :, np.newaxis]
 
 
-def _many_classes(scores: Floats, posterior: Floats, counts: Floats) -> tuple[float, Floats]:
-    """Minus the log-likelihood of soft classes, and its slope by the score of each."""
+def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of the sums of exponentials, and probabilities of all classes."""
     top = reduce(np.maximum, np.moveaxis(scores, 2, 0))
-    shifted = scores - top[:, :, np.newaxis]
-    proba = np.exp(shifted)
+    proba = np.exp(scores - top[:, :, np.newaxis])
     total = reduce(np.add, np.moveaxis(proba, 2, 0))
     proba /= total[:, :, np.newaxis]
-    target = posterior[:, np.newaxis]
-    loss = np.log(total) - np.einsum("ijk,ijk->ij", np.broadcast_to(target, scores.shape), shifted)
-    away = (proba - target) * counts[:, :, np.newaxis]
-    return float(np.einsum("ij,ij->", np.broadcast_to(counts, loss.shape), loss)), away.reshape(len(away), -1)
+    return np.log(total) + top, proba
 
 
 @dataclass(frozen=True)
-class _Moments:
-    """Weighted sums over the rows of each model, which steps need but which no step changes.
+class _Weighted:
+    """What the weights of the rows make of the models, which no step changes.
 
     Parameters
     ----------
+    weight : ndarray of shape (n_examples,)
+        How much each row counts.
     total : ndarray of shape (n_models,)
-        Weight of the rows.
+        Weight of a model's rows.
     middle : ndarray of shape (n_columns, n_models)
         Their weighted means, with a one for the intercept.
-    gram : ndarray of shape (n_folds, n_columns, n_columns), or (n_folds, n_columns) for its diagonal
-        Sums of weight · x xᵀ per fold, with the column of ones.
+    others : ndarray of shape (n_folds, n_models)
+        One where a model does not leave a fold out.
+    factor : ndarray of shape (n_columns, n_columns) or (n_columns,)
+        A triangle whose square is about the curvature of all models, or a diagonal.
     """
 
+    weight: Floats
     total: Floats
     middle: Floats
-    gram: Floats
-    left_out: NDArray[np.int64]
-    l2: Floats
-    fit_intercept: bool
+    others: Floats
+    factor: Floats
 
     @classmethod
-    def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], l2: Floats, weight: Floats) -> _Moments:
-        """One pass over the rows."""
-        n_columns = rows.X.shape[1] + 1
-        exact = n_columns <= _EXACT_COLUMNS
-        shape = (rows.n_folds, n_columns, n_columns) if exact else (rows.n_folds, n_columns)
-
-        def task(blocks: list[slice]) -> tuple[Floats, Floats]:
-            gram, sums = np.zeros(shape), np.zeros((rows.n_folds, n_columns))
-            for block in blocks:
-                x, fold = rows.read(block), rows.fold[block]
-                for f in range(rows.n_folds):
-                    at = np.flatnonzero(fold == f)
-                    _add_moments(gram[f], sums[f], x[at], weight[block][at])
-            return gram, sums
-
-        gram, sums = np.zeros(shape), np.zeros((rows.n_folds, n_columns))
-        for part, part_sums in run_parallel(task, rows.tasks(), len(weight) * n_columns**2 / 4):
-            gram += part
-            sums += part_sums
-        use = np.arange(rows.n_folds) != left_out[:, np.newaxis]
-        of_model = use.astype(np.float64) @ sums
-        total = of_model[:, -1]
-        middle = of_model.T / np.where(total > 0, total, 1.0)
+    def of(
+        cls, rows: SoftmaxRows, left_out: NDArray[np.int64], l2: float, weight: Floats, theta: Floats | None
+    ) -> _Weighted:
+        """One thin pass over the rows; curvature is that at some coefficients."""
+        others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
+        sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0] @ others
+        total = sums[-1]
+        middle = sums / np.where(total > 0, total, 1.0)
         middle[-1] = 1.0
-        return cls(total, middle, gram, left_out, l2, rows.fit_intercept)
+        bends = _curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
+        factor = np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
+        return cls(weight, total, middle, others, factor)
 
-    @cached_property
-    def curvature(self) -> Curvature:
-        """A quarter of the sums plus the penalty bounds the curvature of two classes, and is near that of more."""
-        factors = []
-        for left_out, l2, total in zip(self.left_out, self.l2, self.total, strict=True):
-            bound = self.gram[np.arange(len(self.gram)) != left_out].sum(axis=0) / 4
-            penalty = np.full(bound.shape[-1], l2)
-            penalty[-1] = 0.0
-            # Directions without data or penalty would have no bound; they stay where they are.
-            least = max(float(np.max(bound, initial=0.0)) * 1e-10, total * 1e-300, np.finfo(np.float64).tiny)
-            if bound.ndim == 1:
-                factors.append(np.sqrt(bound + penalty + least))
-                continue
-            if not self.fit_intercept:
-                bound[-1], bound[:, -1] = 0.0, 0.0
-                bound[-1, -1] = 1.0
-            bound.flat[:: len(bound) + 1] += penalty + least
-            factors.append(linalg.cholesky(bound, lower=True, check_finite=False))
-        return Curvature(factors)
+    @property
+    def counts(self) -> Floats:
+        """One for every model that has something to learn from, else zero: it says nothing then."""
+        return (self.total > 0).astype(np.float64)
+
+    def of_models(self, sums: Floats) -> Floats:
+        """Sums over the rows of each model from those over folds."""
+        return np.einsum("pfo,fj->pjo", sums, self.others)
+
+    def solve(self, slope: Floats) -> Floats:
+        """The slope divided by the curvature."""
+        if self.factor.ndim == 1:
+            return slope / np.square(self.factor)[:, np.newaxis, np.newaxis]
+        flat = slope.reshape(len(slope), -1)
+        return np.asarray(linalg.cho_solve((self.factor, True), flat, check_finite=False)).reshape(slope.shape)
 
 
-def _add_moments(gram: Floats, sums: Floats, x: Any, weight: Floats) -> None:
-    """Add weight · x xᵀ (or its diagonal) and weight · x of some rows, with a column of ones."""
-    mean = np.asarray(x.T @ weight).ravel()
-    sums[:-1] += mean
-    sums[-1] += weight.sum()
-    if gram.ndim == 1:
+def _curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None) -> Floats:
+    """About the second derivative of a model's loss, the same for every output: of all pairs of columns, or a diagonal.
+
+    A quarter of the weighted sums of squares bounds it; where the probabilities are known, it is less. Some of the rows
+    are enough.
+    """
+    n_rows, n_columns = len(weight), rows.X.shape[1] + 1
+    every = max(1, n_rows // max(_ENOUGH_ROWS, _ROWS_PER_COLUMN * n_columns))
+    some = np.arange(0, n_rows, every)
+    x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
+    share = share * (0.25 if theta is None else _spread(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0)))
+    mean = np.append(np.asarray(x.T @ share).ravel(), share.sum())
+    if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x
-        gram[:-1] += np.asarray(squares.T @ weight).ravel()
-        gram[-1] += weight.sum()
-        return
-    if sparse.issparse(x):
-        gram[:-1, :-1] += (x.T @ (sparse.diags_array(weight) @ x)).toarray()
+        bends = diagonal = np.append(np.asarray(squares.T @ share).ravel(), share.sum())
     else:
-        rooted = x * np.sqrt(weight)[:, np.newaxis]
-        gram[:-1, :-1] += rooted.T @ rooted
-    gram[:-1, -1] += mean
-    gram[-1, :-1] += mean
-    gram[-1, -1] += weight.sum()
+        bends = np.empty((n_columns, n_columns))
+        if sparse.issparse(x):
+            bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
+        else:
+            rooted = x * np.sqrt(share)[:, np.newaxis]
+            bends[:-1, :-1] = rooted.T @ rooted
+        bends[-1], bends[:, -1] = mean, mean
+        if not rows.fit_intercept:
+            bends[-1], bends[:, -1], bends[-1, -1] = 0.0, 0.0, 1.0
+        diagonal = bends.reshape(-1)[:: n_columns + 1]
+    largest = float(np.max(diagonal, initial=0.0))
+    diagonal[:-1] += l2
+    # Directions without data or penalty would have none; they stay where they are.
+    diagonal += max(largest * 1e-10, np.finfo(np.float64).tiny)
+    return bends
+
+
+def _spread(scores: Floats) -> Floats:
+    """The variance of an average class of each row, of which there is never quite nothing."""
+    proba = np.exp(log_softmax(scores))
+    return np.maximum(np.mean(proba * (1 - proba), axis=1), _LEAST_SPREAD)
