@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdwise.arrays import Bools, Floats
 
-# Points and slopes are of shape (n_columns, n_problems, n_outputs).
+# Points and slopes are of shape (n_problems, n): a row per problem.
 Solve = Callable[[Floats], Floats]
 
 # A step is taken if the loss falls by this share of what the slope promises; else it is halved, at most so often.
@@ -31,11 +31,11 @@ class Point:
 
     Parameters
     ----------
-    theta : ndarray of shape (n_columns, n_problems, n_outputs)
+    theta : ndarray of shape (n_problems, n)
         The point.
     value : ndarray of shape (n_problems,)
         The losses there.
-    slope : ndarray of shape (n_columns, n_problems, n_outputs)
+    slope : ndarray of shape (n_problems, n)
         Their slopes.
     found : object
         Anything else that was found there.
@@ -78,13 +78,13 @@ class Memory:
         rest, shares = -slope, []
         for step, bend, inverse, _ in reversed(self._steps):
             share = inverse * dot(step, rest)
-            rest = rest - per_problem(share) * bend
+            rest -= per_problem(share) * bend
             shares.append(share)
         rest = solve(rest)
         if self._steps:
             rest *= per_problem(self._steps[-1][3])
         for (step, bend, inverse, _), share in zip(self._steps, reversed(shares), strict=True):
-            rest = rest + per_problem(share - inverse * dot(bend, rest)) * step
+            rest += per_problem(share - inverse * dot(bend, rest)) * step
         return rest
 
     def clear(self) -> None:
@@ -149,7 +149,7 @@ def _search(loss: Callable[[Floats], Point], point: Point, direction: Floats, fa
 
 def dot(left: Floats, right: Floats) -> Floats:
     """The inner product of each problem, of shape (n_problems,)."""
-    return np.einsum("pjo,pjo->j", left, right)
+    return np.einsum("ji,ji->j", left, right)
 
 
 def per_problem(values: Floats | Bools) -> Floats:

@@ -19,7 +19,7 @@ from scipy import linalg, sparse
 from scipy.special import log_expit
 
 from crowdwise.arrays import Floats
-from crowdwise.em.descent import Memory, Point, descend
+from crowdwise.em.descent import Memory, Point, Solve, descend
 from crowdwise.ridge.features import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
@@ -83,8 +83,8 @@ class SoftmaxRows:
 
     def read(self, rows: slice | NDArray[np.intp]) -> Any:
         """The features of some rows, shifted, in double precision."""
-        if sparse.issparse(self.X):
-            return self.X[rows]
+        if sparse.issparse(self.X):  # read in one block
+            return self.X if isinstance(rows, slice) else self.X[rows]
         if self.shift is None:
             return np.asarray(self.X[rows], dtype=np.float64)
         return np.subtract(self.X[rows], self.shift, dtype=np.float64)
@@ -146,7 +146,7 @@ class SoftmaxModels:
     l2: float
     theta: Floats | None = None
     _weighted: _Weighted | None = field(default=None, init=False)
-    _last: Point | None = field(default=None, init=False)
+    _last: _Pass | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
 
     def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, tol: float = 1e-8) -> Floats:
@@ -170,31 +170,42 @@ class SoftmaxModels:
         outputs = posterior[:, 1:] if posterior.shape[1] == 2 else posterior
         weighted = self._weighted_by(weight)
         targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
+        shape = targets.shape
         if self.theta is None:
-            self.theta = np.zeros(targets.shape)
+            self.theta = np.zeros(shape)
         if self._last is None or self._last.theta is not self.theta:
             self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
 
-        def loss(at: Point) -> Point:
+        def by_model(values: Floats) -> Floats:
+            return values.transpose(1, 0, 2).reshape(shape[1], -1)
+
+        def side_by_side(values: Floats) -> Floats:
+            return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
+
+        def loss(at: _Pass) -> Point:
             value = at.value - np.einsum("pjo,pjo->j", targets, at.theta)
             slope = (at.slope - targets) * weighted.counts[:, np.newaxis]
             if not self.rows.fit_intercept:
                 slope[-1] = 0.0
-            return Point(at.theta, value, slope, at)
+            return Point(by_model(at.theta), value, by_model(slope), at)
 
         end = descend(
-            lambda theta: loss(self._normaliser(theta, weighted)), loss(self._last), self._memory, weighted.solve,
-            max_steps=max_steps, tol=tol * np.sqrt(weighted.total),
-        )  # fmt: skip
-        self._last, self.theta = end.found, end.theta
+            lambda point: loss(self._normaliser(side_by_side(point), weighted)),
+            loss(self._last),
+            self._memory,
+            weighted.solver(shape),
+            max_steps=max_steps,
+            tol=tol * np.sqrt(weighted.total),
+        )
+        self._last = end.found
+        self.theta = self._last.theta
         return self.theta
 
     @property
     def held_out_scores(self) -> Floats:
         """Scores of every row by the model that leaves its fold out, of shape (n_examples, n_outputs)."""
         assert self._last is not None
-        scores: Floats = self._last.found
-        return scores
+        return self._last.held_out
 
     def log_density(self) -> float:
         """Minus the penalties, plus the log-likelihood of the examples that were added."""
@@ -210,7 +221,7 @@ class SoftmaxModels:
             self._memory.clear()
         return self._weighted
 
-    def _normaliser(self, theta: Floats, weighted: _Weighted) -> Point:
+    def _normaliser(self, theta: Floats, weighted: _Weighted) -> _Pass:
         """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
         n_columns, n_models, n_outputs = theta.shape
         flat = theta.reshape(n_columns, -1)
@@ -240,7 +251,7 @@ class SoftmaxModels:
             value += part
             slope += part_slope
         penalty, penalty_slope = self._penalty(theta, weighted.middle)
-        return Point(theta, value + penalty, slope.reshape(theta.shape) + penalty_slope, held_out)
+        return _Pass(theta, value + penalty, slope.reshape(theta.shape) + penalty_slope, held_out)
 
     def _penalty(self, theta: Floats, middle: Floats) -> tuple[Floats, Floats]:
         """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model."""
@@ -273,6 +284,28 @@ def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
     total = reduce(np.add, np.moveaxis(proba, 2, 0))
     proba /= total[:, :, np.newaxis]
     return np.log(total) + top, proba
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What a pass over the rows found at some coefficients.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
+        The coefficients.
+    value : ndarray of shape (n_models,)
+        The part of the losses in which classes do not occur.
+    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+        Its slope.
+    held_out : ndarray of shape (n_examples, n_outputs)
+        Scores of every row by the model that leaves its fold out.
+    """
+
+    theta: Floats
+    value: Floats
+    slope: Floats
+    held_out: Floats
 
 
 @dataclass(frozen=True)
@@ -322,12 +355,19 @@ class _Weighted:
         """Sums over the rows of each model from those over folds."""
         return np.einsum("pfo,fj->pjo", sums, self.others)
 
-    def solve(self, slope: Floats) -> Floats:
-        """The slope divided by the curvature."""
+    def solver(self, shape: tuple[int, ...]) -> Solve:
+        """Divides slopes by the curvature, a row per model; `shape` is that of coefficients side by side."""
+        n_columns, n_models, n_outputs = shape
         if self.factor.ndim == 1:
-            return slope / np.square(self.factor)[:, np.newaxis, np.newaxis]
-        flat = slope.reshape(len(slope), -1)
-        return np.asarray(linalg.cho_solve((self.factor, True), flat, check_finite=False)).reshape(slope.shape)
+            each = np.repeat(np.square(self.factor), n_outputs)
+            return lambda slope: slope / each
+
+        def solve(slope: Floats) -> Floats:
+            columns = slope.reshape(n_models, n_columns, n_outputs).transpose(1, 0, 2).reshape(n_columns, -1)
+            solved = linalg.cho_solve((self.factor, True), columns, check_finite=False)
+            return np.asarray(solved.reshape(shape).transpose(1, 0, 2).reshape(n_models, -1))
+
+        return solve
 
 
 def _curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None) -> Floats:

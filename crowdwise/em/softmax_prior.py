@@ -15,9 +15,8 @@ from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next.
 _FIRST_STEPS, _STEPS_PER_ROUND = 10, 2
-# Where nothing comes after; it stops by itself before. Of very many examples, the last digits say nothing.
-_STEPS_TO_SETTLE, _SETTLED, _NEARLY_SETTLED = 500, 1e-10, 1e-6
-_MANY = 20_000
+# Where nothing comes after; it stops by itself before.
+_STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
 # No fold is left out.
 _NONE = np.array([-1])
 
@@ -59,9 +58,7 @@ class SoftmaxData:
 
     def fit(self, targets: SoftTargets, start: Floats | None = None) -> Floats:
         """Coefficients of one model of all rows, to the end."""
-        model = self.model(start)
-        tol = _SETTLED if self.X.shape[0] <= _MANY else _NEARLY_SETTLED
-        return model.fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=tol)[:, 0]
+        return self.model(start).fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=_SETTLED)[:, 0]
 
 
 @dataclass
