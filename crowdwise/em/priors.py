@@ -41,6 +41,10 @@ class ClassFrequencies:
         self.log_frequency = np.log(share)
         return self.log_frequency
 
+    @property
+    def frequency(self) -> Floats:
+        return np.exp(self.log_frequency)
+
     def log_density(self) -> float:
         return self.log_density_at(self.log_frequency)
 
@@ -71,17 +75,21 @@ class OutOfFold:
     damping : float, default=0.0
         Share of the last round's logarithms that is kept once rounds do not come closer by themselves: two examples may
         otherwise change each other's probabilities in turn for ever.
+    first : ClassScores, default=None
+        Those of the first round, if they are known.
     """
 
     scorer: OutOfFoldScorer
     damping: float = 0.0
+    first: ClassScores | None = None
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
     _last_step: Floats | None = field(default=None, init=False)
     _is_damped: bool = field(default=False, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        scores = self.scorer.out_of_fold(targets)
+        scores = self.scorer.out_of_fold(targets) if self.first is None else self.first
+        self.first = None
         last = None if self._last is None else self.temperature
         self.temperature = best_temperature(scores, log_likelihood, targets.weight, last)
         log_prior = scores.log_proba(self.temperature)
