@@ -98,6 +98,7 @@ class Incidence:
         -------
         counts : ndarray of shape (n_annotators, n_states, n_classes)
         """
+
         def part_sums(part: tuple[slice, sparse.csr_array]) -> Floats:
             return np.asarray(part[1].T @ posterior[part[0]])
 

@@ -12,8 +12,9 @@ from crowdwise.checks import check_choice
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.rounds import OnRound, Rounds, expectation, run_em
+from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.progress import SILENT, Reporter
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -65,7 +66,7 @@ def fit_labels(
     max_rounds: int = _MOST_ROUNDS,
     tol: float = _TOLERANCE,
     accelerate: bool = True,
-    on_round: OnRound | None = None,
+    reporter: Reporter = SILENT,
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
 
@@ -87,8 +88,8 @@ def fit_labels(
         Stop when probabilities change by no more than this per example.
     accelerate : bool, default=True
         Whether rounds may leap ahead; the same result in fewer rounds.
-    on_round : callable, default=None
-        Is given a `Round` after every round of the fit that is kept.
+    reporter : Reporter, default=SILENT
+        Reports the rounds, but for those that try the number of difficulties on a part of many examples.
 
     Returns
     -------
@@ -102,9 +103,12 @@ def fit_labels(
         return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
 
     def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
+        report = None
+        if len(weight) == len(labels):  # of a part of them, nothing is kept
+            report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
-            max_rounds=max_rounds, tol=tol, accelerate=accelerate, on_round=on_round, before=fit.rounds.objective,
+            max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report, before=fit.rounds.objective,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
@@ -155,7 +159,14 @@ class Start:
 
 
 def start_from_labels(
-    labels: CrowdLabels, weight: Floats, model: AnnotatorModel, *, hard_examples: Any, joint: Any, init: Any
+    labels: CrowdLabels,
+    weight: Floats,
+    model: AnnotatorModel,
+    *,
+    hard_examples: Any,
+    joint: Any,
+    init: Any,
+    reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
 
@@ -174,6 +185,8 @@ def start_from_labels(
         show no hard examples.
     init : {"labels", "votes"}
         The first posterior: that of labels alone, or the shares of the votes.
+    reporter : Reporter, default=SILENT
+        Reports the rounds.
 
     Returns
     -------
@@ -182,7 +195,7 @@ def start_from_labels(
     difficulties = check_hard_examples(hard_examples)
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
-    fit = fit_labels(labels, weight, model, difficulties=difficulties)
+    fit = fit_labels(labels, weight, model, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":

@@ -30,6 +30,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
@@ -158,6 +159,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
     random_state : int, Generator or None, default=None
         For a curriculum that draws.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -256,6 +259,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         tol: float = 1e-4,
         warm_start: bool = False,
         random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -273,9 +277,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -286,24 +291,27 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
         self : CrowdLogisticClassifier
         """
-        steepness = self._check_settings()
+        steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness)
+            self._fit(training, steepness, reporter)
+        reporter.done()
         return self
 
-    def _fit(self, training: TrainingSet, steepness: float) -> None:
+    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
-        start = self._start(training, weights)
+        start = self._start(training, weights, reporter)
         fold = content_folds(features.rows.X, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
@@ -311,13 +319,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             rounds = start.alone.rounds
         elif self.cross_fit and not self._features_count(training, first, start, weights):
             self.model_weight_ = 0.0
-            start = self._without_features(training, start)
+            start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
             models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, max_rounds=self.max_rounds, tol=self.tol, accelerate=True,
+                report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
@@ -352,18 +361,18 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             check_seed(self.random_state),
         )
 
-    def _start(self, training: TrainingSet, weights: RoundWeights) -> Start:
+    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
-        start = self._labels_alone(training, weights.first)
+        start = self._labels_alone(training, weights.first, reporter)
         if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
             return start
         return replace(start, posterior=self.fitted_.consensus(training.rows, training.core).proba)
 
-    def _labels_alone(self, training: TrainingSet, weight: Floats) -> Start:
+    def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
         return start_from_labels(
             training.core, weight, check_annotator_model(self.annotator_model),
-            hard_examples=self.hard_examples, joint=self.joint, init=self.init,
+            hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
         )  # fmt: skip
 
     def _first_models(
@@ -390,11 +399,11 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         labels = training.core if len(first.some) == len(training.core) else training.core[first.some]
         return predicts_truth(first.scores, labels, start.alone.annotators.behaviour, weights.first[first.some])
 
-    def _without_features(self, training: TrainingSet, start: Start) -> Start:
+    def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:
         """What labels alone say; features that do not predict the truth are no reason for weights either."""
         note_misleading()
         if self.steepness == "auto" and self.steepness_ > 0:
-            return self._labels_alone(training, training.sample_weight)
+            return self._labels_alone(training, training.sample_weight, reporter)
         return start
 
     def _prior(

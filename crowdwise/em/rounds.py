@@ -7,7 +7,6 @@ of a round (`weights.round_weights`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from crowdwise.arrays import Floats
 from crowdwise.em.acceleration import Squarem
 from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
@@ -57,31 +57,6 @@ class PriorWithParameters(Prior, Protocol):
     def log_density_at(self, log_prior: Floats) -> float:
         """What `log_density` would give then."""
         ...
-
-
-@dataclass(frozen=True)
-class Round:
-    """What is reported after every round.
-
-    Parameters
-    ----------
-    number : int
-        From 1.
-    objective : float
-        Log-likelihood of the labels plus log priors.
-    change : float
-        How far the probabilities of the average example moved: half the sum of absolute differences.
-    seconds : float
-        Since the first round began.
-    """
-
-    number: int
-    objective: float
-    change: float
-    seconds: float
-
-
-OnRound = Callable[[Round], None]
 
 
 @dataclass(frozen=True)
@@ -128,7 +103,7 @@ def run_em(
     max_rounds: int,
     tol: float,
     accelerate: bool = False,
-    on_round: OnRound | None = None,
+    report: Report | None = None,
     before: Floats | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
@@ -152,8 +127,8 @@ def run_em(
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
         Whether annotators leap ahead after every third round where that is better; for weights that stay.
-    on_round : callable, default=None
-        Is given a `Round` after every round.
+    report : callable, default=None
+        Called after every round.
     before : ndarray, default=None
         The objective of rounds that these go on from; they count.
 
@@ -161,8 +136,8 @@ def run_em(
     -------
     rounds : Rounds
     """
-    start, change, log_prior, squarem = time.perf_counter(), np.inf, None, Squarem()
-    objective = [] if before is None else before.tolist()
+    change, log_prior, squarem = np.inf, None, Squarem()
+    objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -178,8 +153,8 @@ def run_em(
             leap = _leap(squarem, annotators, prior, log_prior, targets.weight, value)
             posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
-        if on_round is not None:
-            on_round(Round(len(objective), value, change, time.perf_counter() - start))
+        if report is not None:
+            report(len(objective), value, change)
     assert log_prior is not None  # there is at least one round
     converged = change <= tol and weights.settled(tol)
     return Rounds(posterior, log_prior, np.array(objective), change, converged)
@@ -189,14 +164,13 @@ def _leap(
     squarem: Squarem, annotators: Annotators, prior: Prior, log_prior: Floats, weight: Floats, value: float
 ) -> tuple[Floats, float] | None:
     """The posterior further along, and its objective; None if there is none or if it is not better."""
-    movable = isinstance(prior, PriorWithParameters)
-    of_prior = prior.parameters() if movable else np.empty(0)
+    of_prior = prior.parameters() if isinstance(prior, PriorWithParameters) else np.empty(0)
     proposal = squarem.propose(annotators.parameters(of_prior))
     if proposal is None:
         return None
     n_own = len(proposal) - len(of_prior)
     ahead, density = annotators.at(proposal[:n_own]), prior.log_density
-    if movable:
+    if isinstance(prior, PriorWithParameters):
         log_prior = prior.at(proposal[n_own:])
         density = partial(prior.log_density_at, log_prior)
     posterior, evidence = expectation(log_prior, ahead.log_likelihood())

@@ -380,7 +380,10 @@ def _curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | Non
     every = max(1, n_rows // max(_ENOUGH_ROWS, _ROWS_PER_COLUMN * n_columns))
     some = np.arange(0, n_rows, every)
     x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
-    share = share * (0.25 if theta is None else _spread(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0)))
+    if theta is None:
+        share /= 4
+    else:
+        share *= _spread(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     mean = np.append(np.asarray(x.T @ share).ravel(), share.sum())
     if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -559,6 +560,7 @@ def test_a_class_that_nobody_names_is_not_learnt():
     assert model.consensus(X, declared).proba.shape == model.consensus_proba_.shape
 
 
+@pytest.mark.usefixtures("trusted")
 @few_rounds
 def test_an_annotator_who_is_always_wrong_is_turned_round():
     X, matrix = crowd(n_examples=100)
@@ -753,6 +755,7 @@ def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(esti
     assert_allclose(balanced.class_prior_ * balanced.class_weight_, [0.5, 0.5])
 
 
+@pytest.mark.usefixtures("trusted")
 @few_rounds
 def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     X, matrix, _ = rare_crowd(n_examples=100)
@@ -790,7 +793,9 @@ def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
 
 
 @few_rounds
-@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(3), make_pipeline(StandardScaler(), SVC())])
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(3), in_slow_run(None), in_slow_run(make_pipeline(StandardScaler(), SVC()))]
+)
 def test_folds_side_by_side_give_the_same_bits(estimator):
     X, matrix = crowd(missing=0.3, n_classes=3, n_examples=60)
     settings = {"estimator": estimator, "steepness": 2.0, "curriculum": Smooth(), "class_weight": "balanced"}

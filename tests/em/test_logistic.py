@@ -31,12 +31,6 @@ from crowdwise.weights.folds import content_folds
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 
 
-@pytest.fixture
-def trusted(monkeypatch):
-    """Few examples cannot tell whether features predict the truth: here they are taken to do so."""
-    monkeypatch.setattr("crowdwise.em.logistic.predicts_truth", lambda *_: True)
-
-
 # The model of Raykar et al., unweighted.
 RAYKAR = {"steepness": 0.0, "l2": 1.0, "hard_examples": False, "joint": True, "init": "votes"}
 
