@@ -53,11 +53,11 @@ class Memory:
 
     Parameters
     ----------
-    size : int, default=10
+    size : int, default=6
         How many steps are kept.
     """
 
-    size: int = 10
+    size: int = 6
     _steps: deque[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=deque, init=False)
 
     def add(self, step: Floats, bend: Floats, solve: Solve) -> None:

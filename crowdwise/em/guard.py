@@ -28,7 +28,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 # The first explanation must be better by this many standard errors.
 _ERRORS = 2.0
 # Fewer examples cannot tell. Of more, some are enough, the fewer the more classes there are.
-_FEW = 100
+_FEW = 200
 _MOST, _FEWEST, _ENTRIES = 5000, 500, 2**23
 # How strong either effect may be, relative to what the classifier says, and how exactly it is estimated.
 _STRONGEST, _EXACTLY = 4.0, 0.02
@@ -38,7 +38,7 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     """Whether labels are explained better by a classifier of the truth than by one of what annotators answer.
 
     The evidence of the labels of examples with several, the classifier being out of fold, is compared. If there are
-    fewer than a hundred of these, nothing can be said, and the classifier is trusted.
+    fewer than two hundred of these, too little can be said, and the classifier is trusted.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     predicts_truth : bool
     """
     several = np.flatnonzero((labels.labels_per_example > 1) & (weight > 0))
-    if len(several) < _FEW:
+    if weight[several].sum() < _FEW:
         return True
     n_entries = behaviour.confusion[0].size * labels.n_labels / len(labels)
     most = int(np.clip(_ENTRIES / n_entries, _FEWEST, _MOST))
@@ -66,7 +66,7 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     gain = _at_best(told.as_truth, weight) - _at_best(told.as_answers, weight)
     share = weight / weight.sum()
     mean = float(share @ gain)
-    return bool(mean > _ERRORS * np.sqrt(share**2 @ (gain - mean) ** 2))
+    return bool(mean > _ERRORS * np.sqrt(share @ (gain - mean) ** 2 / weight.sum()))
 
 
 def _at_best(evidence: Callable[[float], Floats], weight: Floats) -> Floats:

@@ -72,9 +72,20 @@ class FittedLogistic:
 
     def scores(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
-        if self.shift is None or sparse.issparse(X):  # sparse features stay sparse
-            return np.asarray(X @ self.coef) + self.intercept_at_zero
+        if self.shift is None:
+            return np.asarray(X @ self.coef) + self.intercept
+        if sparse.issparse(X):
+            return self._sparse_scores(sparse.csr_array(X), self.shift)
         return np.asarray((X - self.shift) @ self.coef) + self.intercept
+
+    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
+        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
+        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+        scores = np.asarray(stored @ self.coef) + self.intercept
+        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
+        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
+        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
+        return scores
 
     @property
     def intercept_at_zero(self) -> Floats:

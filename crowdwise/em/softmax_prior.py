@@ -13,8 +13,8 @@ from crowdwise.em.softmax import SoftmaxModels, SoftmaxRows, log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
-# Steps of the optimiser in one round: it goes on from where it was in the next.
-_FIRST_STEPS, _STEPS_PER_ROUND = 10, 2
+# Steps of the optimiser in one round: it goes on from where it was in the next. None if it is this close.
+_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 2, 1e-6
 # Where nothing comes after; it stops by itself before.
 _STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
 # No fold is left out.
@@ -100,5 +100,5 @@ class SoftmaxFolds:
 def _scores(models: SoftmaxModels, targets: SoftTargets) -> ClassScores:
     """What models a step further say about the rows that they leave out."""
     steps = _FIRST_STEPS if models.theta is None else _STEPS_PER_ROUND
-    models.fit(*targets.by_class(), max_steps=steps)
+    models.fit(*targets.by_class(), max_steps=steps, tol=_CLOSE)
     return ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)
