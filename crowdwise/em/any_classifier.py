@@ -366,7 +366,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Start, Rounds]:
         """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
         first = folds.out_of_fold(weights.again(start.posterior))
-        if not predicts_truth(first, training.core, start.alone.annotators.behaviour, weights.first):
+        if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
             note_misleading()
             self.model_weight_ = 0.0
             if self.steepness == "auto" and self.steepness_ > 0:

@@ -25,8 +25,9 @@ from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 
-# The first explanation must be better by this many standard errors.
-_ERRORS = 2.0
+# The first explanation must be better by this many standard errors, or at all where the logarithm of the probability of
+# an example's labels rises by so much: such features have much to give, and are no accident.
+_ERRORS, _MUCH = 2.0, 0.1
 # Fewer examples cannot tell. Of more, some are enough, the fewer the more classes there are.
 _FEW = 200
 _MOST, _FEWEST, _ENTRIES = 5000, 500, 2**23
@@ -63,10 +64,12 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     some = several[:: -(-len(several) // most)]
     weight = weight[some]
     told = _Told.of(replace(scores, scores=scores.scores[some]), labels[some], behaviour, weight)
-    gain = _at_best(told.as_truth, weight) - _at_best(told.as_answers, weight)
-    share = weight / weight.sum()
+    share, as_truth = weight / weight.sum(), _at_best(told.as_truth, weight)
+    gain = as_truth - _at_best(told.as_answers, weight)
     mean = float(share @ gain)
-    return bool(mean > _ERRORS * np.sqrt(share @ (gain - mean) ** 2 / weight.sum()))
+    error = np.sqrt(share @ (gain - mean) ** 2 / weight.sum())
+    explains_much = share @ (as_truth - told.as_truth(0.0)) > _MUCH
+    return bool(mean > (0.0 if explains_much else _ERRORS * error))
 
 
 def _at_best(evidence: Callable[[float], Floats], weight: Floats) -> Floats:

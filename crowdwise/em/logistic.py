@@ -328,7 +328,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
         if training.core.n_annotators == 1:
             rounds = start.alone.rounds
-        elif self.cross_fit and not self._features_count(training, first, start, weights):
+        elif self.cross_fit and not self._features_count(training, first, start):
             self.model_weight_ = 0.0
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
@@ -401,14 +401,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
         return replace(data, l2=l2), first
 
-    def _features_count(
-        self, training: TrainingSet, first: FirstModels | None, start: Start, weights: RoundWeights
-    ) -> bool:
+    def _features_count(self, training: TrainingSet, first: FirstModels | None, start: Start) -> bool:
         """Whether the classifier predicts the truth, as far as labels can tell."""
         if first is None:
             return True
         labels = training.core if len(first.some) == len(training.core) else training.core[first.some]
-        return predicts_truth(first.scores, labels, start.alone.annotators.behaviour, weights.first[first.some])
+        return predicts_truth(
+            first.scores, labels, start.alone.annotators.behaviour, training.sample_weight[first.some]
+        )
 
     def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:
         """What labels alone say; features that do not predict the truth are no reason for weights either."""
