@@ -22,7 +22,10 @@ from crowdwise import (
     easiness,
 )
 from crowdwise.em import Confusion, OneCoin, Shared
+from crowdwise.em.annotators import Behaviour
+from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import vote_shares
+from crowdwise.em.logistic import FittedLogistic
 from crowdwise.em.penalty import simplest_of_the_best
 from crowdwise.em.softmax import SoftmaxModels, SoftmaxRows, log_softmax
 from crowdwise.exceptions import CrowdConvergenceWarning
@@ -622,3 +625,37 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
     assert_allclose(
         log_probabilities(X, fit_softmax(X, posterior, weight, l2=0.1)), log_probabilities(X, exact), atol=1e-4
     )
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_threads_change_no_bit(n_classes, monkeypatch, rng):
+    X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
+    X = np.hstack([X, rng.normal(size=(400, 40))])
+    monkeypatch.setattr("crowdwise.em.softmax._BLOCK_BYTES", 2**10)
+    monkeypatch.setattr("crowdwise.em.confusion._ROWS", 100)
+    one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
+    monkeypatch.setattr("crowdwise.ridge.features._PARALLEL_FROM", 0)
+    monkeypatch.setattr("crowdwise.ridge.features._available_cores", lambda: 3)
+    three = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
+    assert_array_equal(three.consensus_proba_, one.consensus_proba_)
+    assert_array_equal(three.coef_, one.coef_)
+
+
+def test_scores_of_sparse_features_far_from_zero_by_hand():
+    annotators = FittedAnnotators(np.array(["a"]), np.array([0, 1]), Behaviour.always_right(2), np.full(2, 0.5))
+    shift = np.array([1e8, 0.0, -5e7])
+    coef = np.array([[1.0], [2.0], [3.0]])
+    model = FittedLogistic(annotators, coef, np.array([0.5]), shift, np.ones(2))
+    X = np.array([[1e8 + 1.25, 0.0, -5e7], [1e8, 3.0, -5e7 + 0.5], [0.0, 1.0, 0.0], [1e8, 0.0, 0.0]])
+    expected = [[0.5 + 1.25], [0.5 + 6 + 1.5], [0.5 - 1e8 + 2 + 1.5e8], [0.5 + 1.5e8]]
+    assert_allclose(model.scores(X), expected, rtol=1e-14)
+    assert_allclose(model.scores(sparse.csr_array(X)), expected, rtol=1e-14)
+
+
+def test_sums_of_folds_by_hand(rng):
+    X, values, fold = rng.normal(size=(50, 3)), rng.normal(size=(50, 2)), rng.integers(0, 4, 50)
+    sums = SoftmaxRows(X, np.ones(3), fold).fold_sums(values)
+    for k in range(4):
+        of_fold = np.column_stack([X - 1, np.ones(50)])[fold == k].T @ values[fold == k]
+        assert_allclose(sums[:, k], of_fold, atol=1e-12)
