@@ -20,7 +20,7 @@ from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels

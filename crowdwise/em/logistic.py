@@ -24,8 +24,9 @@ from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
-from crowdwise.em.softmax import SoftmaxModels, log_softmax
+from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels

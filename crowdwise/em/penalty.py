@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats, Positions
-from crowdwise.em.softmax import log_softmax
 from crowdwise.em.softmax_prior import SoftmaxData
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.weights.round_weights import SoftTargets
 

@@ -8,121 +8,38 @@ product, and goes on from the pass that the last round ended with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
-from scipy.special import log_expit
 
 from crowdwise.arrays import Floats
-from crowdwise.em.descent import Memory, Point, Solve, descend
-from crowdwise.ridge.features import run_parallel
-
-# Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
-_BLOCK_BYTES = 2**20
-# Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
-_TASK_BLOCKS = 8
-# Up to this many columns, curvature is a matrix; beyond, its diagonal.
-_EXACT_COLUMNS = 1000
-# Curvature is made of this many rows, and some for every column: as a first guess that is enough.
-_ENOUGH_ROWS, _ROWS_PER_COLUMN = 2000, 8
-# No row is taken to add less to the curvature, relative to its weight: it would once its probabilities change.
-_LEAST_SPREAD = 0.01
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """Logarithms of probabilities that are as exp(score); a few passes over columns are much faster than over rows.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        Of every class; one column is the second of two classes compared with the first.
-
-    Returns
-    -------
-    log_probabilities : ndarray of shape (n_examples, n_classes)
-    """
-    if scores.shape[1] == 1:
-        second = log_expit(scores)
-        return np.hstack([second - scores, second])
-    shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
-    return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
+from crowdwise.em.curvature import Weighted
+from crowdwise.em.descent import Memory, Point, descend
+from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 
 
 @dataclass(frozen=True)
-class SoftmaxRows:
-    """The rows that all models see, and which part of them each leaves out.
+class _Pass:
+    """What a pass over the rows found at some coefficients.
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from dense features when they are read.
-    fold : ndarray of shape (n_examples,)
-        The part that each row belongs to, from 0.
-    fit_intercept : bool
-        Whether models have an intercept, which is not penalised.
-    class_prior : float
-        Examples added in the middle of a model's rows, evenly of all classes.
+    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
+        The coefficients.
+    value : ndarray of shape (n_models,)
+        The part of the losses in which classes do not occur.
+    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+        Its slope.
+    held_out : ndarray of shape (n_examples, n_outputs)
+        Scores of every row by the model that leaves its fold out.
     """
 
-    X: Any
-    shift: Floats | None
-    fold: NDArray[np.int64]
-    fit_intercept: bool = True
-    class_prior: float = 0.0
-
-    @property
-    def n_folds(self) -> int:
-        return int(self.fold.max(initial=0)) + 1
-
-    def read(self, rows: slice | NDArray[np.intp]) -> Any:
-        """The features of some rows, shifted, in double precision."""
-        if sparse.issparse(self.X):  # read in one block
-            return self.X if isinstance(rows, slice) else self.X[rows]
-        if self.shift is None:
-            return np.asarray(self.X[rows], dtype=np.float64)
-        return np.subtract(self.X[rows], self.shift, dtype=np.float64)
-
-    def over_tasks(self, task: Any, n_columns: int) -> Iterator[Any]:
-        """What a task found in each list of blocks of rows; it multiplies the features with so many columns."""
-        n_rows, n_features = self.X.shape
-        step = n_rows if sparse.issparse(self.X) else max(64, _BLOCK_BYTES // (8 * max(n_features, 1)))
-        blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, max(step, 1))]
-        tasks = [blocks[start : start + _TASK_BLOCKS] for start in range(0, len(blocks), _TASK_BLOCKS)]
-        return run_parallel(task, tasks, n_rows * n_features * n_columns)
-
-    def fold_sums(self, values: Floats) -> Floats:
-        """Sums of features (with a one) times values over the rows of every fold.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_examples, n_outputs)
-            A few numbers per row.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
-        """
-        n_folds, n_outputs = self.n_folds, values.shape[1]
-        shape = (self.X.shape[1] + 1, n_folds * n_outputs)
-
-        def task(blocks: list[slice]) -> Floats:
-            sums = np.zeros(shape)
-            for block in blocks:
-                belongs = self.fold[block, np.newaxis] == np.arange(n_folds)
-                spread = (belongs[:, :, np.newaxis] * values[block, np.newaxis]).reshape(-1, shape[1])
-                sums[:-1] += self.read(block).T @ spread
-                sums[-1] += spread.sum(axis=0)
-            return sums
-
-        parts = self.over_tasks(task, 2 * shape[1])
-        return sum(parts, start=np.zeros(shape)).reshape(shape[0], n_folds, n_outputs)
+    theta: Floats
+    value: Floats
+    slope: Floats
+    held_out: Floats
 
 
 @dataclass
@@ -145,7 +62,7 @@ class SoftmaxModels:
     left_out: NDArray[np.int64]
     l2: float
     theta: Floats | None = None
-    _weighted: _Weighted | None = field(default=None, init=False)
+    _weighted: Weighted | None = field(default=None, init=False)
     _last: _Pass | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
 
@@ -213,15 +130,15 @@ class SoftmaxModels:
         assert self._weighted is not None
         return -float(self._penalty(self.theta, self._weighted.middle)[0].sum())
 
-    def _weighted_by(self, weight: Floats) -> _Weighted:
+    def _weighted_by(self, weight: Floats) -> Weighted:
         """What depends on the weights; the same in every round whose weights are the same."""
         if self._weighted is None or not np.array_equal(self._weighted.weight, weight):
-            self._weighted = _Weighted.of(self.rows, self.left_out, self.l2, weight, self.theta)
+            self._weighted = Weighted.of(self.rows, self.left_out, self.l2, weight, self.theta)
             self._last = None
             self._memory.clear()
         return self._weighted
 
-    def _normaliser(self, theta: Floats, weighted: _Weighted) -> _Pass:
+    def _normaliser(self, theta: Floats, weighted: Weighted) -> _Pass:
         """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
         n_columns, n_models, n_outputs = theta.shape
         flat = theta.reshape(n_columns, -1)
@@ -284,129 +201,3 @@ def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
     total = reduce(np.add, np.moveaxis(proba, 2, 0))
     proba /= total[:, :, np.newaxis]
     return np.log(total) + top, proba
-
-
-@dataclass(frozen=True)
-class _Pass:
-    """What a pass over the rows found at some coefficients.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        The coefficients.
-    value : ndarray of shape (n_models,)
-        The part of the losses in which classes do not occur.
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Its slope.
-    held_out : ndarray of shape (n_examples, n_outputs)
-        Scores of every row by the model that leaves its fold out.
-    """
-
-    theta: Floats
-    value: Floats
-    slope: Floats
-    held_out: Floats
-
-
-@dataclass(frozen=True)
-class _Weighted:
-    """What the weights of the rows make of the models, which no step changes.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n_examples,)
-        How much each row counts.
-    total : ndarray of shape (n_models,)
-        Weight of a model's rows.
-    middle : ndarray of shape (n_columns, n_models)
-        Their weighted means, with a one for the intercept.
-    others : ndarray of shape (n_folds, n_models)
-        One where a model does not leave a fold out.
-    factor : ndarray of shape (n_columns, n_columns) or (n_columns,)
-        A triangle whose square is about the curvature of all models, or a diagonal.
-    """
-
-    weight: Floats
-    total: Floats
-    middle: Floats
-    others: Floats
-    factor: Floats
-
-    @classmethod
-    def of(
-        cls, rows: SoftmaxRows, left_out: NDArray[np.int64], l2: float, weight: Floats, theta: Floats | None
-    ) -> _Weighted:
-        """One thin pass over the rows; curvature is that at some coefficients."""
-        others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
-        sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0] @ others
-        total = sums[-1]
-        middle = sums / np.where(total > 0, total, 1.0)
-        middle[-1] = 1.0
-        bends = _curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        factor = np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
-        return cls(weight, total, middle, others, factor)
-
-    @property
-    def counts(self) -> Floats:
-        """One for every model that has something to learn from, else zero: it says nothing then."""
-        return (self.total > 0).astype(np.float64)
-
-    def of_models(self, sums: Floats) -> Floats:
-        """Sums over the rows of each model from those over folds."""
-        return np.einsum("pfo,fj->pjo", sums, self.others)
-
-    def solver(self, shape: tuple[int, ...]) -> Solve:
-        """Divides slopes by the curvature, a row per model; `shape` is that of coefficients side by side."""
-        n_columns, n_models, n_outputs = shape
-        if self.factor.ndim == 1:
-            each = np.repeat(np.square(self.factor), n_outputs)
-            return lambda slope: slope / each
-
-        def solve(slope: Floats) -> Floats:
-            columns = slope.reshape(n_models, n_columns, n_outputs).transpose(1, 0, 2).reshape(n_columns, -1)
-            solved = linalg.cho_solve((self.factor, True), columns, check_finite=False)
-            return np.asarray(solved.reshape(shape).transpose(1, 0, 2).reshape(n_models, -1))
-
-        return solve
-
-
-def _curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None) -> Floats:
-    """About the second derivative of a model's loss, the same for every output: of all pairs of columns, or a diagonal.
-
-    A quarter of the weighted sums of squares bounds it; where the probabilities are known, it is less. Some of the rows
-    are enough.
-    """
-    n_rows, n_columns = len(weight), rows.X.shape[1] + 1
-    every = max(1, n_rows // max(_ENOUGH_ROWS, _ROWS_PER_COLUMN * n_columns))
-    some = np.arange(0, n_rows, every)
-    x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
-    if theta is None:
-        share /= 4
-    else:
-        share *= _spread(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
-    mean = np.append(np.asarray(x.T @ share).ravel(), share.sum())
-    if n_columns > _EXACT_COLUMNS:
-        squares = x.multiply(x) if sparse.issparse(x) else x * x
-        bends = diagonal = np.append(np.asarray(squares.T @ share).ravel(), share.sum())
-    else:
-        bends = np.empty((n_columns, n_columns))
-        if sparse.issparse(x):
-            bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
-        else:
-            rooted = x * np.sqrt(share)[:, np.newaxis]
-            bends[:-1, :-1] = rooted.T @ rooted
-        bends[-1], bends[:, -1] = mean, mean
-        if not rows.fit_intercept:
-            bends[-1], bends[:, -1], bends[-1, -1] = 0.0, 0.0, 1.0
-        diagonal = bends.reshape(-1)[:: n_columns + 1]
-    largest = float(np.max(diagonal, initial=0.0))
-    diagonal[:-1] += l2
-    # Directions without data or penalty would have none; they stay where they are.
-    diagonal += max(largest * 1e-10, np.finfo(np.float64).tiny)
-    return bends
-
-
-def _spread(scores: Floats) -> Floats:
-    """The variance of an average class of each row, of which there is never quite nothing."""
-    proba = np.exp(log_softmax(scores))
-    return np.maximum(np.mean(proba * (1 - proba), axis=1), _LEAST_SPREAD)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
-from crowdwise.em.softmax import SoftmaxModels, SoftmaxRows, log_softmax
+from crowdwise.em.softmax import SoftmaxModels
+from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax_rows import log_softmax
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)

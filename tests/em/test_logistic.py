@@ -27,7 +27,8 @@ from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.logistic import FittedLogistic
 from crowdwise.em.penalty import simplest_of_the_best
-from crowdwise.em.softmax import SoftmaxModels, SoftmaxRows, log_softmax
+from crowdwise.em.softmax import SoftmaxModels
+from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.weights.folds import content_folds
 
@@ -621,7 +622,7 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
     X = rng.normal(size=(60, 12)) * np.geomspace(0.01, 100, 12)
     posterior, weight = rng.dirichlet(np.ones(3), 60), rng.uniform(0.2, 2, 60)
     exact = fit_softmax(X, posterior, weight, l2=0.1)
-    monkeypatch.setattr("crowdwise.em.softmax._EXACT_COLUMNS", 5)
+    monkeypatch.setattr("crowdwise.em.curvature._EXACT_COLUMNS", 5)
     assert_allclose(
         log_probabilities(X, fit_softmax(X, posterior, weight, l2=0.1)), log_probabilities(X, exact), atol=1e-4
     )
@@ -632,7 +633,7 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
 def test_threads_change_no_bit(n_classes, monkeypatch, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
-    monkeypatch.setattr("crowdwise.em.softmax._BLOCK_BYTES", 2**10)
+    monkeypatch.setattr("crowdwise.em.softmax_rows._BLOCK_BYTES", 2**10)
     monkeypatch.setattr("crowdwise.em.confusion._ROWS", 100)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     monkeypatch.setattr("crowdwise.ridge.features._PARALLEL_FROM", 0)
