@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
@@ -42,9 +44,11 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "load": "model_file",
+    "read_labels": "formats.read",
     "simulate_annotators": "simulate",
 }
-_PACKAGES = ("datasets", "theory")
+_PACKAGES = ("datasets", "formats", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -66,6 +70,8 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
+    "read_labels",
     "simulate_annotators",
 ]
 

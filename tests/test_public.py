@@ -33,10 +33,12 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
+    "read_labels",
     "simulate_annotators",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops"]
 
 
 def written_function(member):

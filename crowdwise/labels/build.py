@@ -30,6 +30,8 @@ from crowdwise.labels.label_rows import IdSource
 from crowdwise.labels.mistakes import note_spellings, refuse_fractions, refuse_id_column, refuse_long_table
 
 Kind = Literal["class", "rating"]
+# Codes, and the distinct values that they point to.
+Coded = tuple[Array, Array]
 
 
 class Parts(TypedDict):
@@ -130,19 +132,94 @@ def parts_of_table(
     given = ~missing_mask(what, missing)
     row_codes, example_ids = _identify(rows[given], examples, "example")
     who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
-    key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
-    order = np.argsort(key, kind="stable")
-    answers = _Answers(key[order], what[given][order], example_ids, annotator_ids)
-    keep = order[answers.settle(on_duplicate)]
-    return _checked(
-        _starts(np.bincount(row_codes[keep], minlength=len(example_ids))),
-        who_codes[keep],
-        what[given][keep],
-        annotators=annotator_ids,
-        examples=example_ids,
+    return _parts_of_rows(
+        (row_codes, example_ids),
+        (who_codes, annotator_ids),
+        what[given],
+        on_duplicate=on_duplicate,
         classes=classes,
         kind=kind,
         id_source="sorted" if examples is None and not is_default(example_ids) else "given",
+    )
+
+
+def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Parts:
+    """Parts from a long table whose columns were coded while it was read, which takes the least memory.
+
+    Parameters
+    ----------
+    columns : list of codes and distinct values
+        The examples, the annotators and the labels: for every row of the table the position of its value, which is
+        never missing, and the values in any order. The list is emptied, so that its memory is free.
+    on_duplicate : {"error", "first", "last"}
+        See `CrowdLabels.from_table`.
+    kind : {"class", "rating"}
+        Whether labels are classes or real numbers.
+
+    Returns
+    -------
+    parts : Parts
+    """
+    check_choice("kind", kind, ("class", "rating"))
+    check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
+    codes, labels = columns.pop()
+    if kind == "class":
+        rank, labels = encode(labels)
+        refuse_fractions(labels)
+        note_spellings(labels)
+        codes = rank[codes]
+    else:
+        codes = labels[codes]
+    who, rows = _ranked(*columns.pop()), _ranked(*columns.pop())
+    parts = _parts_of_rows(
+        rows,
+        who,
+        codes,
+        names=labels if kind == "class" else None,
+        on_duplicate=on_duplicate,
+        classes=None,
+        kind=kind,
+        id_source="given" if is_default(rows[1]) else "sorted",
+    )
+    if parts["classes"] is not None:  # so far the positions of those that are left
+        parts["classes"] = labels[parts["classes"].astype(np.intp)]
+    return parts
+
+
+def _ranked(codes: Array, ids: Array) -> Coded:
+    rank, ordered = encode(ids, ids=True)
+    return rank[codes], ordered
+
+
+def _parts_of_rows(
+    rows: Coded,
+    who: Coded,
+    what: Array,
+    *,
+    names: Array | None = None,
+    on_duplicate: str,
+    classes: ArrayLike | None,
+    kind: Kind,
+    id_source: IdSource,
+) -> Parts:
+    """Parts from rows in any order, examples and annotators coded; labels too if `names` says what the codes mean."""
+    examples, annotators, n_annotators = rows[1], who[1], max(len(who[1]), 1)
+    key = rows[0].astype(np.int64) * n_annotators + who[0]
+    del rows, who  # all that is deleted here is as long as the table
+    order = np.argsort(key, kind="stable")
+    key, what = key[order], what[order]
+    del order
+    keep = _Answers(key, what, examples, annotators, names).settle(on_duplicate)
+    key, what = key[keep], what[keep]
+    return _checked(
+        _starts(np.bincount(key // n_annotators, minlength=len(examples))),
+        key % n_annotators,
+        what,
+        annotators=annotators,
+        examples=examples,
+        classes=classes,
+        kind=kind,
+        id_source=id_source,
     )
 
 
@@ -182,12 +259,13 @@ class _Answers:
     what: Array
     examples: Array
     annotators: Array
+    names: Array | None  # of the labels, if `what` holds codes
 
-    def settle(self, on_duplicate: str) -> NDArray[np.intp]:
+    def settle(self, on_duplicate: str) -> NDArray[np.intp] | slice:
         """Positions to keep, one per (example, annotator)."""
         repeats = self.key[1:] == self.key[:-1]
         if not repeats.any():
-            return np.arange(len(self.key))
+            return slice(None)
         differs = repeats & np.asarray(self.what[1:] != self.what[:-1], dtype=bool)
         if differs.any() and on_duplicate == "error":
             raise LabelError(self._describe(int(np.flatnonzero(differs)[0]), int(differs.sum())))
@@ -199,10 +277,11 @@ class _Answers:
 
     def _describe(self, at: int, n_differ: int) -> str:
         row, column = divmod(int(self.key[at]), len(self.annotators))
+        first, second = self.what[at : at + 2] if self.names is None else self.names[self.what[at : at + 2]]
         return (
             f"{n_differ} times an annotator gave one example two different labels, for instance "
             f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
-            f'{shown(self.what[at])} and {shown(self.what[at + 1])}. Choose one with on_duplicate="first" or "last".'
+            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last".'
         )
 
 

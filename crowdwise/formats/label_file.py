@@ -1,0 +1,107 @@
+"""LabelFile: what a file of labels holds, and what was said aloud when it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crowdwise.exceptions import LabelError
+from crowdwise.formats.answers import Answers
+from crowdwise.labels.build import Kind
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """Labels from a file, and what else was in it.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Who said what about which example.
+    texts : mapping from example to str, or None
+        What was labelled, where the file has it.
+    truth : mapping from example to label, or None
+        Answers that the file marks as the right ones; they are not among the labels.
+    format : str
+        What the file was taken for.
+    notes : tuple of str
+        What was guessed and what was left out, in plain sentences.
+    """
+
+    labels: CrowdLabels
+    texts: Mapping[Any, str] | None
+    truth: Mapping[Any, Any] | None
+    format: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller said about a file; None where nothing was said.
+
+    Parameters
+    ----------
+    example, annotator, label : str or None
+        Columns of a table. For a wide table, `annotator` may be a sequence of columns.
+    wide : bool or None
+        Whether a table has a column per annotator.
+    question : str or None
+        Which question of several.
+    missing : tuple of str
+        Labels that mean "none".
+    on_duplicate : {"error", "first", "last"}
+        See `CrowdLabels.from_table`.
+    kind : {"class", "rating"}
+        Whether labels are classes or real numbers.
+    texts : bool
+        Whether to keep the texts.
+    on_rows : callable or None
+        Is told how many labels of a plain table have been read.
+    """
+
+    example: str | None
+    annotator: str | tuple[str, ...] | None
+    label: str | None
+    wide: bool | None
+    question: str | None
+    missing: tuple[str, ...]
+    on_duplicate: str
+    kind: Kind
+    texts: bool
+    on_rows: Callable[[int], object] | None
+
+
+def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) -> LabelFile:
+    """The record, from all that was read.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    format : str
+        What the file was taken for.
+    answers : Answers
+        All of them, with what to say.
+    wishes : Wishes
+        What the caller said.
+
+    Returns
+    -------
+    file : LabelFile
+    """
+    notes = [*answers.notes, *_left_out(answers)]
+    if len(answers) == 0:
+        raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")
+    labels = answers.labels(on_duplicate=wishes.on_duplicate, kind=wishes.kind)
+    return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
+
+
+def _left_out(answers: Answers) -> list[str]:
+    """What was left out, how often, in one sentence."""
+    parts = [f"{what} ({n:,})" for what, n in answers.left_out.items() if n]
+    if answers.n_missing:
+        kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in answers.n_missing.items())
+        parts.append(f"rows without a label ({kinds})")
+    return [f"left out: {', '.join(parts)}"] if parts else []

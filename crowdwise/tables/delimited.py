@@ -1,0 +1,143 @@
+"""Lines -> blocks of columns: text with delimiters and quotes."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from crowdwise.exceptions import DataError
+from crowdwise.tables.block import N_ROWS, Block, no_header
+from crowdwise.tables.lines import LONGEST, line_blocks
+from crowdwise.tables.source import Source
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+# A delimiter is guessed from so many rows.
+_N_GUESSED = 50
+
+
+def guess_delimiter(source: Source, encoding: str) -> str:
+    """The delimiter that cuts the first rows into the most columns, all of them into as many if there is such a one.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str
+        Its encoding.
+
+    Returns
+    -------
+    delimiter : str
+    """
+    if source.suffix in (".tsv", ".tab"):
+        return "\t"
+    lines = next((lines for lines in line_blocks(source, encoding) if lines), [])
+    best, delimiter = (False, 1), ","
+    for candidate in DELIMITERS:
+        widths = _widths(lines, candidate)
+        if widths and widths[0] > 1 and (found := (len(set(widths)) == 1, widths[0])) > best:
+            best, delimiter = found, candidate
+    return delimiter
+
+
+def _widths(lines: Iterable[str], delimiter: str) -> list[int]:
+    widths: list[int] = []
+    with contextlib.suppress(csv.Error):  # found again, and told, when the rows are read
+        widths.extend(len(row) for row in islice(csv.reader(lines, delimiter=delimiter), _N_GUESSED) if row)
+    return widths
+
+
+class DelimitedRows:
+    """The rows of a file, block by block; `header` is read at once.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str
+        Its encoding.
+    delimiter : str
+        Between two cells.
+    """
+
+    def __init__(self, source: Source, encoding: str, delimiter: str) -> None:
+        self.source = source
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # one for the whole process: only ever raised
+        lines = chain.from_iterable(line_blocks(source, encoding))
+        self._reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        self._rows = self._checked()
+        self.header: list[str] = next(self._rows, [])
+        if not self.header:
+            raise no_header(source.name)
+
+    def _checked(self) -> Iterator[list[str]]:
+        """The header and then the rows, each as long as it; empty lines are passed over."""
+        width, line = 0, 1  # the line on which the next row begins
+        self._empty: list[int] = []
+        try:
+            for row in self._reader:
+                if not row:
+                    self._empty.append(line)
+                elif len(row) == width:
+                    yield row
+                elif width == 0:
+                    yield row
+                    width = len(row)
+                else:
+                    raise DataError(self._ragged(line, width, row))
+                line = self._reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(self._broken(line, str(error))) from None
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows after the header."""
+        width = len(self.header)
+        while True:
+            first, self._empty = self._reader.line_num + 1, []
+            # Cells one after the other: a list per row would make Python look for cycles among them again and again.
+            cells = list(chain.from_iterable(islice(self._rows, N_ROWS)))
+            if not cells:
+                return
+            yield Block([cells[i::width] for i in range(width)], _Lines(cells, width, first, tuple(self._empty)))
+
+    def _ragged(self, line: int, width: int, row: list[str]) -> str:
+        return (
+            f"{self.source.name}, line {line}: {width} cells were expected, as in the header, and {len(row)} came. "
+            "Is a delimiter missing, or one too many, or not in quotes?"
+        )
+
+    def _broken(self, line: int, error: str) -> str:
+        if "end of data" in error:
+            return f"{self.source.name}, line {line}: a quote that opens there is not closed. Close or remove it."
+        if "field larger" in error:
+            return (
+                f"{self.source.name}, line {line}: a cell of more than {LONGEST:,} characters begins there. "
+                "Is a quote not closed?"
+            )
+        return (
+            f"{self.source.name}, line {line}: quotes that are not those of a table ({error}). "
+            'Write "" for a quote in a cell.'
+        )
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """From the position of a row in a block to the line that it begins on; needed for messages only."""
+
+    cells: Sequence[str]
+    width: int
+    first: int
+    empty: Sequence[int]
+
+    def __call__(self, i: int) -> int:
+        line = self.first + i + sum(map(_line_ends, self.cells[: i * self.width]))
+        for empty in self.empty:
+            line += empty <= line
+        return line
+
+
+def _line_ends(cell: str) -> int:
+    return cell.count("\n") + cell.count("\r") - cell.count("\r\n")
