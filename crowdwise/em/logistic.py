@@ -81,6 +81,9 @@ class FittedLogistic:
 
     def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
         """Scores of sparse features, which are shifted where they are stored and stay sparse."""
+        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
+            X = X.copy()
+            X.sum_duplicates()
         stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
         scores = np.asarray(stored @ self.coef) + self.intercept
         where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)

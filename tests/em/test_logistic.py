@@ -652,6 +652,8 @@ def test_scores_of_sparse_features_far_from_zero_by_hand():
     expected = [[0.5 + 1.25], [0.5 + 6 + 1.5], [0.5 - 1e8 + 2 + 1.5e8], [0.5 + 1.5e8]]
     assert_allclose(model.scores(X), expected, rtol=1e-14)
     assert_allclose(model.scores(sparse.csr_array(X)), expected, rtol=1e-14)
+    parts = sparse.csr_array(([6e7, 4e7 + 1.25, -5e7], [0, 0, 2], [0, 3]), shape=(1, 3))
+    assert_allclose(model.scores(parts), expected[:1], rtol=1e-14)
 
 
 def test_sums_of_folds_by_hand(rng):
