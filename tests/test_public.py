@@ -26,7 +26,9 @@ NAMES = [
     "SelfPaced",
     "Smooth",
     "aggregate",
+    "agreement",
     "align",
+    "alternative_annotator_test",
     "cohen_kappas",
     "crowd_scorer",
     "diagnose",
@@ -36,6 +38,7 @@ NAMES = [
     "load",
     "read_labels",
     "simulate_annotators",
+    "slice_accuracy",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops"]
