@@ -18,7 +18,7 @@ def rng():
 
 @pytest.fixture
 def trusted(monkeypatch):
-    """Few examples cannot tell whether features predict the truth: here they are taken to do so."""
+    """Features are taken to predict the truth, for tests that are not about whether they do."""
     for model in ("logistic", "any_classifier"):
         monkeypatch.setattr(f"crowdwise.em.{model}.predicts_truth", lambda *_: True)
 

@@ -182,7 +182,6 @@ def test_without_information_in_the_features_it_is_aggregation():
     assert_allclose(model.consensus_proba_, alone.proba, atol=1e-3)
 
 
-@pytest.mark.usefixtures("trusted")
 @quiet
 def test_repeating_every_example_equals_doubling_its_weight():
     X, matrix = crowd(missing=0.3)
@@ -283,7 +282,6 @@ def bits(model, X):
     return [model.coef_, model.confusion_, model.consensus_proba_, model.objective_, model.predict_proba(X)]
 
 
-@pytest.mark.usefixtures("trusted")
 @quiet
 @pytest.mark.parametrize("cross_fit", [0, 5])
 @pytest.mark.parametrize(
@@ -371,7 +369,6 @@ def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     assert_allclose(model.consensus(X[:2], new).proba, [joint / joint.sum(), prior[1] / prior[1].sum()])
 
 
-@pytest.mark.usefixtures("trusted")
 @quiet
 def test_a_part_of_which_nobody_is_admitted_knows_nothing():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
@@ -427,7 +424,6 @@ def test_a_classifier_that_knows_what_tempts_annotators_does_not_judge_them(seed
     assert_allclose(alone.confusion_, aggregate(matrix).confusion, atol=1e-3)
 
 
-@pytest.mark.usefixtures("trusted")
 @quiet
 def test_with_one_kind_of_examples_auto_is_joint():
     X, matrix = crowd(n_examples=150)
@@ -444,7 +440,6 @@ def test_judged_by_labels_alone_the_objective_never_falls():
     assert np.ptp(objective) > 0.1
 
 
-@pytest.mark.usefixtures("trusted")
 def test_two_examples_that_teach_each_other_in_turn_settle():
     X, matrix = crowd(seed=3, n_examples=60, n_features=12, missing=0.6)
     model = fit(X, matrix, l2=0.01, joint=False, cross_fit=5, max_rounds=500)
@@ -538,7 +533,6 @@ def scaled_to_one(rows):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.usefixtures("trusted")
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_classes_count_has_no_temperature(n_classes):
