@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_selection import crowd_scorer
+    from crowdwise.relabel import what_to_label_next
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -43,6 +44,7 @@ _HOMES = {
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
     "simulate_annotators": "simulate",
+    "what_to_label_next": "relabel",
 }
 _PACKAGES = ("datasets", "theory")
 
@@ -67,6 +69,7 @@ __all__ = [
     "easiness",
     "krippendorff_alpha",
     "simulate_annotators",
+    "what_to_label_next",
 ]
 
 __version__ = "0.1.0"

@@ -34,6 +34,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "simulate_annotators",
+    "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]
