@@ -13,8 +13,8 @@ from crowdwise.arrays import Array
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe
+from crowdwise.formats.names import candidates
 from crowdwise.labels.encode import as_objects
-from crowdwise.labels.frames import USUAL_NAMES
 from crowdwise.tables import Source, open_table
 
 _NUMPY = b"\x93NUMPY"
@@ -146,9 +146,7 @@ def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
         if wanted not in header:
             raise DataError(f"{name} has no column {wanted!r}; its columns are {', '.join(map(repr, header))}.")
         return wanted
-    small = {column.lower(): column for column in header}
-    usual = (*USUAL_NAMES["example"], "id")
-    found = [small[candidate] for candidate in usual if candidate in small]
+    found = candidates(header, "example")
     if not found:
         raise DataError(
             f"{name}: which column holds the ids of the examples? Its columns are {', '.join(map(repr, header))}. "
