@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_selection import crowd_scorer
@@ -43,10 +44,11 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "read_labels": "formats.read",
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "theory")
+_PACKAGES = ("datasets", "formats", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -68,6 +70,7 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "read_labels",
     "simulate_annotators",
     "what_to_label_next",
 ]

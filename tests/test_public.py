@@ -33,6 +33,7 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "read_labels",
     "simulate_annotators",
     "what_to_label_next",
 ]
