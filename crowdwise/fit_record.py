@@ -15,6 +15,7 @@ from crowdwise.em.confusion import Incidence, Shared, pooled
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.labels.align import as_labels
+from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import FitResults
@@ -45,7 +46,7 @@ class FitRecord:
     def of(cls, model: Any, labels: Any) -> FitRecord:
         """From a fitted model or an aggregation, and anything that describes the labels of its fit."""
         results = results_of(model)
-        kind = "rating" if isinstance(results.consensus, RatingConsensus) else "class"
+        kind: Kind = "rating" if isinstance(results.consensus, RatingConsensus) else "class"
         crowd = in_order_of(as_labels(labels, kind=kind), results)
         fitted = getattr(model, "fitted", getattr(getattr(model, "fitted_", None), "annotators", None))
         return cls(model, results, crowd, fitted if isinstance(fitted, FittedAnnotators) else None)

@@ -143,7 +143,7 @@ def information_gain(record: FitRecord) -> Floats:
 def answer_information(proba: Floats, confusion: Floats) -> Floats:
     """How much an answer is expected to say about the class, in bits.
 
-    The entropy of the class less its expected entropy after the answer. It is the same as the entropy of the answer less
+    The entropy of the class less its expected entropy after the answer. It equals the entropy of the answer less
     its entropy given the class, which needs no posterior per answer.
 
     Parameters
@@ -205,7 +205,9 @@ def _class_words(tally: Array, by_labels: int, overruled: bool) -> str:
         words = "annotators split " + " to ".join(map(str, given))
     if overruled:
         return f"{words}; the model and the labels disagree"
-    if len(given) > 1 and tally[by_labels] < given[0]:
+    if tally[by_labels] == 0:
+        return f"{words}; the consensus is a class that nobody chose"
+    if tally[by_labels] < given[0]:
         return f"{words}; those trusted more are outvoted"
     return words
 
