@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.relabel import what_to_label_next
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
@@ -44,6 +45,7 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "load": "model_file",
     "read_labels": "formats.read",
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
@@ -70,6 +72,7 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "read_labels",
     "simulate_annotators",
     "what_to_label_next",

@@ -33,6 +33,7 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
     "read_labels",
     "simulate_annotators",
     "what_to_label_next",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_lab
 from crowdwise.em.rounds import OnRound, note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.model_file import save
 from crowdwise.results import AnnotatorResults, Flags
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
@@ -149,6 +151,16 @@ class Aggregation:
         frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
         """
         return self.annotator_results.to_frame()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of this to a file, which `crowdwise.load` reads; see there.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it goes.
+        """
+        save(self, path)
 
     def __repr__(self) -> str:
         return (
