@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
     with held(place, place.with_name(f".{place.name}.lock")):
         recover(place)
         if place.exists() and any(place.iterdir()) and not may_replace(place):
-            raise OutputError(f"{out} exists already. Choose another folder with --out, or replace it with --force.")
+            raise OutputError(f"{out} exists already. Choose another folder, or replace it with --force.")
         _sweep(place)
         folder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_PARTIAL}", dir=place.parent))
         try:
@@ -61,6 +61,30 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def holds_only(folder: Path, names: Iterable[str]) -> bool:
+    """Whether a folder may be replaced by files of these names; else an error that says what else is there.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    names : iterable of str
+        What may be in it.
+
+    Returns
+    -------
+    holds_only : bool
+        Always True.
+    """
+    others = sorted({path.name for path in folder.iterdir()} - {*names})
+    if others:
+        raise OutputError(
+            f"{folder} is not replaced, for it holds other files too ({', '.join(others[:3])}). Move them, or choose "
+            "another folder."
+        )
+    return True
 
 
 def recover(place: Path) -> None:
@@ -81,15 +105,15 @@ def recover(place: Path) -> None:
 def _check_place(place: Path) -> None:
     here = Path.cwd()
     if place == here or place in here.parents:
-        raise OutputError(f"{place} is the folder that you are in, or above it. Name one inside it: --out run.")
+        raise OutputError(f"{place} is the folder that you are in, or above it. Name one inside it.")
     if place.exists() and not place.is_dir():
-        raise OutputError(f"{place} is a file; a folder is made for the results. Choose another name with --out.")
+        raise OutputError(f"{place} is a file; a folder is made for the results. Choose another name.")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"the folder {place.parent} cannot be made: {error.strerror or error}.") from error
     if not os.access(place.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"nothing can be written to {place.parent}; choose another folder with --out.")
+        raise OutputError(f"nothing can be written to {place.parent}; choose another folder.")
 
 
 def _sweep(place: Path) -> None:

@@ -23,7 +23,7 @@ import crowdwise.reporting
 render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Setting, choose_model, fit_model
-from crowdwise.runs.new_folder import new_folder, recover
+from crowdwise.runs.new_folder import holds_only, new_folder, recover
 from crowdwise.runs.result_table import ResultTable, read_table
 from crowdwise.runs.tables import annotators_table, consensus_table, next_table
 from crowdwise.versions import versions
@@ -365,11 +365,7 @@ def check_is_run(folder: Path) -> bool:
     try:
         ours = {*_read_note(folder)["files"]}
     except (DataError, KeyError, TypeError) as error:
-        raise OutputError(f"{folder} is not replaced, for it is no run of crowdwise fit. Choose another folder with --out.") from error  # fmt: skip
-    others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
-    if others:
         raise OutputError(
-            f"{folder} is not replaced, for it holds other files too ({', '.join(others[:3])}). Move them, or choose "
-            "another folder with --out."
-        )
-    return True
+            f"{folder} is not replaced, for it is no run of crowdwise fit. Choose another folder with --out."
+        ) from error
+    return holds_only(folder, ours)
