@@ -58,7 +58,13 @@ def command(given: tuple[str, ...], /, labels: str, features: str | None, out: s
 
     started()
     talking = talk(options)
+    labels_as, features_as = reading_of_labels(options), reading_of_features(options)
     settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    has_features = features is not None or bool(features_as["text"])
+    try:
+        settings.settled(features=has_features, truth=options["truth"] is not None)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     typed = shlex.join(["crowdwise", *given])
     with talking.warnings_as_notes(), talking.step("Fitting"):
         run = fit(
@@ -66,8 +72,8 @@ def command(given: tuple[str, ...], /, labels: str, features: str | None, out: s
             features,
             out=out,
             settings=settings,
-            labels_as=reading_of_labels(options),
-            features_as=reading_of_features(options),
+            labels_as=labels_as,
+            features_as=features_as,
             command=typed,
             say=talking.say,
             **options,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,7 +22,15 @@ class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         """The number, or "auto"."""
-        return "auto" if value == "auto" else click.FloatRange(min=0).convert(value, param, ctx)
+        if value == "auto":
+            return "auto"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            self.fail(f"{value!r} is neither auto nor a number of at least 0.", param, ctx)
+        return number
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -25,7 +25,7 @@ Examples:
 @click.option("--annotators", type=_COUNT, default=10, show_default=True, help="Who err where examples are hard.")
 @click.option("--experts", type=_COUNT, default=0, show_default=True, help="Who are always right.")
 @click.option("--adversaries", type=_COUNT, default=0, show_default=True, help="Who are always wrong.")
-@click.option("--clarity", type=click.FloatRange(min=0), default=2.0, show_default=True, help="The higher, the less noise.")  # fmt: skip
+@click.option("--clarity", type=click.FloatRange(min=0), default=5.0, show_default=True, help="The higher, the less noise.")  # fmt: skip
 @click.option("--missing", type=click.FloatRange(0, 1, max_open=True), default=0.5, show_default=True, help="Share of labels left out.")  # fmt: skip
 @click.option("--seed", type=_COUNT, default=0, show_default=True, help="The same seed gives the same crowd.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier simulation.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,8 @@ class Check:
             lines.append(f"  all agree on            {100 * self.unanimous:.0f} % of the examples with two or more labels")
         lines += ["", "To look at", *(f"  {problem}" for problem in self.problems or ("nothing: no fault was found",))]
         weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
-        return "\n".join([*lines, "", "Does it help to let contested examples count less?", f"  {weighting}"])
+        wrapped = textwrap.wrap(weighting, 96, initial_indent="  ", subsequent_indent="  ")
+        return "\n".join([*lines, "", "Does it help to let contested examples count less?", *wrapped])
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""

@@ -22,7 +22,7 @@ from crowdwise.reporting import summarize
 import crowdwise.reporting
 render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
-from crowdwise.runs.models import Setting, choose_model, fit_model
+from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
 from crowdwise.runs.result_table import ResultTable, read_table
 from crowdwise.runs.tables import annotators_table, consensus_table, next_table
@@ -35,26 +35,6 @@ _TRUSTED = ("sklearn.tree._tree.Tree",)  # what a forest is made of
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a run is to do, apart from its files.
-
-    Parameters
-    ----------
-    model : str, default="auto"
-        One of `crowdwise.runs.models.MODELS`.
-    steepness, l2 : float or "auto", default="auto"
-        Of the model.
-    choose_by_truth : bool, default=False
-        Whether known answers choose the steepness; by default they judge the result only.
-    """
-
-    model: str = "auto"
-    steepness: Setting = "auto"
-    l2: Setting = "auto"
-    choose_by_truth: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """A fitted model, what it was fitted to, and its results.
@@ -64,7 +44,7 @@ class Run:
     inputs : Inputs
         What it was fitted to.
     settings : Settings
-        What was wanted.
+        What was wanted, with the model that "auto" stands for.
     model : estimator or Aggregation
         The fitted model, or the result of `aggregate`.
     """
@@ -93,11 +73,8 @@ class Run:
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
         model = self.model
-        name = choose_model(
-            self.settings.model, features=self.inputs.features is not None, by_truth=self.settings.choose_by_truth
-        )
         at = {key: getattr(model, f"{key}_", getattr(model, key, None)) for key in ("steepness", "l2", "converged")}
-        return {"model": name, **{key: _plain(value) for key, value in at.items() if value is not None}}
+        return {"model": self.settings.model, **{key: _plain(value) for key, value in at.items() if value is not None}}
 
 
 def fit(
@@ -195,25 +172,15 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
     -------
     run : Run
     """
-    wanted = settings or Settings()
-    if wanted.choose_by_truth and not inputs.truth:
-        raise DataError("known answers are to choose, and there are none: --truth FILE.")
-    model = fit_model(
-        inputs.labels,
-        inputs.X,
-        model=wanted.model,
-        steepness=wanted.steepness,
-        l2=wanted.l2,
-        truth=inputs.truth if wanted.choose_by_truth else None,
-    )
-    return Run(inputs, wanted, model)
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth))
 
 
 def _write(run: Run, folder: Path, command: str | None) -> None:
     tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
-            table.write_csv(file)
+            file.writelines(table.csv_parts())
     (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None:
