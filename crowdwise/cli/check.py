@@ -9,6 +9,7 @@ import click
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
 from crowdwise.cli.options import (
+    FILE,
     features_options,
     json_option,
     labels_options,
@@ -24,8 +25,8 @@ Examples:
   crowdwise check labels.csv
   crowdwise check labels.csv texts.csv --text text
 """)  # fmt: skip
-@click.argument("labels")
-@click.argument("features", required=False)
+@click.argument("labels", type=FILE)
+@click.argument("features", type=FILE, required=False)
 @labels_options
 @features_options
 @json_option

@@ -10,6 +10,7 @@ import click
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
 from crowdwise.cli.options import (
+    FILE,
     NumberOrAuto,
     features_options,
     json_option,
@@ -30,14 +31,14 @@ Examples:
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit answers.csv --example question --annotator who --label said
 """)  # fmt: skip
-@click.argument("labels")
-@click.argument("features", required=False)
-@click.option("--out", default="run", show_default=True, metavar="FOLDER", help="Where the results go.")
+@click.argument("labels", type=FILE)
+@click.argument("features", type=FILE, required=False)
+@click.option("--out", type=FILE, default="run", show_default=True, metavar="FOLDER", help="Where the results go.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--model", type=click.Choice(MODELS), default="auto", help="auto is logistic with features, else labels-only.")  # fmt: skip
 @click.option("--steepness", type=NumberOrAuto(), default="auto", help="How fast contested examples lose weight; 0 weights all alike.")  # fmt: skip
 @click.option("--l2", type=NumberOrAuto(), default="auto", help="Strength of the penalty on coefficients.")
-@click.option("--truth", metavar="FILE", help="Known answers of some examples: they judge the result.")
+@click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
 @features_options

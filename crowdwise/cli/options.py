@@ -11,6 +11,7 @@ import click
 from crowdwise.cli.talk import Talk
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path()  # not looked at here: it lets a shell complete names of files
 _LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate")
 _FEATURES = ("id", "text", "embedding", "columns")
 

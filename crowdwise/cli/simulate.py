@@ -8,7 +8,7 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
-from crowdwise.cli.options import json_option
+from crowdwise.cli.options import FILE, json_option
 
 _COUNT = click.IntRange(min=0)
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from crowdwise.exceptions import DataError
+from crowdwise.formats.csv_file import safe_cell
 
-# What a spreadsheet takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _WIDEST = 48
 _DIGITS = 6
 _BLOCK = 10_000
@@ -156,21 +155,23 @@ def _values(column: Any) -> list[Any]:
 
 def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([safe_cell(value) for value in row] for row in rows)
+    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in rows:
+        # Python 3.11 does not quote a carriage return, which would end the row when it is read.
+        writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
+        writer.writerow([_cell(cell) for cell in row])
     return text.getvalue()
 
 
-def safe_cell(value: Any) -> Any:
-    """A cell of a CSV file that stays what it is in a spreadsheet."""
+def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}" if math.isfinite(value) else ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
+    return safe_cell(value)
 
 
 def _unsafe(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    """What `safe_cell` made this of."""
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
 
 
 def _parsed(name: str, cells: Sequence[str]) -> list[Any]:

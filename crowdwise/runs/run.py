@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdwise.exceptions import DataError, MissingDataError, OutputError
+from crowdwise import formats
+from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
+from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
-from crowdwise.reporting import summarize
-import crowdwise.reporting
-render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
+from crowdwise.reporting import render_html, summarize
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
@@ -137,6 +138,7 @@ def fit(
 
     if out is None:
         return work()
+    _check_extras(wanted)
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
@@ -174,6 +176,14 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
     """
     wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth))
+
+
+def _check_extras(settings: Settings) -> None:
+    """Raise before the work begins if something is missing that will be needed when it is done."""
+    needed = {"jinja2": ("The report", "cli")} | ({"skops": ("A forest", "skops")} if settings.model == "forest" else {})
+    for package, (what, extra) in needed.items():
+        if find_spec(package) is None:
+            raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
 
 
 def _write(run: Run, folder: Path, command: str | None) -> None:
@@ -227,6 +237,10 @@ class SavedRun:
             raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
         return read_table(path, name)
 
+    def model(self) -> Any:
+        """The fitted model, or the result of `aggregate`."""
+        return load(self.path / MODEL, trusted=_TRUSTED)
+
     def predict(self, features: PathLike, *, id: str | None = None, say: Say = lambda _: None) -> ResultTable:
         """What the model says of new examples.
 
@@ -249,8 +263,35 @@ class SavedRun:
         table = read_features(features, id=id, recipe=Recipe.from_json((self.path / RECIPE).read_bytes()))
         for note in table.notes:
             say(note)
-        model = load(self.path / MODEL, trusted=_TRUSTED)
-        return predictions(model, table.ids.tolist(), table.X)
+        return predictions(self.model(), table.ids.tolist(), table.X)
+
+
+    def export(
+        self,
+        path: PathLike,
+        format: str = "csv",
+        *,
+        tasks: PathLike | None = None,
+        question: str | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the consensus for another tool.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        format : str, default="csv"
+            One of `crowdwise.formats.CONSENSUS_FORMATS`.
+        tasks, question
+            See `crowdwise.formats.write`.
+        force : bool, default=False
+            Whether to replace a file that is there.
+        """
+        if os.path.lexists(path) and not force:
+            raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
+        consensus = results_of(self.model()).consensus
+        formats.write(consensus, path, format=format, tasks=tasks, question=question)
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
