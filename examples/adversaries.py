@@ -175,7 +175,9 @@ def main() -> None:
     """Simulate, learn, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20, help="simulated crowds to average over (default: 20)")
-    parser.add_argument("--out", type=Path, default=Path("adversaries.png"), help="the picture (default: adversaries.png)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("adversaries.png"), help="the picture (default: adversaries.png)"
+    )
     options = parser.parse_args()
     if options.trials < 1:
         parser.error("--trials must be at least 1")

@@ -10,11 +10,14 @@ from crowdwise.cli.options import FILE, json_option, labels_options, talk_option
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
-@click.command("annotators", epilog="""\b
+@click.command(
+    "annotators",
+    epilog="""\b
 Examples:
   crowdwise annotators labels.csv
   crowdwise annotators run --json
-""")  # fmt: skip
+""",
+)
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
 @labels_options
 @json_option

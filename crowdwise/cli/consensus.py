@@ -10,11 +10,14 @@ from crowdwise.cli.options import FILE, json_option, labels_options, talk_option
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
-@click.command("consensus", epilog="""\b
+@click.command(
+    "consensus",
+    epilog="""\b
 Examples:
   crowdwise consensus labels.csv
   crowdwise consensus run --json
-""")  # fmt: skip
+""",
+)
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
 @labels_options
 @json_option

@@ -77,9 +77,9 @@ talk_options = _options(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def reading_of_labels(options: dict[str, Any]) -> dict[str, Any]:
+def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
     """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
-    given = {name: options.pop(name) for name in _LABELS}
+    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": talking.rows_read}
     if given["missing"]:
         from crowdwise.formats.answers import MISSING
 

@@ -32,7 +32,8 @@ def show_table_of(
     from crowdwise.runs import fit, open_run
 
     started()
-    talking, labels_as = talk(options), reading_of_labels(options)
+    talking = talk(options)
+    labels_as = reading_of_labels(options, talking)
     with talking.warnings_as_notes():
         if Path(source).is_dir():
             table = of_run(open_run(source))

@@ -1,4 +1,4 @@
-"""Files of labels, features and known answers -> the same examples on all sides, and what is worth saying about them."""
+"""Files of labels, features and known answers -> the same examples on all sides, and what to say about them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,9 @@ def _describe_mismatch(only_labels: Array, only_features: Array, n_both: int) ->
     if len(only_features):
         sides += f", {len(only_features):,} features only (such as {shown[1]})"
     if n_both == 0:
-        return f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
+        return (
+            f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
+        )
     return (
         f"{n_both:,} examples have labels and features, but {sides}. Complete the features, or leave out examples "
         "without them: --join inner."
@@ -217,7 +219,9 @@ def read_truth(path: PathLike, labels: CrowdLabels) -> tuple[dict[Any, Any], tup
 
 
 def _one(name: str, header: Sequence[str], role: str) -> str:
-    found = candidates(header, role) or [column for column in header if column.lower() in ("truth", "gold") and role == "label"]  # fmt: skip
+    found = candidates(header, role) or [
+        column for column in header if column.lower() in ("truth", "gold") and role == "label"
+    ]
     if len(found) != 1:
         raise DataError(
             f"{name}: one column with the {role} was expected, named like that; its columns are {', '.join(header)}. "

@@ -67,7 +67,7 @@ class ResultTable:
         return ResultTable(self.name, {name: column[:n] for name, column in self.columns.items()})
 
     def csv_parts(self) -> Iterator[str]:
-        """As CSV, some rows at a time; a text that a spreadsheet would take for a formula gets an apostrophe before it."""
+        """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
         yield _csv([tuple(self.columns)])
         for rows in self.blocks():
             yield _csv(rows)
@@ -175,7 +175,7 @@ def _unsafe(cell: str) -> str:
 
 
 def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
-    """The cells of a column: identifiers and classes are whole numbers if all of them are, as they are when labels are read."""
+    """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
     if name not in TEXTS:
         return [float(cell) if "." in cell or "e" in cell else int(cell) if cell else None for cell in cells]
     texts = [_unsafe(cell) for cell in cells]

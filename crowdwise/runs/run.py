@@ -180,7 +180,9 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
 
 def _check_extras(settings: Settings) -> None:
     """Raise before the work begins if something is missing that will be needed when it is done."""
-    needed = {"jinja2": ("The report", "cli")} | ({"skops": ("A forest", "skops")} if settings.model == "forest" else {})
+    needed = {"jinja2": ("The report", "cli")} | (
+        {"skops": ("A forest", "skops")} if settings.model == "forest" else {}
+    )
     for package, (what, extra) in needed.items():
         if find_spec(package) is None:
             raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
@@ -264,7 +266,6 @@ class SavedRun:
         for note in table.notes:
             say(note)
         return predictions(self.model(), table.ids.tolist(), table.X)
-
 
     def export(
         self,

@@ -14,7 +14,7 @@ from crowdwise.runs.result_table import ResultTable
 
 
 def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
-    """One row per example, in the order of the fit: its label, how sure it is, the majority, and its place from easy to hard.
+    """One row per example, in the order of the fit: label, confidence, majority, place from easy to hard.
 
     Parameters
     ----------
