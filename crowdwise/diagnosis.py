@@ -25,6 +25,7 @@ from crowdwise.labels.align import align, as_labels, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels.frames import make_frame
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import check_finite
 from crowdwise.weights.round_weights import SoftTargets
@@ -188,6 +189,8 @@ def diagnose(
     *,
     estimator: Any = None,
     random_state: int | np.random.Generator | None = 0,
+    verbose: int = 0,
+    on_round: OnRound | None = None,
 ) -> Diagnosis:
     """Whether annotators disagree near the decision boundary, and whether to weight examples by that.
 
@@ -206,6 +209,10 @@ def diagnose(
         features.
     random_state : int, Generator or None, default=0
         Seed of the folds.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
+    on_round : callable, default=None
+        Is given a `Round` after every round on the labels, and after every step that follows.
 
     Returns
     -------
@@ -221,7 +228,7 @@ def diagnose(
     >>> bool(found.correlation.high < 0), found.weight
     (True, True)
     """
-    rng = check_seed(random_state)
+    rng, reporter = check_seed(random_state), Reporter("diagnose", verbose, on_round)
     X, crowd = align(indexable(X)[0], as_labels(labels))
     paired = crowd.labels_per_example > 1
     if not paired.any():
@@ -229,7 +236,7 @@ def diagnose(
     learner = _learner(X, crowd, estimator)
     labelled = crowd.labels_per_example > 0
     core = crowd[labelled]
-    found = aggregate(core)
+    found = aggregate(core, on_round=reporter.tell)
     reference: Literal["truth", "consensus"] = "consensus" if truth is None else "truth"
     if truth is None:
         codes = np.full(len(crowd), -1)
@@ -241,9 +248,12 @@ def diagnose(
     known = paired & (codes >= 0)
     differs = disagreement(crowd)
     distance, signed = margins(_unseen_scores(learner, codes, rng)[known], codes[known])
+    reporter.step("margins out of fold")
     correlation = rank_correlation(differs[known], distance)
     of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
     steepness = _auto_steepness(of_core, core, differs[labelled], None if estimator is None else rng)
+    reporter.step("steepness")
+    reporter.done()
     return Diagnosis(
         n_examples=len(crowd),
         n_annotators=crowd.n_annotators,

@@ -1,7 +1,7 @@
 """The models by name, crowds for them and how to compare two fits: for tests that run over all models."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -147,6 +147,18 @@ def fit_quietly(model, X, y, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)
         return model.fit(X, y, *args, **kwargs)
+
+
+def reference(name, **options):
+    """Features, labels and a model with default settings that was fitted to them once for all tests."""
+    X, y, model = _reference(name, **options)
+    return X.copy(), y, model
+
+
+@cache
+def _reference(name, **options):
+    X, y = data_for(name, **options)
+    return X, y, fit_quietly(new(name), X, y)
 
 
 def messages_of(call, *args, **kwargs):

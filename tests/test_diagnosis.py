@@ -104,7 +104,7 @@ def test_truth_of_some_examples_by_id_equals_truth_with_gaps():
 def test_labels_are_aggregated_once(monkeypatch):
     X, labels, truth = boundary_crowd(n_examples=100)
     calls = []
-    monkeypatch.setattr(diagnosis, "aggregate", lambda labels: calls.append(1) or aggregate(labels))
+    monkeypatch.setattr(diagnosis, "aggregate", lambda labels, **settings: calls.append(1) or aggregate(labels))
     diagnose(X, labels)
     diagnose(X, labels, truth)
     assert len(calls) == 2

@@ -18,10 +18,11 @@ from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares
-from crowdwise.em.rounds import OnRound, note_convergence
+from crowdwise.em.rounds import note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
@@ -181,6 +182,7 @@ def aggregate(
     scale: Scale = "observed",
     max_rounds: int = 1000,
     tol: float = 1e-5,
+    verbose: int = 0,
     on_round: OnRound | None = None,
 ) -> Aggregation:
     """The consensus of labels without features: the method of Dawid and Skene, smoothed, and with hard examples.
@@ -205,8 +207,10 @@ def aggregate(
         The most rounds.
     tol : float, default=1e-05
         Stop when the probabilities of the average example change by no more than this.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
     on_round : callable, default=None
-        Is given the number, objective, change and seconds of every round.
+        Is given a `Round` after every round: number, objective, change, seconds and stage.
 
     Returns
     -------
@@ -222,6 +226,7 @@ def aggregate(
     """
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
+    reporter = Reporter("aggregate", verbose, on_round)
     steepness, model = check_steepness(steepness), check_annotator_model(annotator_model)
     difficulties = check_hard_examples(hard_examples)
     crowd = as_labels(labels)
@@ -233,8 +238,10 @@ def aggregate(
     with one_blas_thread():  # products here are too thin to be shared
         fit = fit_labels(
             patterns, weight, model,
-            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol, on_round=on_round,
+            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            reporter=reporter,
         )  # fmt: skip
+    reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
     hardness = fit.annotators.hardness(posterior)

@@ -35,6 +35,7 @@ from crowdwise.em.weighted_copies import (
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -134,6 +135,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_jobs : int or None, default=None
         How many folds are learnt at the same time, by joblib; -1 is as many as there are cores. It changes no bit. An
         estimator that is parallel itself, such as a forest with `n_jobs`, gains little.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -227,6 +230,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tol: float = 0.01,
         random_state: int | np.random.Generator | None = 0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.steepness = steepness
@@ -241,6 +245,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _base(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -253,7 +258,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -264,6 +269,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
@@ -271,7 +278,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         base = self._base()
         weight_parameter(base)  # raises before work starts
-        steepness = self._check_settings()
+        steepness, reporter = self._check_settings(), Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
         check_numbers(X, base)
         training = TrainingSet.of(X, labels, sample_weight, weighting=steepness != 0).of_named_classes()
@@ -281,12 +288,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
-        start, prior = self._start(training, weights), OutOfFold(folds)
+        start, prior = self._start(training, weights, reporter), OutOfFold(folds)
         rounds = Rounds.none(start.posterior)
         if training.core.n_annotators > 1:
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+                report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
         targets = weights.again(rounds.posterior)
@@ -299,6 +307,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        reporter.done()
         return self
 
     def _check_settings(self) -> float:
@@ -336,12 +345,18 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
-    def _start(self, training: TrainingSet, weights: RoundWeights) -> Start:
+    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
         model = check_annotator_model(self.annotator_model)
         return start_from_labels(
-            training.core, weights.first, model, hard_examples=self.hard_examples, joint=self.joint, init=self.init
+            training.core,
+            weights.first,
+            model,
+            hard_examples=self.hard_examples,
+            joint=self.joint,
+            init=self.init,
+            reporter=reporter,
         )
 
     def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:

@@ -65,7 +65,7 @@ class EstimatorFolds:
             scores = self.out_of_fold(targets).scores
             return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
-        return choose_steepness(scores_of, labels, disagreement)
+        return choose_steepness(scores_of, labels, disagreement, weight)
 
 
 def stratified_folds(code: Array, n_folds: int, rng: np.random.Generator) -> Splits:

@@ -12,8 +12,9 @@ from crowdwise.checks import check_choice
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.rounds import OnRound, Rounds, expectation, run_em
+from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.progress import SILENT, Reporter
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -64,7 +65,7 @@ def fit_labels(
     max_rounds: int = _MOST_ROUNDS,
     tol: float = _TOLERANCE,
     accelerate: bool = True,
-    on_round: OnRound | None = None,
+    reporter: Reporter = SILENT,
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
 
@@ -86,8 +87,8 @@ def fit_labels(
         Stop when probabilities change by no more than this per example.
     accelerate : bool, default=True
         Whether rounds may leap ahead; the same result in fewer rounds.
-    on_round : callable, default=None
-        Is given a `Round` after every round of the fit that is kept.
+    reporter : Reporter, default=SILENT
+        Reports the rounds, but for those that try the number of difficulties on a part of many examples.
 
     Returns
     -------
@@ -95,27 +96,28 @@ def fit_labels(
     """
 
     def run(
-        some: CrowdLabels, weight: Floats, n: int, rounds: int, on_round: OnRound | None = None,
+        some: CrowdLabels, weight: Floats, n: int, rounds: int, reporter: Reporter = SILENT,
         begin: LabelsFit | None = None,
     ) -> LabelsFit:  # fmt: skip
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         weights = RoundWeights.fixed(weight)
         first = votes if begin is None else begin.posterior_of(annotators)
+        report = reporter.rounds("labels" if n == 1 else "labels with hard examples")
         found = run_em(
-            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, on_round=on_round
+            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, report=report
         )
         return LabelsFit(annotators, prior, found)
 
     if len(difficulties) == 1:
-        return run(labels, weight, difficulties[0], max_rounds, on_round)
+        return run(labels, weight, difficulties[0], max_rounds, reporter)
     if len(labels) <= _ENOUGH:
-        fits = [run(labels, weight, n, max_rounds, on_round) for n in difficulties]
+        fits = [run(labels, weight, n, max_rounds, reporter) for n in difficulties]
         return max(fits, key=lambda fit: fit.evidence(weight))
     some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
     tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
     best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-    return run(labels, weight, best, max_rounds, on_round, begin=tried[best])
+    return run(labels, weight, best, max_rounds, reporter, begin=tried[best])
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,14 @@ class Start:
 
 
 def start_from_labels(
-    labels: CrowdLabels, weight: Floats, model: AnnotatorModel, *, hard_examples: Any, joint: Any, init: Any
+    labels: CrowdLabels,
+    weight: Floats,
+    model: AnnotatorModel,
+    *,
+    hard_examples: Any,
+    joint: Any,
+    init: Any,
+    reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
 
@@ -165,6 +174,8 @@ def start_from_labels(
         show no hard examples.
     init : {"labels", "votes"}
         The first posterior: that of labels alone, or the shares of the votes.
+    reporter : Reporter, default=SILENT
+        Reports the rounds.
 
     Returns
     -------
@@ -173,7 +184,7 @@ def start_from_labels(
     difficulties = check_hard_examples(hard_examples)
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
-    fit = fit_labels(labels, weight, model, difficulties=difficulties)
+    fit = fit_labels(labels, weight, model, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":

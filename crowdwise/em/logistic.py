@@ -26,6 +26,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
@@ -144,6 +145,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
     random_state : int, Generator or None, default=None
         For a curriculum that draws.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -238,6 +241,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         tol: float = 1e-4,
         warm_start: bool = False,
         random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -255,9 +259,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -268,24 +273,27 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
         self : CrowdLogisticClassifier
         """
-        steepness = self._check_settings()
+        steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness)
+            self._fit(training, steepness, reporter)
+        reporter.done()
         return self
 
-    def _fit(self, training: TrainingSet, steepness: float) -> None:
+    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
-        start = self._start(training, weights)
+        start = self._start(training, weights, reporter)
         data, theta = self._data(features, weights.again(start.posterior))
         models, prior = self._prior(data, features, theta)
         rounds = Rounds.none(start.posterior)
@@ -293,6 +301,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+                report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
         self.temperature_ = prior.temperature
@@ -327,12 +336,18 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             check_seed(self.random_state),
         )
 
-    def _start(self, training: TrainingSet, weights: RoundWeights) -> Start:
+    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
         model = check_annotator_model(self.annotator_model)
         start = start_from_labels(
-            training.core, weights.first, model, hard_examples=self.hard_examples, joint=self.joint, init=self.init
+            training.core,
+            weights.first,
+            model,
+            hard_examples=self.hard_examples,
+            joint=self.joint,
+            init=self.init,
+            reporter=reporter,
         )
         if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
             return start

@@ -7,7 +7,6 @@ of a round (`weights.round_weights`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -19,6 +18,7 @@ from crowdwise.arrays import Floats
 from crowdwise.em.acceleration import Squarem
 from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
@@ -54,31 +54,6 @@ class PriorWithParameters(Prior, Protocol):
     def log_density_at(self, log_prior: Floats) -> float:
         """What `log_density` would give then."""
         ...
-
-
-@dataclass(frozen=True)
-class Round:
-    """What is reported after every round.
-
-    Parameters
-    ----------
-    number : int
-        From 1.
-    objective : float
-        Log-likelihood of the labels plus log priors.
-    change : float
-        How far the probabilities of the average example moved: half the sum of absolute differences.
-    seconds : float
-        Since the first round began.
-    """
-
-    number: int
-    objective: float
-    change: float
-    seconds: float
-
-
-OnRound = Callable[[Round], None]
 
 
 @dataclass(frozen=True)
@@ -121,7 +96,7 @@ def run_em(
     max_rounds: int,
     tol: float,
     accelerate: bool = False,
-    on_round: OnRound | None = None,
+    report: Report | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
 
@@ -145,14 +120,14 @@ def run_em(
     accelerate : bool, default=False
         Whether to leap ahead after every third round where that is better; for priors with parameters and weights that
         stay.
-    on_round : callable, default=None
-        Is given a `Round` after every round.
+    report : callable, default=None
+        Called after every round.
 
     Returns
     -------
     rounds : Rounds
     """
-    start, objective, change, log_prior, squarem = time.perf_counter(), list[float](), np.inf, None, Squarem()
+    objective, change, log_prior, squarem = list[float](), np.inf, None, Squarem()
     joint = joint or not hasattr(annotators, "behaviour")
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -168,8 +143,8 @@ def run_em(
             leap = _leap(squarem, annotators, cast(PriorWithParameters, prior), targets.weight, value)
             posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
-        if on_round is not None:
-            on_round(Round(len(objective), value, change, time.perf_counter() - start))
+        if report is not None:
+            report(len(objective), value, change)
     assert log_prior is not None  # there is at least one round
     converged = change <= tol and weights.settled(tol)
     return Rounds(posterior, log_prior, np.array(objective), change, converged)

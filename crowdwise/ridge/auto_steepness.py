@@ -10,9 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.features import N_FOLDS, Rows, one_blas_thread, row_space
 from crowdwise.ridge.path import Folds
-from crowdwise.ridge.problem import EXACT_COLUMNS, fold_models
+from crowdwise.ridge.rows_problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.ridge.votes import Votes
@@ -49,14 +50,14 @@ def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreem
     space = row_space(original)
     rows = original if space is None else space.rows
     shares = Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(Targets.of(labels))
-    l2 = _PENALTY * len(labels) * mean_variance(X, sample_weight)
+    l2 = _PENALTY * sample_weight.sum() * mean_variance(X, sample_weight)
     folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:
         return _unseen_scores(rows, easiness * sample_weight, shares, l2, folds)
 
     with one_blas_thread():
-        return choose_steepness(scores_of, labels, disagreement)
+        return choose_steepness(scores_of, labels, disagreement, sample_weight)
 
 
 def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds: Folds) -> Floats:

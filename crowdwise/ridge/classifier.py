@@ -13,11 +13,12 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -58,6 +59,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Each round then reads the rows.
     random_state : int, Generator or None, default=None
         Seed of the tosses of `Fading`.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -153,6 +156,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -164,9 +168,10 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -177,6 +182,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
@@ -184,6 +191,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         """
         steepness = check_number("steepness", self.steepness, auto=True)
         curriculum, l2 = self._check_settings(), check_number("l2", self.l2)
+        reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=steepness)
         if np.isnan(steepness):
             steepness = self._auto_steepness(data)
@@ -191,9 +199,17 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         folds = Folds.by_content(data.X, N_FOLDS)
         with one_blas_thread():
             (fit,) = ridge_path(
-                data, [steepness], np.array([l2]), folds, weighting, max_rounds=self.max_rounds, tol=self.tol
+                data,
+                [steepness],
+                np.array([l2]),
+                folds,
+                weighting,
+                max_rounds=self.max_rounds,
+                tol=self.tol,
+                reporter=reporter,
             )
             self._keep_fit(data, folds, fit)
+        reporter.done()
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -263,8 +279,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.l2_, self.route_ = fit.l2, fit.route
         self.model_precision_ = found.fitted.model_precision
         self.label_score_ = _flat(found.label_score)
-        worth = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(data.classes)) if worth is None else worth
+        class_weight = fit.settled.weights.class_weight
+        self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
         self._keep(found.results)
 
 

@@ -15,10 +15,11 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_array, encode_declared, missing_mask
 from crowdwise.mixins import all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
@@ -71,6 +72,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         Each round then reads the rows.
     random_state : int, default=0
         Seed of the folds, and of the tosses of `Fading`.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -115,6 +118,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         random_state: int = 0,
+        verbose: int = 0,
     ) -> None:
         self.steepnesses = steepnesses
         self.l2s = l2s
@@ -129,9 +133,18 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, truth: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: ArrayLike | None = None,
+        *,
+        on_round: OnRound | None = None,
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -145,13 +158,15 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         truth : array-like, series or mapping of shape (n_examples,), default=None
             The true classes of some examples, NaN or None elsewhere; a series or mapping is matched by identifier.
             Used to choose the steepness, not to learn from.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
         self : CrowdRidgeClassifierCV
         """
         steepnesses, l2s = self._check_grid()
-        curriculum = self._check_settings()
+        curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
         examples, codes = self._examples_to_rank(
             data, match_examples(truth, X, data.training.labels, "truth", partial=True)
@@ -163,10 +178,12 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             path = ridge_path(
                 data, steepnesses, l2s, folds, weighting,
                 tuned=True, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
+                reporter=reporter,
             )  # fmt: skip
             ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
             self.cv_results_ = _results(data, path, ranked)
             self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))])
+        reporter.done()
         return self
 
     def _check_grid(self) -> tuple[list[float], Floats]:

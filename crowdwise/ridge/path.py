@@ -5,7 +5,7 @@ The plain model is the path of one steepness and one l2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,18 +16,12 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.exceptions import DataError, warn
-from crowdwise.ridge.features import check_finite, run_parallel
-from crowdwise.ridge.problem import (
-    L2Choice,
-    RidgeData,
-    Route,
-    RowsProblem,
-    SumsProblem,
-    choose_route,
-    fits_in_memory,
-    sums_are_cheap,
-)
-from crowdwise.ridge.rounds import RoundWeights, Settled, Weighting, alternate
+from crowdwise.progress import Reporter
+from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
+from crowdwise.ridge.features import check_finite, run_parallel, spans
+from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
+from crowdwise.ridge.rows_problem import RowsProblem
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
@@ -38,6 +32,11 @@ _MOST_CELLS = 2000
 _ROWS_PER_CELL = 2**12
 # Of this many examples, the levels of disagreement are nearly always all of them.
 _SOME_EXAMPLES = 2000
+# What finding the level of an example costs, in multiplications.
+_SEARCH = 50.0
+
+# Runs the rounds of a problem with the weights of a steepness.
+Turn = Callable[..., Settled[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +147,12 @@ def _levels(disagreement: Floats) -> tuple[Floats, Array]:
     """The values that occur, and which one each example has."""
     levels = np.unique(disagreement[:: max(1, len(disagreement) // _SOME_EXAMPLES)])
     if len(levels) < _MOST_CELLS / 2:
-        level = np.minimum(np.searchsorted(levels, disagreement), len(levels) - 1)
+
+        def place(span: range) -> Array:
+            return np.minimum(np.searchsorted(levels, disagreement[span.start : span.stop]), len(levels) - 1)
+
+        parts = run_parallel(place, spans(len(disagreement)), _SEARCH * len(disagreement))
+        level = np.concatenate([np.empty(0, dtype=np.intp), *parts])
         if (levels[level] == disagreement).all():  # much faster than sorting everything
             return levels, level
     return np.unique(disagreement, return_inverse=True)
@@ -204,6 +208,7 @@ def ridge_path(
     every_round: bool = True,
     max_rounds: int,
     tol: float,
+    reporter: Reporter,
 ) -> list[PathFit]:
     """The fit of every steepness.
 
@@ -228,6 +233,8 @@ def ridge_path(
         The most rounds.
     tol : float
         What change of expertise is small enough.
+    reporter : Reporter
+        Reports the rounds of every steepness.
 
     Returns
     -------
@@ -237,13 +244,17 @@ def ridge_path(
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
     route = choose_route(data, n_cells, needs_rows=weighting.needs_rows)
-    limits = {"max_rounds": max_rounds, "tol": tol}
+
+    def turn(problem: Any, weights: WeightSequence, **start: Any) -> Settled[Any]:
+        report = reporter.rounds(f"steepness {weights.steepness:g}")
+        return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
+
     if route != "sums":
         check_finite(data.training.X)
         costly = route == "iterative" or not sums_are_cheap(data, n_cells)
-        path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, limits) for s in steepnesses]
+        path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
     else:
-        path = _fit_sums(data, steepnesses, l2s, folds, weighting, every_round, tuned, limits)
+        path = _fit_sums(data, steepnesses, l2s, folds, weighting, every_round, tuned, turn)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
@@ -258,16 +269,16 @@ def _fit_sums(
     weighting: Weighting,
     every_round: bool,
     unweighted: bool,
-    limits: dict[str, Any],
+    turn: Turn,
 ) -> list[PathFit]:
     """From the sums of one pass, if levels of disagreement can be kept apart."""
     sums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted or (weighting.blends and max(steepnesses) > 0))
     plain = sums.plain()
 
     def fit(steepness: float) -> PathFit:
-        weights, choice = RoundWeights(data, steepness, weighting), L2Choice(l2s, every_round)
+        weights, choice = WeightSequence(data, steepness, weighting), L2Choice(l2s, every_round)
         problem = SumsProblem(data, sums.easy(steepness), plain, choice)
-        return _finish(data, steepness, folds, alternate(problem, weights, **limits), choice, "sums")
+        return _finish(data, steepness, folds, turn(problem, weights), choice, "sums")
 
     # Without levels each reads the rows, on all cores.
     n_multiplications = 0 if sums.by_level is None else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
@@ -283,19 +294,19 @@ def _fit_rows(
     route: Route,
     every_round: bool,
     costly: bool,
-    limits: dict[str, Any],
+    turn: Turn,
 ) -> PathFit:
     """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-    weights = RoundWeights(data, steepness, weighting)
+    weights = WeightSequence(data, steepness, weighting)
     choice = L2Choice(l2s, every_round and not costly)
     problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
-    settled = alternate(problem, weights, **limits)
+    settled = turn(problem, weights)
     if costly and every_round and len(l2s) > 1:
         chosen, choice.l2 = choice.l2, np.nan
         settled.problem.solve(settled.expertise)
         if choice.l2 != chosen:
-            again = RoundWeights(data, steepness, weighting)
-            settled = alternate(settled.problem, again, expertise=settled.expertise, done=settled.n_rounds, **limits)
+            weights = WeightSequence(data, steepness, weighting)
+            settled = turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
     return _finish(data, steepness, folds, settled, choice, route)
 
 
@@ -318,7 +329,7 @@ def held_out_rankings(
     n_targets = data.targets.n_targets
     scores = np.empty((len(examples), len(path) * n_targets))
     for k in range(folds.n_folds):
-        here = folds.fold[examples] == k
+        held_out = folds.fold[examples] == k
         theta = np.hstack([fit.fold_theta[k] for fit in path])
-        scores[here] = data.rows.scores(theta, examples[here])
+        scores[held_out] = data.rows.scores(theta, examples[held_out])
     return [ranking(scores[:, s * n_targets : (s + 1) * n_targets], codes, n_classes) for s in range(len(path))]

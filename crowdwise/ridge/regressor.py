@@ -16,10 +16,11 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
 from crowdwise.ridge.path import Folds, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -48,6 +49,8 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         `Fixed()`. With the first three, rounds that could be solved from sums still are.
     random_state : int, Generator or None, default=None
         Seed of the tosses of `Fading`.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -121,6 +124,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         tol: float = 1e-6,
         curriculum: Curriculum | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
@@ -130,6 +134,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         self.tol = tol
         self.curriculum = curriculum
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,7 +142,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from rated examples.
 
         Parameters
@@ -148,6 +153,8 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
             Ratings: a column per annotator, NaN where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
 
         Returns
         -------
@@ -157,6 +164,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
+        reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
         weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
         X, labels = check_features(self, X, y, "rating")
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
@@ -164,7 +172,14 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         folds = Folds.by_content(data.X, N_FOLDS)
         with one_blas_thread():
             (fit,) = ridge_path(
-                data, [steepness], np.array([l2]), folds, weighting, max_rounds=self.max_rounds, tol=self.tol
+                data,
+                [steepness],
+                np.array([l2]),
+                folds,
+                weighting,
+                max_rounds=self.max_rounds,
+                tol=self.tol,
+                reporter=reporter,
             )
             found = ridge_results(data, folds, fit)
         fit.warn(data, self.tol)
@@ -175,6 +190,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         self.model_precision_ = found.fitted.model_precision
         self.label_score_ = found.label_score[:, 0]
         self._keep(found.results)
+        reporter.done()
         return self
 
     def predict(self, X: Any) -> Floats:

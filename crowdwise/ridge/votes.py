@@ -20,6 +20,10 @@ from crowdwise.ridge.targets import Targets
 
 # Examples whose probabilities are computed at a time.
 _BLOCK = 2**14
+# Odds beyond the exponential of this are infinite, or nearly.
+_LARGEST_EXPONENT = 700.0
+# What an exponential costs, in multiplications.
+_EXPONENTIAL = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +58,8 @@ class Votes:
             total = labels.sum_per_example(precision)
             for k in range(1, votes.shape[1]):
                 votes[:, k] = labels.sum_per_example(np.where(labels.values == k, precision, 0.0))
-        rest = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
-        np.maximum(total - rest, 0.0, out=votes[:, 0])
+        not_first = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
+        np.maximum(total - not_first, 0.0, out=votes[:, 0])
         return cls(votes, total)
 
     def mean_targets(self, targets: Targets) -> Floats:
@@ -85,27 +89,32 @@ class Votes:
         -------
         consensus : Consensus, or RatingConsensus for ratings
         """
+        if labels.classes is not None and len(labels.classes) == 2:
+            return Consensus(labels.examples, labels.classes, self._two_probabilities(scores, precision))
         counted = np.zeros((1, 1)) if scores is None else np.reshape(precision, (-1, 1)) * scores
         if labels.classes is None:
-            together = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
-            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / together, together**-0.5)
-        if len(labels.classes) == 2:
-            odds = 2 * (self.votes[:, 1] - self.votes[:, 0] + counted[:, 0])
-            return Consensus(labels.examples, labels.classes, two_probabilities(odds))
+            precisions = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
+            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / precisions, precisions**-0.5)
         return Consensus(labels.examples, labels.classes, softmax(2 * self.votes + counted, axis=1))
 
+    def _two_probabilities(self, scores: Floats | None, precision: Floats | float) -> Floats:
+        """Of the first and the second of two classes, small ones with all their digits."""
+        proba = np.empty(self.votes.shape)
+        precisions = np.broadcast_to(precision, self.total.shape)
 
-def two_probabilities(log_odds: Floats) -> Floats:
-    """Probabilities of the first and the second of two classes, small ones with all their digits."""
-    proba = np.empty((len(log_odds), 2))
-    for start in range(0, len(log_odds), _BLOCK):  # small enough to stay in the cache
-        block = slice(start, start + _BLOCK)
-        odds = np.exp(-np.abs(log_odds[block]))
-        small = odds / (1 + odds)
-        second = log_odds[block] > 0
-        proba[block, 0] = np.where(second, small, 1 - small)
-        proba[block, 1] = np.where(second, 1 - small, small)
-    return proba
+        def write(span: range) -> None:
+            for start in range(span.start, span.stop, _BLOCK):  # small enough to stay in the cache
+                block = slice(start, min(start + _BLOCK, span.stop))
+                log_odds = self.votes[block, 1] - self.votes[block, 0]
+                if scores is not None:
+                    log_odds += precisions[block] * scores[block, 0]
+                odds = np.exp(np.clip(2 * log_odds, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+                first = 1 / (1 + odds)
+                proba[block, 0], proba[block, 1] = first, odds * first
+
+        for _ in run_parallel(write, spans(len(proba)), _EXPONENTIAL * len(proba)):
+            pass
+        return proba
 
 
 def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:
@@ -124,18 +133,19 @@ def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Fl
     -------
     accuracy : ndarray of shape (n_annotators,)
     """
-    weighted = proba * weight[:, np.newaxis]
     if not labels.is_complete:
         example = labels.example_index
-        return labels.sum_per_annotator(weighted[example, labels.values]) / labels.sum_per_annotator(weight[example])
+        chosen_proba = proba[example, labels.values] * weight[example]
+        return labels.sum_per_annotator(chosen_proba) / labels.sum_per_annotator(weight[example])
     matrix = labels.values.reshape(labels.shape)
     n_classes = proba.shape[1]
 
     def chosen(span: range) -> Floats:
-        codes, of_span = matrix[span.start : span.stop], weighted[span.start : span.stop]
+        rows = slice(span.start, span.stop)
+        codes, weighted = matrix[rows], proba[rows] * weight[rows, np.newaxis]
         if n_classes == 2:
-            first = of_span[:, 0]
-            return first.sum() + (of_span[:, 1] - first) @ codes.astype(np.float64)
-        return sum(of_span[:, k] @ (codes == k) for k in range(n_classes))
+            first = weighted[:, 0]
+            return first.sum() + (weighted[:, 1] - first) @ codes.astype(np.float64)
+        return sum(weighted[:, k] @ (codes == k) for k in range(n_classes))
 
     return sum(run_parallel(chosen, spans(len(labels)), 4.0 * matrix.size)) / weight.sum()

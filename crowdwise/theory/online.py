@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise.arrays import Floats, Positions
+from crowdwise.progress import Report
 
 # Rows of a block, and about how many numbers it should have at most.
 _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14
@@ -152,7 +153,13 @@ class Progress:
         return cls(zeros, zeros, 0, 0, 0.0, np.zeros(0, dtype=np.intp), ())
 
     def after(
-        self, signed: Floats, order: Positions, n_examples: int, n_epochs: int, rng: np.random.Generator | None = None
+        self,
+        signed: Floats,
+        order: Positions,
+        n_examples: int,
+        n_epochs: int,
+        rng: np.random.Generator | None = None,
+        report: Report | None = None,
     ) -> Progress:
         """After a batch of `n_examples`, fed until an epoch has no mistake.
 
@@ -168,6 +175,8 @@ class Progress:
             The most passes.
         rng : Generator, default=None
             Shuffles the examples anew in every epoch; None keeps their order.
+        report : callable, default=None
+            Called after every epoch with its mistakes and their share.
 
         Returns
         -------
@@ -186,6 +195,8 @@ class Progress:
             n_fed += len(signed)
             made.append(order[mistakes] + self.n_seen)
             per_epoch.append(len(mistakes))
+            if report is not None:
+                report(len(per_epoch), len(mistakes), len(mistakes) / max(len(signed), 1))
             if len(mistakes) == 0:
                 break
         return Progress(

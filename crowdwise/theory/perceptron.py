@@ -20,6 +20,7 @@ from crowdwise.labels.align import align, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.features import check_finite, check_squares, one_blas_thread
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
@@ -70,6 +71,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         The most regions that mistakes are counted in.
     random_state : int, Generator or None, default=None
         Seed of the random order, and of the radii tried for ``order="margin"`` with more than 1,000 examples.
+    verbose : int, default=0
+        0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         max_regions: int = 1000,
         random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
     ) -> None:
         self.order = order
         self.n_epochs = n_epochs
@@ -146,9 +150,18 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.max_regions = max_regions
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, *, margins: Any = None, curriculum: ArrayLike | None = None) -> EasyFirstPerceptron:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        margins: Any = None,
+        curriculum: ArrayLike | None = None,
+        on_round: OnRound | None = None,
+    ) -> EasyFirstPerceptron:
         """Learn from examples, easiest first.
 
         Parameters
@@ -163,12 +176,14 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         curriculum : array-like of int, default=None
             The positions of the examples in the order to feed them, for ``order="given"``; it need not have all of
             them.
+        on_round : callable, default=None
+            Is given a `Round` after every epoch: number, mistakes as objective, their share as change, seconds, stage.
 
         Returns
         -------
         self : EasyFirstPerceptron
         """
-        rng = self._check_settings(curriculum)
+        rng, reporter = self._check_settings(curriculum), Reporter("EasyFirstPerceptron", self.verbose, on_round)
         rows, labels = self._read(X, y, reset=True)
         data = TrainingSet.of(rows, labels, None, weighting=False)
         if margins is not None:
@@ -181,12 +196,13 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if not signs.any():
             raise LabelError("no example has a majority among its labels, so there is nothing to learn.")
         order = _feeding_order(self.order, signs, data.disagreement, margins, curriculum)
-        self._learn(Progress.start(rows.shape[1] + self.fit_intercept), rows, signs, order, self.n_epochs)
+        self._learn(Progress.start(rows.shape[1] + self.fit_intercept), rows, signs, order, self.n_epochs, reporter)
         self.examples_, self.annotators_ = labels.examples, labels.annotators
         self.disagreement_ = data.disagreement
         self.converged_ = bool(self.mistakes_per_epoch_[-1] == 0)
         self._count_regions(rows, signs, margins)
         self._compare(rows, labels, signs)
+        reporter.done()
         return self
 
     @all_or_nothing
@@ -370,11 +386,21 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     def _scores(self, rows: Floats) -> Floats:
         return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
 
-    def _learn(self, progress: Progress, X: Floats, signs: Floats, order: Positions, n_epochs: int) -> None:
+    def _learn(
+        self,
+        progress: Progress,
+        X: Floats,
+        signs: Floats,
+        order: Positions,
+        n_epochs: int,
+        reporter: Reporter | None = None,
+    ) -> None:
         """Feed the examples in order until an epoch has no mistake; the counts go on from where they were."""
         signed = self._rows(X[order]) * signs[order, np.newaxis]
         with one_blas_thread():  # the blocks are too small to share out
-            done = progress.after(signed, order, len(X), n_epochs, self._rng if self.order == "random" else None)
+            rng = self._rng if self.order == "random" else None
+            report = None if reporter is None else reporter.rounds("epochs")
+            done = progress.after(signed, order, len(X), n_epochs, rng, report)
         self._progress, self.radius_ = done, done.radius
         self.mistake_order_, self.n_mistakes_ = done.mistakes, len(done.mistakes)
         self.mistakes_per_epoch_ = np.array(done.per_epoch, dtype=np.int64)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.criteria import contested_examples, easiest_examples, ranking, standard_errors_above_chance
@@ -30,9 +30,13 @@ _FEWEST = 20
 # Scores that differ by less than this share of their range are tied, and so are steepnesses whose gaps differ by less:
 # the first of those is taken, and rounding decides nothing.
 _TIED = 1e-9
+# Rankings repeat examples that count several times, up to this many rows in all.
+_MOST_ROWS = 1_000_000
 
 
-def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats) -> float:
+def choose_steepness(
+    scores_of: Callable[[Floats], Floats], labels: CrowdLabels, disagreement: Floats, weight: Floats | None = None
+) -> float:
     """The steepness that suits a crowd.
 
     Parameters
@@ -44,6 +48,8 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
         Classes.
     disagreement : ndarray of shape (n_examples,)
         Of each example.
+    weight : ndarray of shape (n_examples,), default=None
+        How often each example counts in the rankings, if these are whole numbers; else once.
 
     Returns
     -------
@@ -51,15 +57,17 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
         0 if the majority among contested examples is ranked surely better than by chance; else the steepness under
         which it is ranked worst, compared with the majority among easy examples (the smallest of those that tie).
     """
-    contested, easy = contested_examples(disagreement, labels.tally), easiest_examples(disagreement, labels.tally)
+    repeated = _repeated(weight, len(labels))
+    tally, differs = labels.tally[repeated], disagreement[repeated]
+    contested, easy = contested_examples(differs, tally), easiest_examples(differs, tally)
     if len(contested) < _FEWEST:
         return 0.0
-    majority, n_classes = labels.tally.argmax(axis=1), labels.tally.shape[1]
+    majority, n_classes = tally.argmax(axis=1), tally.shape[1]
 
     def scored(steepness: float) -> Floats:
         scores = scores_of(example_weights(disagreement, steepness))
         unit = float(np.abs(scores).max()) * _TIED or 1.0
-        return np.round(scores / unit)
+        return np.round(scores / unit)[repeated]
 
     def gap(scores: Floats) -> float:
         on_easy, on_contested = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
@@ -72,3 +80,10 @@ def choose_steepness(scores_of: Callable[[Floats], Floats], labels: CrowdLabels,
     gaps = {steepness: gap(first if steepness == _FIRST else scored(steepness)) for steepness in _STEEP}
     widest = max(gaps.values())
     return next(steepness for steepness in _STEEP if gaps[steepness] >= widest - _TIED)
+
+
+def _repeated(weight: Floats | None, n_examples: int) -> Positions | slice:
+    """Every example as often as it counts, if these are whole numbers; else all of them once."""
+    if weight is None or (weight == 1).all() or not (weight == np.rint(weight)).all() or weight.sum() > _MOST_ROWS:
+        return slice(None)
+    return np.repeat(np.arange(n_examples), weight.astype(np.int64))
