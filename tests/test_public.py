@@ -41,6 +41,7 @@ NAMES = [
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "skops"]
 
 
 def written_function(member):
