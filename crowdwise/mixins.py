@@ -17,8 +17,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.model_file import save
 from crowdwise.labels.frames import library_of
+from crowdwise.model_file import save
 from crowdwise.results import FitResults
 from crowdwise.training_set import check_sample_weight
 

@@ -21,7 +21,8 @@ def write_crowd(folder, n_examples=60, seed=0):
     ]
     size = truth * 2.0 + rng.normal(size=n_examples)
     words = [("good fine film" if value else "bad poor film") + f" number{i % 7}" for i, value in enumerate(truth)]
-    rows = zip(range(n_examples), size.round(3), np.array(["red", "blue"])[rng.integers(0, 2, n_examples)], words, strict=True)
+    colours = np.array(["red", "blue"])[rng.integers(0, 2, n_examples)]
+    rows = zip(range(n_examples), size.round(3), colours, words, strict=True)
     for name, header, content in (
         ("labels.csv", ("task", "worker", "label"), labels),
         ("features.csv", ("task", "size", "colour", "text"), rows),

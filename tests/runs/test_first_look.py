@@ -47,7 +47,8 @@ def test_many_examples_are_looked_at_in_part(monkeypatch):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 100)
     X = truth[:, np.newaxis] + rng.normal(size=(100, 2))
-    labels = CrowdLabels.from_matrix(np.where(rng.random((100, 4)) < 0.8, truth[:, np.newaxis], 1 - truth[:, np.newaxis]))
+    right = rng.random((100, 4)) < 0.8
+    labels = CrowdLabels.from_matrix(np.where(right, truth[:, np.newaxis], 1 - truth[:, np.newaxis]))
     seen = []
 
     def spy(X, labels):

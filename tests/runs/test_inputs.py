@@ -41,9 +41,8 @@ def test_ids_that_are_not_all_numbers_are_texts_on_both_sides(folder):
 
 def test_labelled_examples_without_features_are_an_error_or_left_out(folder):
     features = "id,size\n1,2\n2,3\n11,4\n"
-    with pytest.raises(
-        AlignmentError, match=r"2 examples .* but 1 .* labels only \(such as '10'\), 1 features only \(such as '11'\).*inner"
-    ):
+    words = r"2 examples .* but 1 .* labels only \(such as '10'\), 1 features only \(such as '11'\).*--join inner"
+    with pytest.raises(AlignmentError, match=words):
         inputs_of(folder, features)
     inputs = inputs_of(folder, features, join="inner")
     assert inputs.labels.examples.tolist() == [1, 2, 11]
@@ -51,14 +50,15 @@ def test_labelled_examples_without_features_are_an_error_or_left_out(folder):
 
 
 def test_ids_that_never_match_are_shown_from_both_sides(folder):
-    words = r"no example has both.*3 examples have labels only \(such as '1', '2', '10'\), 2 features only \(such as 'a', 'b'\)"
+    words = r"no example has both.*3 .* labels only \(such as '1', '2', '10'\), 2 features only \(such as 'a', 'b'\)"
     for join in ("exact", "inner"):
         with pytest.raises(AlignmentError, match=words):
             inputs_of(folder, "id,size\na,2\nb,3\n", join=join)
 
 
 def test_texts_in_the_file_of_labels_can_be_the_features(tmp_path):
-    (tmp_path / "labels.csv").write_text("task,worker,label,text\n1,ann,yes,good film\n2,ann,no,bad film\n1,bob,no,good film\n")
+    rows = "1,ann,yes,good film\n2,ann,no,bad film\n1,bob,no,good film\n"
+    (tmp_path / "labels.csv").write_text("task,worker,label,text\n" + rows)
     inputs = read_inputs(tmp_path / "labels.csv", features_as={"text": ["text"]})
     assert inputs.X.shape[0] == 2
     assert inputs.texts == ["good film", "bad film"]

@@ -11,9 +11,11 @@ from crowdwise.exceptions import BusyError, OutputError
 from crowdwise.runs.new_folder import new_folder, recover
 
 
-def write(out, text, *, replace=True):
+def write(out, text, *, replace=True, then=None):
     with new_folder(out, may_replace=lambda old: replace) as folder:
         (folder / "note.txt").write_text(text)
+        if then is not None:
+            raise then
 
 
 def names(folder):
@@ -39,20 +41,16 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_kept(tmp_path):
 @pytest.mark.parametrize("error", [ValueError("our own"), KeyboardInterrupt()])
 def test_an_error_or_an_interrupt_leaves_what_was_there(tmp_path, error):
     write(tmp_path / "run", "old")
-    with pytest.raises(type(error)), new_folder(tmp_path / "run", may_replace=lambda old: True) as folder:
-        (folder / "note.txt").write_text("half")
-        raise error
+    with pytest.raises(type(error)):
+        write(tmp_path / "run", "half", then=error)
     assert (tmp_path / "run" / "note.txt").read_text() == "old"
     assert names(tmp_path) == ["run"]
 
 
 def test_a_full_disk_is_told_and_leaves_what_was_there(tmp_path):
     write(tmp_path / "run", "old")
-    with (
-        pytest.raises(OSError, match=r"the disk is full: .*run is not written, and what was there is unchanged"),
-        new_folder(tmp_path / "run", may_replace=lambda old: True),
-    ):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match=r"the disk is full: .*run is not written, and what was there is unchanged"):
+        write(tmp_path / "run", "half", then=OSError(errno.ENOSPC, "No space left on device"))
     assert (tmp_path / "run" / "note.txt").read_text() == "old"
 
 

@@ -22,7 +22,8 @@ def test_cells_that_look_like_formulas_stay_text_and_come_back_as_they_were(tmp_
 
 
 def test_numbers_are_written_short_and_what_is_not_there_is_empty():
-    table = ResultTable("next", {"gain": np.array([1 / 3, np.nan]), "labels": np.array([-1, 2]), "label": ["-1", "1e5"]})
+    gain, labels = np.array([1 / 3, np.nan]), np.array([-1, 2])
+    table = ResultTable("next", {"gain": gain, "labels": labels, "label": ["-1", "1e5"]})
     assert table.as_csv() == "gain,labels,label\n0.333333,-1,-1\n,2,1e5\n"
     rows = json.loads("".join(table.json_parts()))["rows"]
     assert rows == [{"gain": 1 / 3, "labels": -1, "label": "-1"}, {"gain": None, "labels": 2, "label": "1e5"}]
@@ -52,7 +53,8 @@ def test_a_damaged_table_is_a_data_error(tmp_path, content):
 
 
 def test_text_is_aligned_and_tells_a_terminal_nothing_but_letters():
-    table = ResultTable("annotators", {"annotator": ["ann", "\x1b[31mbob\n"], "labels": [5, 12], "accuracy": [0.5, None]})
+    names = ["ann", "\x1b[31mbob\n"]
+    table = ResultTable("annotators", {"annotator": names, "labels": [5, 12], "accuracy": [0.5, None]})
     assert table.as_text().splitlines() == [
         "annotator  labels  accuracy",
         "ann             5     0.500",

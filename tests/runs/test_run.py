@@ -99,7 +99,10 @@ def test_an_earlier_run_is_replaced_only_if_asked_and_only_if_nothing_else_is_in
         (None, r"no run of crowdwise fit: it has no run\.json"),
         ("{", r"run\.json is damaged"),
         ("[]", "not the note of a run"),
-        ('{"schema": "crowdwise.run/9", "versions": {"crowdwise": "7.0"}}', r"written by crowdwise 7\.0 as crowdwise\.run/9"),
+        (
+            '{"schema": "crowdwise.run/9", "versions": {"crowdwise": "7.0"}}',
+            r"written by crowdwise 7\.0 as crowdwise\.run/9",
+        ),
     ],
 )
 def test_a_folder_that_is_no_run_of_this_version_is_told(tmp_path, note, words):
