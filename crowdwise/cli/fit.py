@@ -93,6 +93,7 @@ def command(
             features_as=features_as,
             command=typed,
             say=talking.say,
+            on_round=talking.round_done,
             **options,
         )
         summary = run.summary(typed)

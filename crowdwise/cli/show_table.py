@@ -39,7 +39,7 @@ def show_table_of(
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):
-                table = of_labels(fit(source, labels_as=labels_as, say=talking.say))
+                table = of_labels(fit(source, labels_as=labels_as, say=talking.say, on_round=talking.round_done))
     show_table(table, as_json=as_json, as_csv=as_csv)
 
 

@@ -21,6 +21,7 @@ from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
+from crowdwise.progress import OnRound
 from crowdwise.reporting import render_html, summarize
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
@@ -91,6 +92,7 @@ def fit(
     settings: Settings | None = None,
     command: str | None = None,
     say: Say = lambda _: None,
+    on_round: OnRound | None = None,
 ) -> Run:
     """Fit a model to files, and leave a folder with everything that was found.
 
@@ -109,7 +111,9 @@ def fit(
     command : str, default=None
         What makes the run again, to be noted in it.
     say : callable, default=nothing
-        Is told what is being done and what is worth knowing.
+        Is told what is worth knowing.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
 
     Returns
     -------
@@ -134,7 +138,7 @@ def fit(
         inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             say(note)
-        return fit_inputs(inputs, wanted)
+        return fit_inputs(inputs, wanted, on_round)
 
     if out is None:
         return work()
@@ -160,7 +164,7 @@ def fit(
     return run
 
 
-def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
+def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRound | None = None) -> Run:
     """Fit a model to what was read.
 
     Parameters
@@ -169,13 +173,15 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
         Labels, and features if there are any.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
 
     Returns
     -------
     run : Run
     """
     wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
-    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth))
+    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
 def _check_extras(settings: Settings) -> None:
