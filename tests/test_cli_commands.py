@@ -197,7 +197,10 @@ def test_help_of_a_command_imports_nothing_slow(command):
 
 
 def test_a_shell_can_complete_commands_and_options():
-    for words, word, expected in ((["crowdwise", "con"], 1, "convert"), (["crowdwise", "fit", "--st"], 2, "--steepness")):
+    for words, word, expected in (
+        (["crowdwise", "con"], 1, "convert"),
+        (["crowdwise", "fit", "--st"], 2, "--steepness"),
+    ):
         settings = {"_CROWDWISE_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(word)}
         done = subprocess.run(
             [sys.executable, "-c", "from crowdwise.__main__ import main; main()"],
@@ -212,7 +215,7 @@ def test_a_shell_can_complete_commands_and_options():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"task,worker,label\n1,ann,\"yes\n", "line 2"),
+        (b'task,worker,label\n1,ann,"yes\n', "line 2"),
         (b"task,worker,label\n1,ann,yes\n2,ann\n", "line 3"),
         (b"task,worker,label\n1,ann,y\x00s\n", "line 2"),
         (b"task,worker,label\n1,ann,caf\xe9\n", "--encoding"),
@@ -253,7 +256,7 @@ def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
         (["check", "nothing.csv"], 66, "there is no file nothing.csv"),
         (["next", "nothing"], 66, "there is no file nothing"),
         (["predict", "nothing", "features.csv"], 66, "there is no folder nothing"),
-        (["fit", "run", "--out", "new"], 65, "run is a folder"),
+        (["fit", "run", "--out", "new"], 65, "run is the folder of a run"),
         (["fit", "labels.csv", "features.csv", "--text", "words", "--out", "new"], 65, "no column 'words'"),
         (["fit", "labels.csv", "--example", "item", "--out", "new"], 65, "has no column 'item'"),
         (["predict", "run", "labels.csv"], 65, "labels.csv"),
@@ -295,7 +298,9 @@ ODD = {"<script>alert(1)</script>": "=cmd|' /C calc'!A0", "=1+1": "<b>ann</b>", 
 
 def test_formulas_and_markup_in_names_stay_text_everywhere(tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [(example, who, label) for example in ODD for who in ODD.values() for label in ("yes",)] + [("x", "ann", "no")]
+    rows = [(example, who, label) for example in ODD for who in ODD.values() for label in ("yes",)] + [
+        ("x", "ann", "no")
+    ]
     quoted = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
     (tmp_path / "labels.csv").write_text("task,worker,label\n" + quoted)
     assert run("fit", "labels.csv")[0] == 0

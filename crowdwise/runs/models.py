@@ -122,7 +122,9 @@ def fit_model(
         return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
     from sklearn.ensemble import RandomForestClassifier  # slow to import
 
-    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(X, labels, on_round=on_round)
+    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(
+        X, labels, on_round=on_round
+    )
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

@@ -131,6 +131,8 @@ def fit(
     >>> open_run(folder / "run").table("consensus").columns["label"][:2]
     ['no', 'yes']
     """
+    if is_run(labels):
+        raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
     wanted = settings or Settings()
     files = {"labels": labels, "features": features, "truth": truth}
 
@@ -351,6 +353,22 @@ def open_run(path: PathLike) -> SavedRun:
     if not folder.is_dir():
         raise MissingDataError(f"there is no folder {folder}; a run of crowdwise fit was expected.")
     return SavedRun(folder, _read_note(folder))
+
+
+def is_run(path: PathLike) -> bool:
+    """Whether a path is the folder of a run.
+
+    Parameters
+    ----------
+    path : str or path
+        Perhaps a file of labels.
+
+    Returns
+    -------
+    is_run : bool
+    """
+    recover(Path(os.path.realpath(path)))
+    return (Path(path) / NOTE).is_file()
 
 
 def _read_note(folder: Path) -> dict[str, Any]:
