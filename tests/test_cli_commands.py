@@ -13,8 +13,9 @@ import time
 import pytest
 from crowd_files import write_crowd
 
-for package in ("click", "filelock", "jinja2"):
-    pytest.importorskip(package)
+pytest.importorskip("click")
+pytest.importorskip("filelock")
+pytest.importorskip("jinja2")
 
 from crowdwise.__main__ import main
 from crowdwise.cli.group import COMMANDS, crowd
@@ -197,11 +198,8 @@ def test_help_of_a_command_imports_nothing_slow(command):
 
 
 def test_a_shell_can_complete_commands_and_options():
-    for words, word, expected in (
-        (["crowdwise", "con"], 1, "convert"),
-        (["crowdwise", "fit", "--st"], 2, "--steepness"),
-    ):
-        settings = {"_CROWDWISE_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(word)}
+    for typed, expected in (("crowdwise con", "convert"), ("crowdwise fit --st", "--steepness")):
+        settings = {"_CROWDWISE_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
         done = subprocess.run(
             [sys.executable, "-c", "from crowdwise.__main__ import main; main()"],
             capture_output=True, text=True, check=False, env=os.environ | settings,
@@ -237,10 +235,15 @@ def test_bad_labels_are_65_and_say_where(tmp_path, run, monkeypatch, content, wo
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
 
 
-@pytest.mark.parametrize("pack", [lambda text: "\ufeff".encode() + text.replace("\n", "\r\n").replace(",", ";").encode(),
-                                  lambda text: text.encode("utf-16"),
-                                  lambda text: text.replace(",", "\t").encode()],
-                         ids=["BOM, CRLF, semicolons", "UTF-16", "tabs"])  # fmt: skip
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda text: ("\ufeff" + text.replace("\n", "\r\n").replace(",", ";")).encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace(",", "\t").encode(),
+    ],
+    ids=["BOM, CRLF, semicolons", "UTF-16", "tabs"],
+)
 def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
     (tmp_path / "odd.csv").write_bytes(pack((here / "labels.csv").read_text()))
     code, out, _ = run("consensus", str(tmp_path / "odd.csv"))
@@ -298,9 +301,7 @@ ODD = {"<script>alert(1)</script>": "=cmd|' /C calc'!A0", "=1+1": "<b>ann</b>", 
 
 def test_formulas_and_markup_in_names_stay_text_everywhere(tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [(example, who, label) for example in ODD for who in ODD.values() for label in ("yes",)] + [
-        ("x", "ann", "no")
-    ]
+    rows = [(example, who, "yes") for example in ODD for who in ODD.values()] + [("x", "ann", "no")]
     quoted = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
     (tmp_path / "labels.csv").write_text("task,worker,label\n" + quoted)
     assert run("fit", "labels.csv")[0] == 0

@@ -25,7 +25,7 @@ def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_p
     )
     assert consensus > majority + 4
     assert main(["demo", "tried"]) == 73  # nothing is overwritten
-    assert main(["demo", "tried", "--force"]) == 0
+    assert not (write_demo("tried", force=True) / "run").exists()
 
 
 def test_what_the_demo_says_of_its_crowd_is_true(tmp_path):

@@ -96,7 +96,7 @@ def command(
             on_round=talking.round_done,
             **options,
         )
-        summary = run.summary(typed)
+        summary = run.summary
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:

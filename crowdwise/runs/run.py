@@ -7,8 +7,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,14 @@ class Run:
         What was wanted, with the model that "auto" stands for.
     model : estimator or Aggregation
         The fitted model, or the result of `aggregate`.
+    command : str, default=None
+        What makes the run again.
     """
 
     inputs: Inputs
     settings: Settings
     model: Any
+    command: str | None = None
 
     def consensus(self) -> ResultTable:
         """One row per example."""
@@ -67,10 +71,11 @@ class Run:
         """What to label again, at most n examples."""
         return next_table(self.model, self.inputs.labels, n)
 
-    def summary(self, command: str | None = None) -> dict[str, Any]:
+    @cached_property
+    def summary(self) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
         at = self.inputs
-        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=command)
+        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=self.command)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
@@ -140,7 +145,7 @@ def fit(
         inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             say(note)
-        return fit_inputs(inputs, wanted, on_round)
+        return replace(fit_inputs(inputs, wanted, on_round), command=command)
 
     if out is None:
         return work()
@@ -148,7 +153,7 @@ def fit(
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
-        _write(run, folder, command)
+        _write(run, folder)
         note = {
             "schema": _SCHEMA,
             "command": command,
@@ -196,12 +201,12 @@ def _check_extras(settings: Settings) -> None:
             raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
 
 
-def _write(run: Run, folder: Path, command: str | None) -> None:
+def _write(run: Run, folder: Path) -> None:
     tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
             file.writelines(table.csv_parts())
-    (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
+    (folder / REPORT).write_text(render_html(run.summary), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None:
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
