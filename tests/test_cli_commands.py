@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from crowd_files import write_crowd
@@ -18,6 +19,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("jinja2")
 
 from crowdwise.__main__ import main
+from crowdwise.cli import ExitCode
 from crowdwise.cli.group import COMMANDS, crowd
 
 WITH_FEATURES = ["labels.csv", "features.csv", "--columns", "size,colour"]
@@ -187,6 +189,23 @@ def test_help_ends_with_examples_that_the_command_understands(name, run):
         _, command, *arguments = shlex.split(example.partition(" > ")[0])
         assert command == name
         crowd.get_command(None, command).make_context(command, arguments)  # raises if it is typed wrongly
+
+
+def test_the_page_about_the_command_line_shows_commands_that_are_understood():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^crowdwise [a-z].*$", page, flags=re.MULTILINE)
+    assert len(shown) > 10
+    for line in shown:
+        _, command, *arguments = shlex.split(line.partition(" > ")[0], comments=True)
+        crowd.get_command(None, command).make_context(command, arguments)
+    for code in ExitCode:
+        assert f"| {code.value} |" in page
+
+
+def test_the_page_about_the_command_line_names_every_file_of_a_run(here):
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    for path in (here / "run").iterdir():
+        assert f"| `{path.name}` |" in page
 
 
 @pytest.mark.parametrize("command", ["fit", "check", "predict"])
