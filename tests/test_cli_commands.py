@@ -112,7 +112,7 @@ def test_a_table_is_aligned_on_a_terminal(here, monkeypatch):
     assert main(["annotators", "run", "-q"]) == 0
     header, first, *_ = sys.stdout.getvalue().splitlines()
     assert re.match(r"annotator +labels +expertise", header)
-    assert re.match(r"ann +\d+ +\d+\.\d{3}", first)
+    assert re.match(r"\w+ +\d+ +\d+\.\d{3}", first)
 
 
 def test_predict_takes_new_rows_in_any_order_and_says_what_it_does_not_know(here, run, tmp_path):

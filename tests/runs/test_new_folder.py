@@ -59,6 +59,10 @@ def test_killed_between_the_two_renames_the_old_folder_comes_back(tmp_path):
     os.rename(tmp_path / "run", tmp_path / ".run.old-123")
     recover(tmp_path / "run")
     assert (tmp_path / "run" / "note.txt").read_text() == "old"
+    os.rename(tmp_path / "run", tmp_path / ".run.old-123")
+    with pytest.raises(ValueError, match="our own"):
+        write(tmp_path / "run", "half", then=ValueError("our own"))
+    assert (tmp_path / "run" / "note.txt").read_text() == "old"
 
 
 def test_what_a_killed_process_left_is_swept(tmp_path):

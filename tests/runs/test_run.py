@@ -32,6 +32,7 @@ def test_a_run_leaves_all_its_files(crowd):
     assert sorted(path.name for path in (crowd / "run").iterdir()) == FILES
     note = json.loads((crowd / "run" / "run.json").read_text())
     assert note["command"] == "as typed"
+    assert "as typed" in (crowd / "run" / "report.html").read_text(encoding="utf-8")
     assert note["files"] == FILES
     assert note["found"]["model"] == "logistic"
     assert note["found"]["steepness"] >= 0
