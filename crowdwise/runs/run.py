@@ -215,7 +215,7 @@ def _write(run: Run, folder: Path) -> None:
 def _described(what: str, path: PathLike) -> dict[str, Any]:
     """A file that went in, so that another one of the same name is noticed."""
     name = os.fspath(path)
-    if name == "-":
+    if not os.path.isfile(path):  # standard input, a named pipe, a folder with a file per annotator
         return {"what": what, "path": name}
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
