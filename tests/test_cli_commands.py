@@ -308,13 +308,6 @@ def test_what_cannot_be_done_is_told_in_a_sentence(here, run, arguments, code, w
     assert sorted(path.name for path in here.iterdir()) == before
 
 
-def test_a_forest_needs_skops_and_says_so_before_the_work(here, run, monkeypatch, tmp_path):
-    monkeypatch.setattr("crowdwise.runs.run.find_spec", lambda name: None if name == "skops" else name)
-    code, _, err = run("fit", *WITH_FEATURES, "--model", "forest", "--out", str(tmp_path / "run"))
-    assert code == 69
-    assert "pip install 'crowdwise[skops]'" in err
-
-
 ODD = {"<script>alert(1)</script>": "=cmd|' /C calc'!A0", "=1+1": "<b>ann</b>", "\x1b[31m": "ann"}
 
 

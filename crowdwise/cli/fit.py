@@ -22,7 +22,7 @@ from crowdwise.cli.options import (
     talk_options,
 )
 
-MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
+MODELS = ("auto", "logistic", "ridge", "labels-only")
 
 
 @click.command(

@@ -12,7 +12,18 @@ from crowdwise.cli.talk import Talk
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path()  # not looked at here: it lets a shell complete names of files
-_LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate", "encoding")
+_LABELS = (
+    "format",
+    "example",
+    "annotator",
+    "label",
+    "wide",
+    "question",
+    "missing",
+    "abstain",
+    "on_duplicate",
+    "encoding",
+)
 _FEATURES = ("id", "text", "embedding", "columns")
 
 
@@ -69,6 +80,7 @@ labels_options = _options(
     encoding_option,
     click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
     click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
+    click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell. It is counted."),
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last"]),

@@ -7,13 +7,12 @@ from typing import Any
 
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
-from crowdwise.em.any_classifier import CrowdClassifier
 from crowdwise.em.logistic import CrowdLogisticClassifier
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import OnRound
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 
-MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
+MODELS = ("auto", "logistic", "ridge", "labels-only")
 Setting = float | str
 
 
@@ -23,7 +22,7 @@ class Settings:
 
     Parameters
     ----------
-    model : {"auto", "logistic", "ridge", "forest", "labels-only"}, default="auto"
+    model : {"auto", "logistic", "ridge", "labels-only"}, default="auto"
         "auto" is logistic if there are features, else labels-only; ridge if known answers choose.
     steepness : float or "auto", default="auto"
         How fast an example's weight falls with disagreement.
@@ -117,14 +116,8 @@ def fit_model(
         return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
     if wanted.model == "logistic":
         return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels, on_round=on_round)  # type: ignore[arg-type]
-    if wanted.model == "ridge":
-        known = truth if wanted.choose_by_truth else None
-        return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
-    from sklearn.ensemble import RandomForestClassifier  # slow to import
-
-    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(
-        X, labels, on_round=on_round
-    )
+    known = truth if wanted.choose_by_truth else None
+    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

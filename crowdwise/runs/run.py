@@ -34,7 +34,6 @@ from crowdwise.versions import versions
 NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
-_TRUSTED = ("sklearn.tree._tree.Tree",)  # what a forest is made of
 Say = Callable[[str], None]
 
 
@@ -149,7 +148,7 @@ def fit(
 
     if out is None:
         return work()
-    _check_extras(wanted)
+    _check_extras()
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
@@ -191,14 +190,10 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
-def _check_extras(settings: Settings) -> None:
+def _check_extras() -> None:
     """Raise before the work begins if something is missing that will be needed when it is done."""
-    needed = {"jinja2": ("The report", "cli")} | (
-        {"skops": ("A forest", "skops")} if settings.model == "forest" else {}
-    )
-    for package, (what, extra) in needed.items():
-        if find_spec(package) is None:
-            raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("The report needs Jinja2: pip install 'crowdwise[cli]'.")
 
 
 def _write(run: Run, folder: Path) -> None:
@@ -254,7 +249,7 @@ class SavedRun:
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""
-        return load(self.path / MODEL, trusted=_TRUSTED)
+        return load(self.path / MODEL)
 
     def predict(
         self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None

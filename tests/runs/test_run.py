@@ -120,7 +120,7 @@ def test_a_run_that_is_not_there_is_told(tmp_path):
 
 def test_a_missing_extra_is_told_before_the_work(crowd, tmp_path, monkeypatch):
     monkeypatch.setattr("crowdwise.runs.run.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs jinja2: pip install 'crowdwise\[cli\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs Jinja2: pip install 'crowdwise\[cli\]'"):
         fit(crowd / "no such file.csv", out=tmp_path / "run")
 
 
