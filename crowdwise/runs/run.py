@@ -203,7 +203,7 @@ def _write(run: Run, folder: Path) -> None:
             file.writelines(table.csv_parts())
     (folder / REPORT).write_text(render_html(run.summary), encoding="utf-8")
     run.model.save(folder / MODEL)
-    if run.inputs.features is not None:
+    if run.inputs.features is not None and run.settings.model != "labels-only":
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
 
 

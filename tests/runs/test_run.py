@@ -71,7 +71,8 @@ def test_predictions_of_the_saved_run_are_those_of_the_model(crowd):
 
 
 def test_a_run_of_labels_alone_has_no_predictions(crowd, tmp_path):
-    fit(crowd / "labels.csv", out=tmp_path / "run")
+    settings = Settings("labels-only")  # though there are features
+    fit(crowd / "labels.csv", crowd / "features.csv", out=tmp_path / "run", settings=settings)
     assert not (tmp_path / "run" / "features.json").exists()
     assert load(tmp_path / "run" / "model.crowdwise").n_rounds > 0
     with pytest.raises(DataError, match="fitted to labels alone"):
