@@ -64,7 +64,7 @@ class Behaviour:
 
     def log_likelihood(self, incidence: Incidence) -> Floats:
         """The same over all difficulties, of shape (n_examples, n_classes)."""
-        return _over_difficulties(self.by_difficulty(incidence))
+        return _over_difficulties(self.by_difficulty(incidence))[0]
 
     def by_class(self) -> Floats:
         """The confusion matrix of each annotator over all examples, of shape (n_annotators, n_classes, n_classes)."""
@@ -110,13 +110,15 @@ class Annotators:
         How counts become confusion matrices.
     difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
         Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
+    crowd : ndarray of shape (n_difficulties * n_classes, n_classes) or None
+        What all of them together say, once it has been estimated.
     """
 
     incidence: Incidence
     model: AnnotatorModel
     difficulty: Floats
     behaviour: Behaviour = field(init=False)
-    _crowd: Floats | None = field(default=None, init=False)
+    crowd: Floats | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, incidence: Incidence, model: AnnotatorModel, votes: Floats, n_difficulties: int) -> Annotators:
@@ -138,16 +140,16 @@ class Annotators:
         weight : ndarray of shape (n_examples,)
             How much each example counts.
         """
-        counts, share = self._counts(posterior * weight[:, np.newaxis])
+        counts, share = self._counts(posterior, weight)
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
-        self._crowd = self.model.crowd(counts, self._crowd)
-        confusion = self.model.estimate(counts, self._crowd)
+        self.crowd = self.model.crowd(counts, self.crowd)
+        confusion = self.model.estimate(counts, self.crowd)
         share = share + 1.0  # as if every difficulty of every class had been seen once more
         self.behaviour = Behaviour(
             confusion.reshape(len(counts), *share.shape, -1),
             share / share.sum(axis=0),
-            self._crowd.reshape(*share.shape, -1),
+            self.crowd.reshape(*share.shape, -1),
         )
 
     def log_likelihood(self) -> Floats:
@@ -160,8 +162,7 @@ class Annotators:
         by_difficulty = self.behaviour.by_difficulty(self.incidence)
         if self.n_difficulties == 1:
             return by_difficulty[:, 0]
-        total = _over_difficulties(by_difficulty)
-        self.difficulty = np.exp(by_difficulty - total[:, np.newaxis])
+        total, self.difficulty = _over_difficulties(by_difficulty)
         return total
 
     def log_prior(self) -> float:
@@ -215,19 +216,21 @@ class Annotators:
         evidence : float
         """
         state = posterior[:, np.newaxis] * self.difficulty
-        counts, share = self._counts(posterior * weight[:, np.newaxis])
-        crowd = self.model.crowd(counts, None) if self._crowd is None else self._crowd
+        counts, share = self._counts(posterior, weight)
+        crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
 
-    def _counts(self, weighted: Floats) -> tuple[Floats, Floats]:
+    def _counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
-        state = weighted
+        state = posterior
         if self.n_difficulties > 1:
-            state = (weighted[:, np.newaxis] * self.difficulty).reshape(len(weighted), -1)
-        frequency = np.ones(len(state)) @ state  # of few columns, a product is much faster than a sum
+            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+        frequency = weight @ state
+        if not (weight == 1).all():
+            state = state * weight[:, np.newaxis]
         return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
 
 
@@ -254,9 +257,14 @@ def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
     return near / near.sum(axis=1, keepdims=True)
 
 
-def _over_difficulties(by_difficulty: Floats) -> Floats:
-    """Logarithm of the sum over difficulties, one by one: there are few, and many examples."""
-    return reduce(np.logaddexp, np.moveaxis(by_difficulty, 1, 0))
+def _over_difficulties(by_difficulty: Floats) -> tuple[Floats, Floats]:
+    """Logarithm of the sum over difficulties, and the share of each in it."""
+    top = reduce(np.maximum, np.moveaxis(by_difficulty, 1, 0))
+    share = by_difficulty - top[:, np.newaxis]
+    np.exp(share, out=share)
+    total = reduce(np.add, np.moveaxis(share, 1, 0))
+    share /= total[:, np.newaxis]
+    return np.log(total) + top, share
 
 
 def _evenly_drawn(counts: Floats) -> float:

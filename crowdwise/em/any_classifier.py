@@ -19,6 +19,7 @@ from crowdwise.consensus import Consensus
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
+from crowdwise.em.guard import note_misleading, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
 from crowdwise.em.priors import OutOfFold
@@ -38,7 +39,7 @@ from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
 from crowdwise.weights.class_weights import weights_of_classes
-from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 
@@ -68,6 +69,8 @@ class FittedEstimator:
         The factor on its scores.
     n_learnt : int
         How many examples it was fitted to.
+    model_weight : float, default=1.0
+        1 if the estimator counts in the consensus, 0 if features mislead: then labels alone do.
     """
 
     annotators: FittedAnnotators
@@ -75,6 +78,7 @@ class FittedEstimator:
     class_weight: Floats
     temperature: float
     n_learnt: int
+    model_weight: float = 1.0
 
     def log_prior(self, X: Any) -> Floats:
         """Logarithms of the estimator's probabilities as the consensus uses them."""
@@ -83,7 +87,7 @@ class FittedEstimator:
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
 
 
 class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -173,6 +177,10 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How frequent each class is in the consensus.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for `estimator_`; ones without `class_weight`.
+    model_weight_ : float
+        1 if the classifier counts in the consensus; 0 if labels are explained better by a classifier of what annotators
+        answer than by one of the truth. Then the consensus is that of `aggregate`, a note says so, and `predict` still
+        uses the features.
     temperature_ : float
         The factor on the classifier's scores.
     objective_ : ndarray of shape (n_rounds,)
@@ -288,18 +296,12 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
-        start, prior = self._start(training, weights, reporter), OutOfFold(folds)
-        rounds = Rounds.none(start.posterior)
+        start = self._start(training, weights.first, reporter)
+        self.temperature_, self.model_weight_, rounds = 1.0, 1.0, start.alone.rounds
         if training.core.n_annotators > 1:
-            rounds = run_em(
-                start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
-                report=reporter.rounds("labels and features"),
-            )  # fmt: skip
-            note_convergence(rounds, weights, self.tol)
+            start, rounds = self._rounds(training, folds, weights, start, reporter)
         targets = weights.again(rounds.posterior)
         self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
-        self.temperature_ = prior.temperature
         self.fitted_ = self._record(training, start, targets)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
@@ -345,13 +347,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
-    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
+    def _start(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
         model = check_annotator_model(self.annotator_model)
         return start_from_labels(
             training.core,
-            weights.first,
+            weight,
             model,
             hard_examples=self.hard_examples,
             joint=self.joint,
@@ -359,13 +361,37 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             reporter=reporter,
         )
 
+    def _rounds(
+        self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
+    ) -> tuple[Start, Rounds]:
+        """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
+        first = folds.out_of_fold(weights.again(start.posterior))
+        if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
+            note_misleading()
+            self.model_weight_ = 0.0
+            if self.steepness == "auto" and self.steepness_ > 0:
+                start = self._start(training, training.sample_weight, reporter)
+            return start, start.alone.rounds
+        prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
+        rounds = run_em(
+            start.annotators, prior, weights, start.posterior,
+            joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+            report=reporter.rounds("labels and features"),
+        )  # fmt: skip
+        note_convergence(rounds, weights, self.tol)
+        self.temperature_ = prior.temperature
+        return start, rounds
+
     def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:
         prior = np.average(targets.posterior, axis=0, weights=targets.weight)
-        annotators = FittedAnnotators.of(
-            training.labels, training.active, training.classes, start.annotators.behaviour, prior
-        )
+        behaviour = start.annotators.behaviour
+        if not self.model_weight_:
+            prior, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
+        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, prior)
         n_learnt = int((targets.weight > 0).sum())
-        return FittedEstimator(annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt)
+        return FittedEstimator(
+            annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_
+        )
 
     def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.

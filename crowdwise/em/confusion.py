@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,11 +21,14 @@ from scipy.special import gammaln, xlogy
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.ridge.features import run_parallel
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12
 # Entries of confusion matrices that are worked on at a time: many annotators of many classes take much memory.
 _BLOCK = 2**20
+# Examples whose labels are worked on at a time, and what a label costs, in multiplications.
+_ROWS, _COST_PER_LABEL = 2**17, 50
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,13 @@ class Incidence:
         matrix = sparse.csr_array((np.ones(labels.n_labels), columns, labels.indptr), shape=shape)
         return cls(matrix, labels.n_annotators, n_classes)
 
+    @cached_property
+    def _parts(self) -> list[tuple[slice, sparse.csr_array]]:
+        """Some rows at a time: sums of parts are added in the same order, whatever the number of threads."""
+        n_rows = self.matrix.shape[0]
+        spans = [slice(start, min(start + _ROWS, n_rows)) for start in range(0, max(n_rows, 1), _ROWS)]
+        return [(span, self.matrix if len(spans) == 1 else self.matrix[span]) for span in spans]
+
     def log_likelihood(self, confusion: Floats) -> Floats:
         """Logarithm of the probability of each example's labels in every state.
 
@@ -71,7 +82,9 @@ class Incidence:
         for some in _blocks(confusion):
             np.maximum(confusion[some].swapaxes(1, 2), _SMALLEST, out=table[some])
             np.log(table[some], out=table[some])
-        return np.asarray(self.matrix @ table.reshape(-1, n_states))
+        flat = table.reshape(-1, n_states)
+        parts = list(run_parallel(lambda part: part[1] @ flat, self._parts, _COST_PER_LABEL * self.matrix.nnz))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def counts(self, posterior: Floats) -> Floats:
         """How often each annotator said c in state k, states counted by their posterior.
@@ -85,7 +98,11 @@ class Incidence:
         -------
         counts : ndarray of shape (n_annotators, n_states, n_classes)
         """
-        sums = np.asarray(self.matrix.T @ posterior)
+
+        def part_sums(part: tuple[slice, sparse.csr_array]) -> Floats:
+            return np.asarray(part[1].T @ posterior[part[0]])
+
+        sums = sum(run_parallel(part_sums, self._parts, _COST_PER_LABEL * self.matrix.nnz), start=np.zeros(()))
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
 
 

@@ -1,7 +1,8 @@
-"""A loss and its slope -> a lower point of it: L-BFGS whose memory is kept from one round to the next.
+"""Losses and their slopes -> lower points: L-BFGS for several problems at once, its memory kept between calls.
 
-SciPy's own begins every call with a step of length one and an empty memory. Here each round goes on from the last,
-close to where it will end, in coordinates in which a step as long as the slope is about right.
+SciPy's own begins every call with a step of length one and an empty memory. Here each call goes on from the last, close
+to where it will end, and a bound of the curvature is the first guess of it. The problems are independent of each other
+but evaluated together; each has its own memory and its own length of step.
 """
 
 from __future__ import annotations
@@ -9,17 +10,41 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Bools, Floats
 
-Loss = Callable[[Floats], tuple[float, Floats]]
+# Points and slopes are of shape (n_problems, n): a row per problem.
+Solve = Callable[[Floats], Floats]
 
 # A step is taken if the loss falls by this share of what the slope promises; else it is halved, at most so often.
 _SUFFICIENT, _MOST_HALVINGS = 1e-4, 25
-# A fall of the loss by less than this share of it is rounding.
-_FLAT = 1e-15
+# Losses that differ by less than this share are the same but for rounding.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where all problems are.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_problems, n)
+        The point.
+    value : ndarray of shape (n_problems,)
+        The losses there.
+    slope : ndarray of shape (n_problems, n)
+        Their slopes.
+    found : object
+        Anything else that was found there.
+    """
+
+    theta: Floats
+    value: Floats
+    slope: Floats
+    found: Any = None
 
 
 @dataclass
@@ -28,34 +53,38 @@ class Memory:
 
     Parameters
     ----------
-    size : int, default=20
+    size : int, default=6
         How many steps are kept.
     """
 
-    size: int = 20
-    _steps: deque[tuple[Floats, Floats, float]] = field(default_factory=deque, init=False)
+    size: int = 6
+    _steps: deque[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=deque, init=False)
 
-    def add(self, step: Floats, bend: Floats) -> None:
-        """Keep a step, if the loss is curved upwards along it."""
-        curved = float(step @ bend)
-        if curved <= 1e-10 * float(np.linalg.norm(step)) * float(np.linalg.norm(bend)):
+    def add(self, step: Floats, bend: Floats, solve: Solve) -> None:
+        """Keep a step of those problems whose loss is curved upwards along it."""
+        curved = dot(step, bend)
+        usable = curved > 1e-10 * np.sqrt(dot(step, step) * dot(bend, bend))
+        if not usable.any():
             return
-        self._steps.append((step, bend, 1 / curved))
+        inverse = np.divide(1.0, curved, out=np.zeros_like(curved), where=usable)
+        # How far the bound of the curvature is off along this step.
+        scale = np.divide(curved, dot(bend, solve(bend)), out=np.ones_like(curved), where=usable)
+        self._steps.append((step, bend, inverse, scale))
         if len(self._steps) > self.size:
             self._steps.popleft()
 
-    def direction(self, slope: Floats) -> Floats:
+    def direction(self, slope: Floats, solve: Solve) -> Floats:
         """Where to go: minus the slope times the inverse of the curvature, as far as it is known (two loops)."""
         rest, shares = -slope, []
-        for step, bend, inverse in reversed(self._steps):
-            share = inverse * float(step @ rest)
-            rest = rest - share * bend
+        for step, bend, inverse, _ in reversed(self._steps):
+            share = inverse * dot(step, rest)
+            rest -= per_problem(share) * bend
             shares.append(share)
+        rest = solve(rest)
         if self._steps:
-            step, bend, inverse = self._steps[-1]
-            rest = rest / (inverse * float(bend @ bend))
-        for (step, bend, inverse), share in zip(self._steps, reversed(shares), strict=True):
-            rest = rest + (share - inverse * float(bend @ rest)) * step
+            rest *= per_problem(self._steps[-1][3])
+        for (step, bend, inverse, _), share in zip(self._steps, reversed(shares), strict=True):
+            rest += per_problem(share - inverse * dot(bend, rest)) * step
         return rest
 
     def clear(self) -> None:
@@ -63,57 +92,66 @@ class Memory:
         self._steps.clear()
 
 
-def descend(loss: Loss, start: Floats, memory: Memory, *, max_steps: int, tol: float) -> Floats:
-    """A point where the loss is lower, or at its lowest if there are steps enough.
+def descend(
+    loss: Callable[[Floats], Point], point: Point, memory: Memory, solve: Solve, *, max_steps: int, tol: Floats
+) -> Point:
+    """A point where all losses are lower, or at their lowest if there are steps enough.
 
     Parameters
     ----------
     loss : callable
-        From a point to the loss and its slope.
-    start : ndarray of shape (n,)
+        From coefficients to a point.
+    point : Point
         Where to begin.
     memory : Memory
         Of earlier steps; changed.
+    solve : callable
+        From slopes to these divided by a bound of the curvature.
     max_steps : int
         The most steps.
-    tol : float
-        Stop when no part of the slope is larger.
+    tol : ndarray of shape (n_problems,)
+        A problem is done when its slope, measured by that bound, is not longer.
 
     Returns
     -------
-    point : ndarray of shape (n,)
+    point : Point
     """
-    point = start
-    value, slope = loss(point)
     for _ in range(max_steps):
-        if np.abs(slope).max(initial=0.0) <= tol:
+        open_ = np.sqrt(np.maximum(dot(point.slope, solve(point.slope)), 0.0)) > tol
+        if not open_.any():
             break
-        direction = memory.direction(slope)
-        fall = float(direction @ slope)
-        if not fall < 0:
+        direction = memory.direction(point.slope, solve)
+        fall = dot(direction, point.slope)
+        if not (fall[open_] < 0).all():
             memory.clear()
-            direction, fall = -slope, -float(slope @ slope)
-        found = _search(loss, point, value, direction, fall)
-        if found is None:
+            direction = -solve(point.slope)
+            fall = dot(direction, point.slope)
+        lower = _search(loss, point, direction * per_problem(open_), np.where(open_, fall, 0.0))
+        if lower is None:
             break
-        new_point, new_value, new_slope = found
-        memory.add(new_point - point, new_slope - slope)
-        is_flat = value - new_value <= _FLAT * abs(value)
-        point, value, slope = new_point, new_value, new_slope
-        if is_flat:
-            break
+        memory.add(lower.theta - point.theta, lower.slope - point.slope, solve)
+        point = lower
     return point
 
 
-def _search(
-    loss: Loss, point: Floats, value: float, direction: Floats, fall: float
-) -> tuple[Floats, float, Floats] | None:
-    """The first of ever shorter steps that lowers the loss enough; None if none does."""
-    length = 1.0
+def _search(loss: Callable[[Floats], Point], point: Point, direction: Floats, fall: Floats) -> Point | None:
+    """The first of ever shorter steps of each problem that lowers its loss enough; None if there are none."""
+    length = np.ones(len(fall))
     for _ in range(_MOST_HALVINGS):
-        new_point = point + length * direction
-        new_value, new_slope = loss(new_point)
-        if new_value <= value + _SUFFICIENT * length * fall:
-            return new_point, new_value, new_slope
-        length /= 2
+        lower = loss(point.theta + per_problem(length) * direction)
+        allowed = point.value + _SUFFICIENT * length * fall + _ROUNDING * np.abs(point.value)
+        too_far: Bools = ~(lower.value <= allowed)
+        if not too_far.any():
+            return lower
+        length = np.where(too_far, length / 2, length)
     return None
+
+
+def dot(left: Floats, right: Floats) -> Floats:
+    """The inner product of each problem, of shape (n_problems,)."""
+    return np.einsum("ji,ji->j", left, right)
+
+
+def per_problem(values: Floats | Bools) -> Floats:
+    """Values of problems, to be multiplied with their points."""
+    return np.asarray(values, dtype=np.float64)[:, np.newaxis]

@@ -134,7 +134,7 @@ class FittedModel(Protocol):
     @property
     def annotators(self) -> FittedAnnotators: ...
 
-    def log_prior(self, X: Any) -> Floats: ...
+    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus: ...
 
 
 def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float) -> FitResults:
@@ -159,7 +159,7 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
     proba[training.learnt] = rounds.posterior
     if len(others := training.others):
-        proba[others] = annotators.posterior(labels[others], fitted.log_prior(_safe_indexing(training.X, others)))
+        proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     return FitResults(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,8 +21,8 @@ HardExamples = bool | Literal["auto"]
 Joint = bool | Literal["auto"]
 Init = Literal["labels", "votes"]
 
-# Whether there are hard examples is found out on no more examples than this, and then in no more rounds.
-_ENOUGH, _ENOUGH_ROUNDS = 20_000, 100
+# Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle.
+_ENOUGH, _TRIED = 10_000, 1e-4
 # Labels alone are only where the rounds of a classifier begin.
 _MOST_ROUNDS, _TOLERANCE = 1000, 1e-5
 
@@ -48,6 +48,7 @@ class LabelsFit:
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
         annotators.behaviour = self.annotators.behaviour
+        annotators.crowd = self.annotators.crowd
         return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
 
     def evidence(self, weight: Floats) -> float:
@@ -95,29 +96,35 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(
-        some: CrowdLabels, weight: Floats, n: int, rounds: int, reporter: Reporter = SILENT,
-        begin: LabelsFit | None = None,
-    ) -> LabelsFit:  # fmt: skip
+    def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
         votes, prior = vote_shares(some), ClassFrequencies(class_prior)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
-        weights = RoundWeights.fixed(weight)
         first = votes if begin is None else begin.posterior_of(annotators)
-        report = reporter.rounds("labels" if n == 1 else "labels with hard examples")
-        found = run_em(
-            annotators, prior, weights, first, max_rounds=rounds, tol=tol, accelerate=accelerate, report=report
-        )
-        return LabelsFit(annotators, prior, found)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
+
+    def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
+        report = None
+        if len(weight) == len(labels):  # of a part of them, nothing is kept
+            report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
+        rounds = run_em(
+            fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
+            max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report, before=fit.rounds.objective,
+        )  # fmt: skip
+        return replace(fit, rounds=rounds)
 
     if len(difficulties) == 1:
-        return run(labels, weight, difficulties[0], max_rounds, reporter)
+        return run(labels, weight, difficulties[0], tol)
     if len(labels) <= _ENOUGH:
-        fits = [run(labels, weight, n, max_rounds, reporter) for n in difficulties]
-        return max(fits, key=lambda fit: fit.evidence(weight))
-    some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-    tried = {n: run(labels[some], weight[some], n, min(max_rounds, _ENOUGH_ROUNDS)) for n in difficulties}
-    best = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-    return run(labels, weight, best, max_rounds, reporter, begin=tried[best])
+        tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
+        best = max(tried.values(), key=lambda fit: fit.evidence(weight))
+        settled = best.rounds.change <= tol
+        if settled or best.rounds.n_rounds == max_rounds:
+            return replace(best, rounds=replace(best.rounds, converged=settled))
+        return go_on(best, weight, tol)
+    chosen = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+    tried = {n: run(labels[chosen], weight[chosen], n, max(tol, _TRIED)) for n in difficulties}
+    n = max(difficulties, key=lambda n: tried[n].evidence(weight[chosen]))
+    return run(labels, weight, n, tol, begin=tried[n])
 
 
 @dataclass(frozen=True)
@@ -132,11 +139,14 @@ class Start:
         The first consensus.
     joint : bool
         Whether annotators are estimated anew from the consensus of labels and classifier.
+    alone : LabelsFit
+        What labels alone say: where the rounds end if the classifier does not count.
     """
 
     annotators: Annotators
     posterior: Floats
     joint: bool
+    alone: LabelsFit
 
     @classmethod
     def believed(cls, labels: CrowdLabels) -> Start:
@@ -144,7 +154,8 @@ class Start:
         votes = vote_shares(labels)
         annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
         annotators.behaviour = Behaviour.always_right(votes.shape[1])
-        return cls(annotators, votes, joint=False)
+        alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
+        return cls(annotators, votes, False, alone)
 
 
 def start_from_labels(
@@ -188,11 +199,11 @@ def start_from_labels(
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
-        return Start(fit.annotators, fit.rounds.posterior, joint)
+        return Start(fit.annotators, fit.rounds.posterior, joint, fit)
     votes = vote_shares(labels)
     if not joint:
-        return Start(fit.annotators, votes, joint)
-    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint)
+        return Start(fit.annotators, votes, joint, fit)
+    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint, fit)
 
 
 def check_hard_examples(hard_examples: Any) -> tuple[int, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,12 +18,15 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
+from crowdwise.em.guard import note_misleading, predicts_truth
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
 from crowdwise.em.logistic_features import LogisticFeatures
+from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
-from crowdwise.em.rounds import Rounds, note_convergence, run_em
-from crowdwise.em.softmax import SoftmaxModels, log_softmax
-from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds, best_penalty
+from crowdwise.em.rounds import note_convergence, run_em
+from crowdwise.em.softmax import SoftmaxModels
+from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -55,6 +60,8 @@ class FittedLogistic:
         Subtracted from features that are far from zero, which would cost digits otherwise.
     class_weight : ndarray of shape (n_classes,)
         What each class counted for the classifier.
+    model_weight : float, default=1.0
+        1 if the classifier counts in the consensus, 0 if features mislead: then labels alone do.
     """
 
     annotators: FittedAnnotators
@@ -62,10 +69,27 @@ class FittedLogistic:
     intercept: Floats
     shift: Floats | None
     class_weight: Floats
+    model_weight: float = 1.0
 
     def scores(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
-        return np.asarray((X if self.shift is None else X - self.shift) @ self.coef) + self.intercept
+        if self.shift is None:
+            return np.asarray(X @ self.coef) + self.intercept
+        if sparse.issparse(X):
+            return self._sparse_scores(sparse.csr_array(X), self.shift)
+        return np.asarray((X - self.shift) @ self.coef) + self.intercept
+
+    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
+        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
+        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
+            X = X.copy()
+            X.sum_duplicates()
+        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+        scores = np.asarray(stored @ self.coef) + self.intercept
+        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
+        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
+        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
+        return scores
 
     @property
     def intercept_at_zero(self) -> Floats:
@@ -86,7 +110,12 @@ class FittedLogistic:
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
+
+
+def _mean(theta: Floats | None, n_models: int) -> Floats | None:
+    """The mean coefficients of models, for so many others to begin with."""
+    return None if theta is None else np.repeat(theta.mean(axis=1, keepdims=True), n_models, axis=1)
 
 
 class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
@@ -186,6 +215,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         How frequent each class is among the examples of `fit`.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for the classifier; ones without `class_weight`.
+    model_weight_ : float
+        1 if the classifier counts in the consensus; 0 if labels are explained better by a classifier of what annotators
+        answer than by one of the truth. Then the consensus is that of `aggregate`, a note says so, and `predict` still
+        uses the features. Always 1 with `cross_fit=0`.
     temperature_ : float
         The factor on the classifier's scores that makes the labels most probable (temperature scaling): what l2 took
         from them and labels bear out comes back. `coef_` has it in it; 1 with `cross_fit=0`.
@@ -294,18 +327,25 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
         start = self._start(training, weights, reporter)
-        data, theta = self._data(features, weights.again(start.posterior))
-        models, prior = self._prior(data, features, theta)
-        rounds = Rounds.none(start.posterior)
-        if training.core.n_annotators > 1:
+        fold = content_folds(features.rows.X, N_FOLDS)
+        data, first = self._first_models(features, fold, weights.again(start.posterior))
+        self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
+        if training.core.n_annotators == 1:
+            rounds = start.alone.rounds
+        elif self.cross_fit and not self._features_count(training, first, start):
+            self.model_weight_ = 0.0
+            start = self._without_features(training, start, reporter)
+            rounds = start.alone.rounds
+        else:
+            models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol, accelerate=True,
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
-        self.temperature_ = prior.temperature
-        self.fitted_ = self._record(training, start, features, data, models, weights.again(rounds.posterior))
+            self.temperature_, theta = prior.temperature, models.theta
+        self.fitted_ = self._record(training, start, features, data, theta, weights.again(rounds.posterior))
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
@@ -339,46 +379,58 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
-        model = check_annotator_model(self.annotator_model)
-        start = start_from_labels(
-            training.core,
-            weights.first,
-            model,
-            hard_examples=self.hard_examples,
-            joint=self.joint,
-            init=self.init,
-            reporter=reporter,
-        )
+        start = self._labels_alone(training, weights.first, reporter)
         if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
             return start
-        known = self.fitted_.annotators.posterior(training.core, self.fitted_.log_prior(training.rows))
-        return replace(start, posterior=known)
+        return replace(start, posterior=self.fitted_.consensus(training.rows, training.core).proba)
 
-    def _data(self, features: LogisticFeatures, targets: SoftTargets) -> tuple[SoftmaxData, Floats | None]:
-        """Features with their penalty and, if that was chosen over folds, coefficients to begin with."""
-        data = SoftmaxData(features.X, features.shift, 0.0, self.class_prior, self.fit_intercept)
+    def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
+        return start_from_labels(
+            training.core, weight, check_annotator_model(self.annotator_model),
+            hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
+        )  # fmt: skip
+
+    def _first_models(
+        self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
+    ) -> tuple[SoftmaxData, FirstModels | None]:
+        """Features with their penalty, and classifiers of the first consensus."""
+        data = SoftmaxData(features.X, features.shift, features.variance, self.class_prior, self.fit_intercept)
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
-            return replace(data, l2=features.penalty(self.l2_)), None
-        fold = content_folds(features.rows.X, N_FOLDS)
-        penalty, theta = best_penalty(data, targets, fold, features.variance)
-        l2 = penalty * features.variance
+            data = replace(data, l2=features.penalty(self.l2_))
+            return data, first_models(data, targets, fold, None) if self.cross_fit else None
+        first = first_models(data, targets, fold, features.variance)
+        l2 = features.variance if first is None else first.l2
         # Of features beyond 1e154 the penalty in their own unit is beyond the largest number.
         self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
-        return replace(data, l2=l2), theta
+        return replace(data, l2=l2), first
+
+    def _features_count(self, training: TrainingSet, first: FirstModels | None, start: Start) -> bool:
+        """Whether the classifier predicts the truth, as far as labels can tell."""
+        if first is None:
+            return True
+        labels = training.core if len(first.some) == len(training.core) else training.core[first.some]
+        return predicts_truth(
+            first.scores, labels, start.alone.annotators.behaviour, training.sample_weight[first.some]
+        )
+
+    def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:
+        """What labels alone say; features that do not predict the truth are no reason for weights either."""
+        note_misleading()
+        if self.steepness == "auto" and self.steepness_ > 0:
+            return self._labels_alone(training, training.sample_weight, reporter)
+        return start
 
     def _prior(
-        self, data: SoftmaxData, features: LogisticFeatures, theta: Floats | None
+        self, data: SoftmaxData, features: LogisticFeatures, fold: NDArray[np.int64], theta: Floats | None
     ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
-        """The classifiers of the rounds, and the prior that is made of them."""
-        if self.cross_fit:
-            fold = content_folds(features.rows.X, self.cross_fit)
-            if fold.max() > 0:  # one example cannot be left out
-                folds = SoftmaxFolds.of(data, fold)
-                if theta is not None and self.cross_fit == N_FOLDS == theta.shape[1]:
-                    folds.models.theta = theta
-                return folds.models, OutOfFold(folds, damping=_DAMPING)
-        model = data.model()
+        """The classifiers of the rounds, beginning with the mean of some coefficients, and the prior made of them."""
+        if self.cross_fit not in (0, N_FOLDS):
+            fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
+        if self.cross_fit and fold.max() > 0:  # one example cannot be left out
+            models = data.models(fold, theta)
+            return models, OutOfFold(SoftmaxFolds(models), damping=_DAMPING)
+        model = data.model(_mean(theta, 1))
         return model, InSample(model)
 
     def _record(
@@ -387,19 +439,19 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         start: Start,
         features: LogisticFeatures,
         data: SoftmaxData,
-        models: SoftmaxModels,
+        theta: Floats | None,
         targets: SoftTargets,
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
-        theta = data.fit(targets, models.theta) * self.temperature_
+        theta = data.fit(targets, _mean(theta, 1)) * self.temperature_
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        frequency = targets.weight @ targets.posterior
-        annotators = FittedAnnotators.of(
-            training.labels, training.active, training.classes, start.annotators.behaviour, frequency / frequency.sum()
-        )
-        return FittedLogistic(annotators, *features.undo(theta), targets.class_weight)
+        frequency, behaviour = targets.weight @ targets.posterior / targets.weight.sum(), start.annotators.behaviour
+        if not self.model_weight_:
+            frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
+        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
+        return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

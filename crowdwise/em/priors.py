@@ -12,12 +12,14 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.weights.round_weights import SoftTargets
 
-# Rounds that shrink their steps less than to this share are damped.
-_APPROACH = 0.7
+# Rounds that take back more than this share of the last one's step are damped.
+_BACK = 0.5
+# How many examples are enough to tell.
+_ENOUGH = 20_000
 
 
 @dataclass
@@ -38,6 +40,10 @@ class ClassFrequencies:
         share = np.maximum(counts / counts.sum(), np.finfo(np.float64).tiny)  # a class that nobody names
         self.log_frequency = np.log(share)
         return self.log_frequency
+
+    @property
+    def frequency(self) -> Floats:
+        return np.exp(self.log_frequency)
 
     def log_density(self) -> float:
         return self.log_density_at(self.log_frequency)
@@ -69,27 +75,39 @@ class OutOfFold:
     damping : float, default=0.0
         Share of the last round's logarithms that is kept once rounds do not come closer by themselves: two examples may
         otherwise change each other's probabilities in turn for ever.
+    first : ClassScores, default=None
+        Those of the first round, if they are known.
     """
 
     scorer: OutOfFoldScorer
     damping: float = 0.0
+    first: ClassScores | None = None
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
-    _last_step: float = field(default=np.inf, init=False)
+    _last_step: Floats | None = field(default=None, init=False)
     _is_damped: bool = field(default=False, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        scores = self.scorer.out_of_fold(targets)
-        self.temperature = best_temperature(scores, log_likelihood, targets.weight)
+        scores = self.scorer.out_of_fold(targets) if self.first is None else self.first
+        self.first = None
+        last = None if self._last is None else self.temperature
+        self.temperature = best_temperature(scores, log_likelihood, targets.weight, last)
         log_prior = scores.log_proba(self.temperature)
         if self._last is not None and self.damping:
-            step = float(np.abs(np.exp(log_prior) - np.exp(self._last)).mean())
-            self._is_damped |= step > _APPROACH * self._last_step
-            self._last_step = step
+            self._is_damped = self._is_damped or self._turns_back(log_prior, self._last)
             if self._is_damped:
                 log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
         self._last = log_prior
         return log_prior
+
+    def _turns_back(self, log_prior: Floats, last: Floats) -> bool:
+        """Whether the probabilities go back most of the way that they came in the last round."""
+        some = slice(None, None, max(1, len(last) // _ENOUGH))
+        step = np.exp(log_prior[some]) - np.exp(last[some])
+        before, self._last_step = self._last_step, step
+        if before is None:
+            return False
+        return float(np.vdot(step, before)) < -_BACK * float(np.vdot(before, before))
 
     def log_density(self) -> float:
         return 0.0

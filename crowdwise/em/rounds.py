@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from typing import Protocol, cast
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 _BLOCK, _COST_PER_ENTRY = 2**15, 100
 # Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
 _NEAR = 0.005
+# How many examples are enough to tell how far the average one moved.
+_ENOUGH = 100_000
 
 
 class Prior(Protocol):
@@ -40,8 +42,9 @@ class Prior(Protocol):
         ...
 
 
+@runtime_checkable
 class PriorWithParameters(Prior, Protocol):
-    """One that can be moved, so that rounds can be accelerated."""
+    """One that can be moved along with the annotators when rounds are accelerated; others stay."""
 
     def parameters(self) -> Floats:
         """Logarithms of what was estimated."""
@@ -80,6 +83,10 @@ class Rounds:
     change: float
     converged: bool
 
+    @property
+    def n_rounds(self) -> int:
+        return len(self.objective)
+
     @classmethod
     def none(cls, posterior: Floats) -> Rounds:
         """Of a posterior that needs no rounds."""
@@ -97,6 +104,7 @@ def run_em(
     tol: float,
     accelerate: bool = False,
     report: Report | None = None,
+    before: Floats | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
 
@@ -118,16 +126,18 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether to leap ahead after every third round where that is better; for priors with parameters and weights that
-        stay.
+        Whether annotators leap ahead after every third round where that is better; for weights that stay.
     report : callable, default=None
         Called after every round.
+    before : ndarray, default=None
+        The objective of rounds that these go on from; they count.
 
     Returns
     -------
     rounds : Rounds
     """
-    objective, change, log_prior, squarem = list[float](), np.inf, None, Squarem()
+    change, log_prior, squarem = np.inf, None, Squarem()
+    objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -139,8 +149,8 @@ def run_em(
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
         change = mean_change(posterior, previous, targets.weight)
-        if accelerate and tol < change < _NEAR:
-            leap = _leap(squarem, annotators, cast(PriorWithParameters, prior), targets.weight, value)
+        if accelerate and joint and tol < change < _NEAR:
+            leap = _leap(squarem, annotators, prior, log_prior, targets.weight, value)
             posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
         if report is not None:
@@ -151,17 +161,20 @@ def run_em(
 
 
 def _leap(
-    squarem: Squarem, annotators: Annotators, prior: PriorWithParameters, weight: Floats, value: float
+    squarem: Squarem, annotators: Annotators, prior: Prior, log_prior: Floats, weight: Floats, value: float
 ) -> tuple[Floats, float] | None:
     """The posterior further along, and its objective; None if there is none or if it is not better."""
-    of_prior = prior.parameters()
+    of_prior = prior.parameters() if isinstance(prior, PriorWithParameters) else np.empty(0)
     proposal = squarem.propose(annotators.parameters(of_prior))
     if proposal is None:
         return None
     n_own = len(proposal) - len(of_prior)
-    ahead, log_prior = annotators.at(proposal[:n_own]), prior.at(proposal[n_own:])
+    ahead, density = annotators.at(proposal[:n_own]), prior.log_density
+    if isinstance(prior, PriorWithParameters):
+        log_prior = prior.at(proposal[n_own:])
+        density = partial(prior.log_density_at, log_prior)
     posterior, evidence = expectation(log_prior, ahead.log_likelihood())
-    better = float(weight @ evidence) + ahead.log_prior() + prior.log_density_at(log_prior)
+    better = float(weight @ evidence) + ahead.log_prior() + density()
     squarem.heed(accepted=better > value)
     if not better > value:
         return None
@@ -188,14 +201,14 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
 
     def task(rows: slice) -> None:
         prior = log_prior if log_prior.ndim == 1 else log_prior[rows]
-        joint = posterior[rows]
-        np.add(prior, log_likelihood[rows], out=joint)
-        # Many short rows: a few passes over columns, in place, are much faster than a sum of exponentials row by row.
-        top = reduce(np.maximum, joint.T)
-        joint -= top[:, np.newaxis]
+        # Many short rows: a few passes over columns are much faster than sums row by row.
+        joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
+        top = np.maximum.reduce(joint)
+        joint -= top
         np.exp(joint, out=joint)
-        total = reduce(np.add, joint.T)
-        joint /= total[:, np.newaxis]
+        total = np.add.reduce(joint)
+        joint /= total
+        posterior[rows] = joint.T
         evidence[rows] = top + np.log(total)
 
     _in_blocks(task, log_likelihood)
@@ -204,13 +217,11 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
 
 def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
     """How far the probabilities of the average example moved: half the sum of absolute differences."""
-    moved = np.empty(len(posterior))
-
-    def task(rows: slice) -> None:
-        moved[rows] = reduce(np.add, np.abs(posterior[rows] - previous[rows]).T)
-
-    _in_blocks(task, posterior)
-    return float(weight @ moved / weight.sum()) / 2
+    some = slice(None, None, max(1, len(weight) // _ENOUGH))  # of very many examples, some tell it as well
+    away = np.subtract(posterior[some].T, previous[some].T, order="C")
+    moved = np.add.reduce(np.abs(away, out=away))
+    # Where all weights of those are zero, nothing counts that moved.
+    return float(weight[some] @ moved / max(weight[some].sum(), np.finfo(np.float64).tiny)) / 2
 
 
 def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:

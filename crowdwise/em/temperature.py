@@ -9,12 +9,14 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax import log_softmax
+from crowdwise.em.softmax_rows import log_softmax
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
+# The logarithm is found so exactly, at first not further from the last one than this.
+_EXACTLY, _NEAR = 1e-5, 0.1
 # More examples than this make the factor no surer.
-_ENOUGH = 20_000
+_ENOUGH = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ClassScores:
         return log_softmax(temperature * self.scores - shift)
 
 
-def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats) -> float:
+def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats, last: float | None = None) -> float:
     """The factor on a classifier's scores under which the labels are most probable.
 
     A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
@@ -60,6 +62,8 @@ def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats
         Logarithm of the probability of the example's labels for every true class.
     weight : ndarray of shape (n_examples,)
         Of each example.
+    last : float, default=None
+        That of the last round, if it is likely to be near.
 
     Returns
     -------
@@ -76,5 +80,12 @@ def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats
         prior = logarithm - np.exp(logarithm)
         return -float(weight @ expectation(scores.log_proba(np.exp(logarithm)), log_likelihood)[1] + prior)
 
-    found = minimize_scalar(loss, bounds=(_SMALLEST, _LARGEST), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
+    def search(low: float, high: float) -> float:
+        return float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _EXACTLY}).x)
+
+    if last is not None:
+        low, high = np.log(last) - _NEAR, np.log(last) + _NEAR
+        found = search(low, high)
+        if low + 10 * _EXACTLY < found < high - 10 * _EXACTLY:
+            return float(np.exp(found))
+    return float(np.exp(search(_SMALLEST, _LARGEST)))

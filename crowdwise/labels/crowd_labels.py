@@ -54,11 +54,11 @@ class CrowdLabels(LabelRows):
     id_source : {"position", "default", "given", "sorted"}, default="position"
         Where `examples` come from: they are positions, a default index (0, 1, 2, ... of a pandas object), identifiers
         in the caller's order, or identifiers of a table, sorted. `align` matches features by them.
-    frame_library : {"pandas", "polars"} or None, default=None
-        What made the data frame that the labels came in, if they did: frames of results are made with the same.
     abstentions : sparse array of shape (n_examples, n_annotators) or None, default=None
         A one where an annotator answered with one of the values declared in ``abstain=``; such answers are no labels.
         `abstentions_per_annotator` and `abstentions_per_example` count them.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did: frames of results are made with the same.
 
     Examples
     --------

@@ -31,8 +31,8 @@ class LabelRows(FrozenArrays):
     examples: Array
     classes: Array | None
     id_source: IdSource = "position"
-    frame_library: str | None = None
     abstentions: Any = None
+    frame_library: str | None = None
 
     # ------------------------------------------------------------------ how many
 
@@ -79,12 +79,15 @@ class LabelRows(FrozenArrays):
         """How many labels each example has."""
         return np.diff(self.indptr)
 
-    @property
+    @cached_property
     def labels_per_annotator(self) -> NDArray[np.int64]:
         """How many labels each annotator gave."""
         if self.is_complete:
-            return np.full(self.n_annotators, self.n_examples)
-        return np.bincount(self.annotator_index, minlength=self.n_annotators)
+            given = np.full(self.n_annotators, self.n_examples)
+        else:
+            given = np.bincount(self.annotator_index, minlength=self.n_annotators)
+        given.setflags(write=False)
+        return given
 
     @property
     def n_abstentions(self) -> int:

@@ -560,6 +560,7 @@ def test_a_class_that_nobody_names_is_not_learnt():
     assert model.consensus(X, declared).proba.shape == model.consensus_proba_.shape
 
 
+@pytest.mark.usefixtures("trusted")
 @few_rounds
 def test_an_annotator_who_is_always_wrong_is_turned_round():
     X, matrix = crowd(n_examples=100)
@@ -754,6 +755,7 @@ def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(esti
     assert_allclose(balanced.class_prior_ * balanced.class_weight_, [0.5, 0.5])
 
 
+@pytest.mark.usefixtures("trusted")
 @few_rounds
 def test_the_consensus_on_new_examples_has_class_weights_divided_out():
     X, matrix, _ = rare_crowd(n_examples=100)

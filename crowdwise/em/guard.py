@@ -1,0 +1,145 @@
+"""What a classifier says and what annotators say -> whether it has learnt the truth, or only what annotators answer.
+
+Features may predict the errors that annotators have in common. A classifier has then learnt these from the consensus of
+labels, confirms them on examples that it has not seen, and explains labels better than the frequency of classes does:
+the probability of labels alone cannot tell. But there are two ways of explaining them. Either the classifier predicts
+the class, and labels depend on features through it alone. Or the class has nothing to do with what the classifier says,
+and annotators are drawn towards that directly, whatever the class. Several labels of an example tell the two apart: in
+the first case, all that they have in common is the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from crowdwise.arrays import Floats
+from crowdwise.em.annotators import Behaviour
+from crowdwise.em.confusion import Incidence
+from crowdwise.em.rounds import expectation
+from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.exceptions import warn
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# The first explanation must be better by this many standard errors, or at all where the logarithm of the probability of
+# an example's labels rises by so much: such features have much to give, and are no accident.
+_ERRORS, _MUCH = 2.0, 0.1
+# Fewer examples cannot tell. Of more, some are enough, the fewer the more classes there are.
+_FEW = 200
+_MOST, _FEWEST, _ENTRIES = 5000, 500, 2**23
+# How strong either effect may be, relative to what the classifier says, and how exactly it is estimated.
+_STRONGEST, _EXACTLY = 4.0, 0.02
+
+
+def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> bool:
+    """Whether labels are explained better by a classifier of the truth than by one of what annotators answer.
+
+    The evidence of the labels of examples with several, the classifier being out of fold, is compared. If there are
+    fewer than two hundred of these, too little can be said, and the classifier is trusted.
+
+    Parameters
+    ----------
+    scores : ClassScores
+        What classifiers say about examples that they have not seen.
+    labels : CrowdLabels
+        Labels of these examples.
+    behaviour : Behaviour
+        How the annotators answer, estimated from labels alone.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+
+    Returns
+    -------
+    predicts_truth : bool
+    """
+    several = np.flatnonzero((labels.labels_per_example > 1) & (weight > 0))
+    if weight[several].sum() < _FEW:
+        return True
+    n_entries = behaviour.confusion[0].size * labels.n_labels / len(labels)
+    most = int(np.clip(_ENTRIES / n_entries, _FEWEST, _MOST))
+    some = several[:: -(-len(several) // most)]
+    weight = weight[some]
+    told = _Told.of(replace(scores, scores=scores.scores[some]), labels[some], behaviour, weight)
+    share, as_truth = weight / weight.sum(), _at_best(told.as_truth, weight)
+    gain = as_truth - _at_best(told.as_answers, weight)
+    mean = float(share @ gain)
+    error = np.sqrt(share @ (gain - mean) ** 2 / weight.sum())
+    explains_much = share @ (as_truth - told.as_truth(0.0)) > _MUCH
+    return bool(mean > (0.0 if explains_much else _ERRORS * error))
+
+
+def _at_best(evidence: Callable[[float], Floats], weight: Floats) -> Floats:
+    """The evidence of each example at the degree of an effect that makes all labels most probable."""
+    found = minimize_scalar(
+        lambda degree: -float(weight @ evidence(degree)),
+        bounds=(0.0, _STRONGEST),
+        method="bounded",
+        options={"xatol": _EXACTLY},
+    )
+    return evidence(float(found.x))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a classifier says about examples, and what their labels are.
+
+    Parameters
+    ----------
+    says : ndarray of shape (n_examples, n_classes)
+        Log-odds of the classifier's probabilities and the frequency of classes.
+    log_frequency : ndarray of shape (n_classes,)
+        That frequency.
+    labels : CrowdLabels
+        Labels.
+    confusion : ndarray of shape (n_annotators, n_classes, n_states)
+        Probability of every label in every state: a difficulty and a class.
+    by_state : ndarray of shape (n_examples, n_difficulties, n_classes)
+        Logarithms of the probability of labels and difficulty.
+    """
+
+    says: Floats
+    log_frequency: Floats
+    labels: CrowdLabels
+    confusion: Floats
+    by_state: Floats
+
+    @classmethod
+    def of(cls, scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> _Told:
+        """With the classifier's temperature, for its scores may be in any unit."""
+        by_state = behaviour.by_difficulty(Incidence.of(labels))
+        temperature = best_temperature(scores, np.logaddexp.reduce(by_state, axis=1), weight)
+        log_proba = scores.log_proba(temperature)
+        log_frequency = np.log(weight @ np.exp(log_proba) / weight.sum())
+        n_annotators, n_classes = len(behaviour.confusion), len(log_frequency)
+        confusion = behaviour.confusion.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
+        return cls(log_proba - log_frequency, log_frequency, labels, np.ascontiguousarray(confusion), by_state)
+
+    def as_truth(self, degree: float) -> Floats:
+        """Evidence if frequencies of classes are multiplied by what the classifier says, to the power of a degree."""
+        likelihood = np.logaddexp.reduce(self.by_state, axis=1)
+        return expectation(log_softmax(self.log_frequency + degree * self.says), likelihood)[1]
+
+    def as_answers(self, degree: float) -> Floats:
+        """Evidence if probabilities of labels are, whatever the class."""
+        labels, where = self.labels, self.labels.example_index
+        pull = degree * (self.says - self.says.max(axis=1, keepdims=True))
+        towards = labels.sum_per_example(pull[where, labels.values])
+        force = np.exp(pull)[where]
+        total = np.zeros((labels.n_labels, self.confusion.shape[2]))
+        for c in range(force.shape[1]):
+            total += self.confusion[:, c][labels.annotator_index] * force[:, c, np.newaxis]
+        scale = np.column_stack([labels.sum_per_example(np.log(column)) for column in total.T])
+        change = (towards[:, np.newaxis] - scale).reshape(self.by_state.shape)
+        return expectation(self.log_frequency, np.logaddexp.reduce(self.by_state + change, axis=1))[1]
+
+
+def note_misleading() -> None:
+    """Say that features do not count in the consensus."""
+    warn(
+        "the classifier does not count in the consensus (model_weight_ is 0): the labels do not bear out that its "
+        "features predict the truth. The consensus is that of labels alone; predict still uses the features."
+    )

@@ -1,0 +1,112 @@
+"""Features -> scores and sums over rows, in blocks that stay in the cache, for several models side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import log_expit
+
+from crowdwise.arrays import Floats
+from crowdwise.ridge.features import run_parallel
+
+# Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
+_BLOCK_BYTES = 2**20
+# Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
+_TASK_BLOCKS = 8
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """Logarithms of probabilities that are as exp(score); a few passes over columns are much faster than over rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
+        Of every class; one column is the second of two classes compared with the first.
+
+    Returns
+    -------
+    log_probabilities : ndarray of shape (n_examples, n_classes)
+    """
+    if scores.shape[1] == 1:
+        second = log_expit(scores)
+        return np.hstack([second - scores, second])
+    shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
+    return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
+
+
+@dataclass(frozen=True)
+class SoftmaxRows:
+    """The rows that all models see, and which part of them each leaves out.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_examples, n_features)
+        Features.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from dense features when they are read.
+    fold : ndarray of shape (n_examples,)
+        The part that each row belongs to, from 0.
+    fit_intercept : bool
+        Whether models have an intercept, which is not penalised.
+    class_prior : float
+        Examples added in the middle of a model's rows, evenly of all classes.
+    """
+
+    X: Any
+    shift: Floats | None
+    fold: NDArray[np.int64]
+    fit_intercept: bool = True
+    class_prior: float = 0.0
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.fold.max(initial=0)) + 1
+
+    def read(self, rows: slice | NDArray[np.intp]) -> Any:
+        """The features of some rows, shifted, in double precision."""
+        if sparse.issparse(self.X):  # read in one block
+            return self.X if isinstance(rows, slice) else self.X[rows]
+        if self.shift is None:
+            return np.asarray(self.X[rows], dtype=np.float64)
+        return np.subtract(self.X[rows], self.shift, dtype=np.float64)
+
+    def over_tasks(self, task: Any, n_columns: int) -> Iterator[Any]:
+        """What a task found in each list of blocks of rows; it multiplies the features with so many columns."""
+        n_rows, n_features = self.X.shape
+        step = n_rows if sparse.issparse(self.X) else max(64, _BLOCK_BYTES // (8 * max(n_features, 1)))
+        blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, max(step, 1))]
+        tasks = [blocks[start : start + _TASK_BLOCKS] for start in range(0, len(blocks), _TASK_BLOCKS)]
+        return run_parallel(task, tasks, n_rows * n_features * n_columns)
+
+    def fold_sums(self, values: Floats) -> Floats:
+        """Sums of features (with a one) times values over the rows of every fold.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_examples, n_outputs)
+            A few numbers per row.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
+        """
+        n_folds, n_outputs = self.n_folds, values.shape[1]
+        shape = (self.X.shape[1] + 1, n_folds * n_outputs)
+
+        def task(blocks: list[slice]) -> Floats:
+            sums = np.zeros(shape)
+            for block in blocks:
+                belongs = self.fold[block, np.newaxis] == np.arange(n_folds)
+                spread = (belongs[:, :, np.newaxis] * values[block, np.newaxis]).reshape(-1, shape[1])
+                sums[:-1] += self.read(block).T @ spread
+                sums[-1] += spread.sum(axis=0)
+            return sums
+
+        parts = self.over_tasks(task, 2 * shape[1])
+        return sum(parts, start=np.zeros(shape)).reshape(shape[0], n_folds, n_outputs)
