@@ -15,7 +15,7 @@ from typing import Any
 from crowdwise.exceptions import DataError
 from crowdwise.formats.csv_file import safe_cell
 
-_WIDEST = 48
+_WIDEST = 72
 _DIGITS = 6
 _BLOCK = 10_000
 # Of the shapes of JSON, where it is not 1: it goes up when a key is renamed, removed or gets another meaning.
@@ -177,7 +177,8 @@ def _unsafe(cell: str) -> str:
 def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
     """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
     if name not in TEXTS:
-        return [float(cell) if "." in cell or "e" in cell else int(cell) if cell else None for cell in cells]
+        kind = float if any("." in cell or "e" in cell for cell in cells) else int
+        return [kind(cell) if cell else None for cell in cells]
     texts = [_unsafe(cell) for cell in cells]
     if name in ("flags", "reason"):
         return list(texts)

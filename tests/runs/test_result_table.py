@@ -40,9 +40,10 @@ def test_numbers_are_written_short_and_what_is_not_there_is_empty():
     ],
 )
 def test_ids_are_whole_numbers_only_if_all_of_them_are(tmp_path, ids, expected):
-    (tmp_path / "next.csv").write_text("example,gain\n" + "".join(f"{i},0.5\n" for i in ids))
+    (tmp_path / "next.csv").write_text(f"example,gain,labels\n{ids[0]},0.5,3\n{ids[1]},1,4\n")
     table = read_table(tmp_path / "next.csv", "next")
-    assert table.columns == {"example": expected, "gain": [0.5, 0.5]}
+    assert table.columns == {"example": expected, "gain": [0.5, 1.0], "labels": [3, 4]}
+    assert isinstance(table.columns["gain"][1], float)
 
 
 @pytest.mark.parametrize("content", ["", "example,gain\n1\n", 'example\n"1\n', "example,gain\n1,x\n"])
