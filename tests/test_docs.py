@@ -9,7 +9,15 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Their tables are not (yet) written by a benchmark: by `scripts/demo` and by several benchmarks, by `crowdwise
 # reproduce`, by benchmarks/theory.py, or they have no measured numbers.
-OTHER_TABLES = {"README.md", "reproduction.md", "theory.md", "method.md", "architecture.md", "labels.md"}
+OTHER_TABLES = {
+    "README.md",
+    "architecture.md",
+    "command-line.md",
+    "labels.md",
+    "method.md",
+    "reproduction.md",
+    "theory.md",
+}
 WRITTEN = [page for page in PAGES if page.name not in OTHER_TABLES]
 
 

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 import crowdwise
 
 # A module of this package, and the first line of its help.
-COMMANDS = {"reproduce": "Reproduce a table or figure of the paper."}
+COMMANDS = {
+    "fit": "Learn from labels, and from features if there are any.",
+    "check": "Say what is in labels and features, and what is wrong.",
+    "consensus": "Print the consensus, one row per example.",
+    "annotators": "Print how good each annotator is.",
+    "next": "Print what to label next, and why.",
+    "predict": "Predict the classes of new examples with a run.",
+    "convert": "Write labels or a consensus in the format of another tool.",
+    "simulate": "Write the files of a simulated crowd.",
+    "demo": "Try it on a real crowd that comes with crowdwise.",
+    "reproduce": "Reproduce a table or figure of the paper.",
+}
+
+# Modules of other names: one called "next" would hide Python's own in this package.
+_MODULES = {"next": "label_next"}
 
 
 class LazyGroup(click.Group):
@@ -24,7 +39,7 @@ class LazyGroup(click.Group):
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"crowdwise.cli.{cmd_name}").command
+        command: click.Command = import_module(f"crowdwise.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -39,13 +54,22 @@ def crowd() -> None:
     """Learn from annotators who disagree."""
 
 
-def show(text: str) -> None:
+def show_json(name: str, content: dict[str, Any]) -> None:
+    """Print a result as JSON, with the version of its shape."""
+    from crowdwise.runs.result_table import as_json
+
+    show(as_json(name, content))
+
+
+def show(text: str, *, nl: bool = True) -> None:
     """Print a result on standard output; signs that its encoding lacks are escaped.
 
     Parameters
     ----------
     text : str
         The result.
+    nl : bool, default=True
+        Whether a line ends here.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=nl)

@@ -1,0 +1,139 @@
+"""Options that commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from crowdwise.cli.talk import Talk
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path()  # not looked at here: it lets a shell complete names of files
+_LABELS = (
+    "format",
+    "example",
+    "annotator",
+    "label",
+    "wide",
+    "question",
+    "missing",
+    "abstain",
+    "on_duplicate",
+    "encoding",
+)
+_FEATURES = ("id", "text", "embedding", "columns")
+
+
+class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
+    """A number that is not negative, or the word auto."""
+
+    name = "auto|NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The number, or "auto"."""
+        if value == "auto":
+            return "auto"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            self.fail(f"{value!r} is neither auto nor a number of at least 0.", param, ctx)
+        return number
+
+
+class Encoding(click.ParamType):  # type: ignore[type-arg]
+    """The name of an encoding of text."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if Python knows it."""
+        try:
+            "".encode(value)
+        except LookupError:
+            self.fail(f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example.", param, ctx)
+        return str(value)
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+encoding_option = click.option(
+    "--encoding", type=Encoding(), metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
+)
+labels_options = _options(
+    click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
+    click.option("--annotator", metavar="COLUMN", help="Column with the annotator's name."),
+    click.option("--label", metavar="COLUMN", help="Column with the label."),
+    click.option("--wide", is_flag=True, default=None, help="The table has a column per annotator."),
+    click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
+    encoding_option,
+    click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
+    click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
+    click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell. It is counted."),
+    click.option(
+        "--on-duplicate",
+        type=click.Choice(["error", "first", "last"]),
+        default="error",
+        help="Which of two different labels of an annotator for one example counts; by default it is an error.",
+    ),
+)
+features_options = _options(
+    click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
+    click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
+    click.option("--embedding", metavar="COLUMN", multiple=True, help="Column with lists of numbers."),
+    click.option("--columns", metavar="A,B,...", help="Columns with numbers or categories; by default all."),
+    click.option(
+        "--join",
+        type=click.Choice(["exact", "inner"]),
+        default="exact",
+        help="inner leaves out labelled examples without features; by default they are an error.",
+    ),
+)
+talk_options = _options(
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result."),
+    click.option("-v", "--verbose", is_flag=True, help="Say how long each step takes, too."),
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
+    """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
+    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": talking.rows_read}
+    if given["format"] is not None:
+        from crowdwise.formats import FORMATS
+
+        if given["format"] not in FORMATS:
+            raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {given['format']}.")
+    if given["missing"]:
+        from crowdwise.formats.answers import MISSING
+
+        given["missing"] = (*MISSING, *given["missing"])
+    else:
+        del given["missing"]
+    if given["wide"] and given["annotator"]:
+        given["annotator"] = given["annotator"].split(",")
+    return given
+
+
+def reading_of_features(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the options about features out of all options: settings of `crowdwise.features.read_features`."""
+    given = {name: options.pop(name) for name in _FEATURES}
+    if given["columns"] is not None:
+        given["columns"] = [name.strip() for name in given["columns"].split(",")]
+    return given
+
+
+def talk(options: dict[str, Any]) -> Talk:
+    """Takes the options about talk out of all options."""
+    return Talk(options.pop("quiet"), options.pop("verbose"))

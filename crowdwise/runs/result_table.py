@@ -1,0 +1,209 @@
+"""A table of results -> CSV, JSON or aligned text; and back from the CSV of a run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crowdwise.exceptions import DataError
+from crowdwise.formats.csv_file import safe_cell
+
+_WIDEST = 72
+_DIGITS = 6
+_BLOCK = 10_000
+# Of the shapes of JSON, where it is not 1: it goes up when a key is renamed, removed or gets another meaning.
+_VERSIONS: dict[str, int] = {}
+# Columns whose cells are texts, or whole numbers if all of them are; those of all other columns are numbers.
+TEXTS = frozenset({"example", "label", "majority", "annotator", "flags", "reason"})
+_WHOLE = re.compile(r"|0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """Columns of one length.
+
+    Parameters
+    ----------
+    name : str
+        What it is, such as "consensus".
+    columns : mapping from name to list or array
+        Texts, whole numbers and floats; None or NaN where there is nothing.
+
+    Examples
+    --------
+    >>> from crowdwise.runs.result_table import ResultTable
+    >>> table = ResultTable("annotators", {"annotator": ["ann", "=bob"], "accuracy": [0.75, None]})
+    >>> print(table.as_csv(), end="")
+    annotator,accuracy
+    ann,0.75
+    '=bob,
+    >>> print(table.as_text())
+    annotator  accuracy
+    ann           0.750
+    =bob
+    """
+
+    name: str
+    columns: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows, some at a time: a table may have millions."""
+        for start in range(0, len(self), _BLOCK):
+            at = slice(start, start + _BLOCK)
+            yield list(zip(*(_values(column[at]) for column in self.columns.values()), strict=True))
+
+    def first(self, n: int) -> ResultTable:
+        """The first rows."""
+        return ResultTable(self.name, {name: column[:n] for name, column in self.columns.items()})
+
+    def csv_parts(self) -> Iterator[str]:
+        """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
+        yield _csv([tuple(self.columns)])
+        for rows in self.blocks():
+            yield _csv(rows)
+
+    def as_csv(self) -> str:
+        """As CSV."""
+        return "".join(self.csv_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """As JSON with the version of its shape, some rows at a time."""
+        yield f'{{"schema": "{schema(self.name)}", "rows": ['
+        between = "\n"
+        for rows in self.blocks():
+            dicts = (dict(zip(self.columns, map(_plain, row), strict=True)) for row in rows)
+            yield between + ",\n".join(json.dumps(row, allow_nan=False) for row in dicts)
+            between = ",\n"
+        yield "]}\n"
+
+    def as_text(self) -> str:
+        """Aligned: texts to the left, numbers to the right."""
+        columns = {name: _values(column) for name, column in self.columns.items()}
+        shown = [[_shown(value) for value in column] for column in columns.values()]
+        numeric = [_is_numeric(column) for column in columns.values()]
+        widths = [max(map(len, [name, *cells])) for name, cells in zip(columns, shown, strict=True)]
+        rows = [list(columns), *map(list, zip(*shown, strict=True))]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, numeric, strict=True)
+            ).rstrip()
+            for row in rows
+        )
+
+
+def read_table(path: Path, name: str) -> ResultTable:
+    """The table that was written as CSV.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        What it is.
+
+    Returns
+    -------
+    table : ResultTable
+        Empty cells are None.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file, strict=True)
+            names = [_unsafe(cell) for cell in header]
+            columns = list(zip(*rows, strict=True)) or [()] * len(names)
+            return ResultTable(name, {n: _parsed(n, column) for n, column in zip(names, columns, strict=True)})
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"{path} is damaged: {error}. Make the run again.") from error
+
+
+def as_json(name: str, content: Mapping[str, Any]) -> str:
+    """A result as JSON, with the version of its shape: ``{"schema": "crowdwise.NAME/1", ...}``.
+
+    Parameters
+    ----------
+    name : str
+        What it is.
+    content : mapping
+        What JSON can hold.
+
+    Returns
+    -------
+    text : str
+    """
+    return json.dumps({"schema": schema(name), **content}, indent=1, allow_nan=False)
+
+
+def schema(name: str) -> str:
+    """The name of a shape of JSON, with its version."""
+    return f"crowdwise.{name}/{_VERSIONS.get(name, 1)}"
+
+
+def _values(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else column.tolist()
+
+
+def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
+    text = io.StringIO()
+    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in rows:
+        # Python 3.11 does not quote a carriage return, which would end the row when it is read.
+        writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
+        writer.writerow([_cell(cell) for cell in row])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else ""
+    return safe_cell(value)
+
+
+def _unsafe(cell: str) -> str:
+    """What `safe_cell` made this of."""
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
+
+
+def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
+    """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
+    if name not in TEXTS:
+        kind = float if any("." in cell or "e" in cell for cell in cells) else int
+        return [kind(cell) if cell else None for cell in cells]
+    texts = [_unsafe(cell) for cell in cells]
+    if name in ("flags", "reason"):
+        return list(texts)
+    if all(map(_WHOLE.fullmatch, texts)):
+        return [int(text) if text else None for text in texts]
+    return [text or None for text in texts]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    text = printable(" ".join(str(value).split()))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """A text that tells a terminal nothing but its letters."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def _is_numeric(column: list[Any]) -> bool:
+    return any(isinstance(value, int | float) for value in column) and not any(isinstance(v, str) for v in column)

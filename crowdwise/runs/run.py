@@ -1,0 +1,410 @@
+"""Files -> a fitted model and its results, kept in a folder; and from that folder back to results and predictions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdwise import formats
+from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
+from crowdwise.features import Recipe, read_features
+from crowdwise.files import write_file
+from crowdwise.fit_record import results_of
+from crowdwise.model_file import load
+from crowdwise.progress import OnRound
+from crowdwise.reporting import render_html, summarize
+from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
+from crowdwise.runs.models import Settings, fit_model
+from crowdwise.runs.new_folder import holds_only, new_folder, recover
+from crowdwise.runs.result_table import ResultTable, read_table
+from crowdwise.runs.tables import annotators_table, consensus_table, next_table
+from crowdwise.versions import versions
+
+NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
+_SCHEMA = "crowdwise.run/1"
+_MOST_NEXT = 10_000
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A fitted model, what it was fitted to, and its results.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What it was fitted to.
+    settings : Settings
+        What was wanted, with the model that "auto" stands for.
+    model : estimator or Aggregation
+        The fitted model, or the result of `aggregate`.
+    command : str, default=None
+        What makes the run again.
+    """
+
+    inputs: Inputs
+    settings: Settings
+    model: Any
+    command: str | None = None
+
+    def consensus(self) -> ResultTable:
+        """One row per example."""
+        return consensus_table(self.model, self.inputs.labels)
+
+    def annotators(self) -> ResultTable:
+        """One row per annotator."""
+        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
+
+    def next(self, n: int = 50) -> ResultTable:
+        """What to label again, at most n examples."""
+        return next_table(self.model, self.inputs.labels, n)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What the report shows, as a plain dictionary."""
+        at = self.inputs
+        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=self.command)
+
+    def found(self) -> dict[str, Any]:
+        """The settings that were chosen where none were given."""
+        model = self.model
+        at = {key: getattr(model, f"{key}_", getattr(model, key, None)) for key in ("steepness", "l2", "converged")}
+        return {"model": self.settings.model, **{key: _plain(value) for key, value in at.items() if value is not None}}
+
+
+def fit(
+    labels: PathLike,
+    features: PathLike | None = None,
+    *,
+    out: PathLike | None = None,
+    force: bool = False,
+    truth: PathLike | None = None,
+    labels_as: Mapping[str, Any] | None = None,
+    features_as: Mapping[str, Any] | None = None,
+    join: Join = "exact",
+    settings: Settings | None = None,
+    command: str | None = None,
+    say: Say = lambda _: None,
+    on_round: OnRound | None = None,
+) -> Run:
+    """Fit a model to files, and leave a folder with everything that was found.
+
+    Parameters
+    ----------
+    labels, features, truth : str or path
+        The files, see `read_inputs`; the last two by default None.
+    out : str or path, default=None
+        The folder; by default nothing is written.
+    force : bool, default=False
+        Whether to replace a folder of an earlier run.
+    labels_as, features_as, join
+        See `read_inputs`.
+    settings : Settings, default=None
+        Which model, and how; by default all is chosen.
+    command : str, default=None
+        What makes the run again, to be noted in it.
+    say : callable, default=nothing
+        Is told what is worth knowing.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
+
+    Returns
+    -------
+    run : Run
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.runs import fit, open_run
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = "".join(f"{i},{who},{'yes' if i % 2 else 'no'}\\n" for i in range(6) for who in ("ann", "bob"))
+    >>> _ = (folder / "labels.csv").write_text("task,worker,label\\n" + rows)
+    >>> run = fit(folder / "labels.csv", out=folder / "run")
+    >>> open_run(folder / "run").table("consensus").columns["label"][:2]
+    ['no', 'yes']
+    """
+    if is_run(labels):
+        raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
+    wanted = settings or Settings()
+    files = {"labels": labels, "features": features, "truth": truth}
+
+    def work() -> Run:
+        inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
+        for note in inputs.notes:
+            say(note)
+        return replace(fit_inputs(inputs, wanted, on_round), command=command)
+
+    if out is None:
+        return work()
+    _check_extras()
+    began, started = time.monotonic(), _now()
+    with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
+        run = work()
+        _write(run, folder)
+        note = {
+            "schema": _SCHEMA,
+            "command": command,
+            "settings": asdict(wanted),
+            "found": run.found(),
+            "inputs": [_described(what, path) for what, path in files.items() if path is not None],
+            "notes": list(run.inputs.notes),
+            "versions": versions(),
+            "started": started,
+            "finished": _now(),
+            "seconds": round(time.monotonic() - began, 2),
+            "files": sorted([*(path.name for path in folder.iterdir()), NOTE]),
+        }
+        write_file(folder / NOTE, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
+    return run
+
+
+def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRound | None = None) -> Run:
+    """Fit a model to what was read.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Labels, and features if there are any.
+    settings : Settings, default=None
+        Which model, and how; by default all is chosen.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
+
+    Returns
+    -------
+    run : Run
+    """
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
+
+
+def _check_extras() -> None:
+    """Raise before the work begins if something is missing that will be needed when it is done."""
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("The report needs Jinja2: pip install 'crowdwise[cli]'.")
+
+
+def _write(run: Run, folder: Path) -> None:
+    tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
+    for table in tables:
+        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
+            file.writelines(table.csv_parts())
+    (folder / REPORT).write_text(render_html(run.summary), encoding="utf-8")
+    run.model.save(folder / MODEL)
+    if run.inputs.features is not None and run.settings.model != "labels-only":
+        (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
+
+
+def _described(what: str, path: PathLike) -> dict[str, Any]:
+    """A file that went in, so that another one of the same name is noticed."""
+    name = os.fspath(path)
+    if not os.path.isfile(path):  # standard input, a named pipe, a folder with a file per annotator
+        return {"what": what, "path": name}
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"what": what, "path": name, "bytes": file.tell(), "sha256": digest}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """The folder of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    note : dict
+        What its run.json says.
+    """
+
+    path: Path
+    note: dict[str, Any]
+
+    def table(self, name: str) -> ResultTable:
+        """One of the tables: "consensus", "annotators" or "next"."""
+        path = self.path / f"{name}.csv"
+        if not path.is_file():
+            raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
+        return read_table(path, name)
+
+    def model(self) -> Any:
+        """The fitted model, or the result of `aggregate`."""
+        return load(self.path / MODEL)
+
+    def predict(
+        self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
+    ) -> ResultTable:
+        """What the model says of new examples.
+
+        Parameters
+        ----------
+        features : str or path
+            A file like the one of the fit.
+        id : str, default=None
+            Its column with the ids of the examples, if its name does not say so.
+        encoding : str, default=None
+            Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+        say : callable, default=nothing
+            Is told what is worth knowing.
+
+        Returns
+        -------
+        table : ResultTable
+            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities.
+        """
+        if not (self.path / RECIPE).is_file():
+            raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
+        table = read_features(
+            features, id=id, encoding=encoding, recipe=Recipe.from_json((self.path / RECIPE).read_bytes())
+        )
+        for note in table.notes:
+            say(note)
+        return predictions(self.model(), table.ids.tolist(), table.X)
+
+    def export(
+        self,
+        path: PathLike,
+        format: str = "csv",
+        *,
+        tasks: PathLike | None = None,
+        question: str | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the consensus for another tool.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        format : str, default="csv"
+            One of `crowdwise.formats.CONSENSUS_FORMATS`.
+        tasks, question
+            See `crowdwise.formats.write`.
+        force : bool, default=False
+            Whether to replace a file that is there.
+        """
+        if os.path.lexists(path) and not force:
+            raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
+        consensus = results_of(self.model()).consensus
+        formats.write(consensus, path, format=format, tasks=tasks, question=question)
+
+
+def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
+    """A row per example with the class that a fitted model predicts.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model.
+    ids : list
+        Of the examples.
+    X : array or sparse matrix of shape (n_examples, n_features)
+        Features.
+
+    Returns
+    -------
+    table : ResultTable
+    """
+    columns: dict[str, list[Any]] = {"example": ids, "label": model.predict(X).tolist()}
+    if hasattr(model, "predict_proba"):
+        proba = np.asarray(model.predict_proba(X))
+        columns["confidence"] = proba.max(axis=1).tolist()
+        columns |= {f"p({name})": p.tolist() for name, p in zip(model.classes_.tolist(), proba.T, strict=True)}
+    else:
+        scores = np.asarray(model.decision_function(X))
+        columns["score"] = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
+    return ResultTable("predictions", columns)
+
+
+def open_run(path: PathLike) -> SavedRun:
+    """The folder that `fit` left.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Returns
+    -------
+    run : SavedRun
+    """
+    folder = Path(path)
+    recover(Path(os.path.realpath(folder)))
+    if not folder.is_dir():
+        raise MissingDataError(f"there is no folder {folder}; a run of crowdwise fit was expected.")
+    return SavedRun(folder, _read_note(folder))
+
+
+def is_run(path: PathLike) -> bool:
+    """Whether a path is the folder of a run.
+
+    Parameters
+    ----------
+    path : str or path
+        Perhaps a file of labels.
+
+    Returns
+    -------
+    is_run : bool
+    """
+    recover(Path(os.path.realpath(path)))
+    return (Path(path) / NOTE).is_file()
+
+
+def _read_note(folder: Path) -> dict[str, Any]:
+    try:
+        note = json.loads((folder / NOTE).read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{folder} is no run of crowdwise fit: it has no {NOTE}.") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{folder / NOTE} is damaged: {error}. Make the run again.") from error
+    if not isinstance(note, dict) or not str(note.get("schema", "")).startswith("crowdwise.run/"):
+        raise DataError(f"{folder / NOTE} is not the note of a run of crowdwise fit.")
+    if note["schema"] != _SCHEMA:
+        raise DataError(
+            f"{folder} was written by crowdwise {note.get('versions', {}).get('crowdwise')} as {note['schema']}; "
+            f"this version reads {_SCHEMA}. Use that version, or make the run again."
+        )
+    return note
+
+
+def check_is_run(folder: Path) -> bool:
+    """Whether a folder is a run with nothing else in it; else an error, for it must not be replaced.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    is_run : bool
+        Always True.
+    """
+    try:
+        ours = {*_read_note(folder)["files"]}
+    except (DataError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{folder} is not replaced, for it is no run of crowdwise fit. Choose another folder with --out."
+        ) from error
+    return holds_only(folder, ours)
