@@ -50,7 +50,7 @@ METHODS = {
 COLUMNS = ("method", "consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
 N_SPLITS = 5
 RESULTS = HERE / "results" / "crowds.json"
-PAGE = "docs/choosing.md"
+PAGE = "docs/evidence/models.md"
 FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
 SHOWN = {
     "crowdwise default": "**`CrowdLogisticClassifier()`**",

@@ -17,7 +17,7 @@ from timing import median_seconds, peak_megabytes
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
 
 SIZES = ((10_000, 50, 2), (100_000, 50, 2), (100_000, 50, 8), (1_000_000, 50, 2), (1_000, 512, 8))
-PLACE = Place("docs/choosing.md", "logistic speed")
+PLACE = Place("docs/evidence/models.md", "logistic speed")
 N_ANNOTATORS, LABELS_EACH = 200, 5
 
 
