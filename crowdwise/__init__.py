@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.em.logistic import CrowdLogisticClassifier
+    from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
+    from crowdwise.relabel import what_to_label_next
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -42,9 +45,12 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "load": "model_file",
+    "read_labels": "formats.read",
     "simulate_annotators": "simulate",
+    "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "theory")
+_PACKAGES = ("datasets", "formats", "theory")
 
 __all__ = [
     "CrowdClassifier",
@@ -66,7 +72,10 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
+    "read_labels",
     "simulate_annotators",
+    "what_to_label_next",
 ]
 
 __version__ = "0.1.0"

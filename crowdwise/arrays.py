@@ -21,6 +21,11 @@ def read_only(array: Array) -> Array:
     return view
 
 
+def in_c_order(array: Array) -> Array:
+    """A copy laid out as a new array is: products with other layouts, which no file keeps, have other last digits."""
+    return np.array(array, order="C")
+
+
 class FrozenArrays:
     """A frozen dataclass whose arrays are frozen too: they are read-only, and ``.copy()`` gives one of your own."""
 

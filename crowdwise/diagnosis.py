@@ -242,7 +242,7 @@ def diagnose(
         codes = np.full(len(crowd), -1)
         codes[labelled] = found.proba.argmax(axis=1)
     else:
-        codes = _codes_of_truth(truth, X, crowd)
+        codes = codes_of_truth(truth, X, crowd)
     if len(np.unique(codes[codes >= 0])) < 2:
         raise LabelError(f"a boundary lies between two classes, and the {reference} has fewer.")
     known = paired & (codes >= 0)
@@ -280,7 +280,7 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     return Learner(estimator, crowd.classes, X)
 
 
-def _codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
+def codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
     """The truth as positions among the classes; -1 where it is unknown."""
     assert crowd.classes is not None
     values = as_column(match_examples(truth, X, crowd, "truth", partial=True), "truth")

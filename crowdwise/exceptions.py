@@ -21,6 +21,10 @@ class AlignmentError(DataError):
     """The examples of the features and of the labels are not the same ones."""
 
 
+class ModelFileError(DataError):
+    """A model cannot be kept in a file, or a file is damaged, no model or of a newer version; the message says what."""
+
+
 class BoundError(DataError):
     """Margins, radius or regions that no sequence of examples can have."""
 

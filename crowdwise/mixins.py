@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.model_file import save
 from crowdwise.results import FitResults
 from crowdwise.training_set import check_sample_weight
 
@@ -46,6 +48,32 @@ class CrowdResultsMixin:
         """Store what the fit found out about its examples and annotators."""
         self.results_ = results
         vars(self).update(results.attributes())
+
+    def _kept(self) -> dict[str, Any]:
+        """All that was learnt, without what `results_` gives again: what a file has to hold besides the settings."""
+        again = self.results_.attributes() if hasattr(self, "results_") else {}
+        without = {*self.get_params(deep=False), *again}  # type: ignore[attr-defined]
+        return {name: value for name, value in vars(self).items() if name not in without}
+
+    def _put_back(self, kept: dict[str, Any]) -> None:
+        """Be fitted as the model that `_kept` was of."""
+        vars(self).update(kept)
+        if "results_" in kept:
+            self._keep(kept["results_"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, which `crowdwise.load` reads.
+
+        The file is complete or not there at all: what was there before stays until then. It holds arrays and JSON, no
+        pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it goes.
+        """
+        check_is_fitted(self)
+        save(self, path)
 
     def consensus_frame(self) -> Any:
         """The consensus on the examples of `fit`, one row per example.

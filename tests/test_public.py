@@ -33,7 +33,10 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "load",
+    "read_labels",
     "simulate_annotators",
+    "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]

@@ -91,10 +91,10 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
         return _failed("the command line needs click: pip install 'crowdwise[cli]'.", ExitCode.NO_EXTRA)
     from crowdwise.cli.group import crowd
 
-    given = None if arguments is None else list(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     streams = sys.stdout, sys.stderr
     try:
-        result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False)
+        result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False, obj=tuple(given))
     except click.ClickException as error:
         error.show()
         return ExitCode(error.exit_code)

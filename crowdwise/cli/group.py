@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 import crowdwise
 
 # A module of this package, and the first line of its help.
-COMMANDS = {"reproduce": "Reproduce a table or figure of the paper."}
+COMMANDS = {
+    "fit": "Learn from labels, and from features if there are any.",
+    "check": "Say what is in labels and features, and what is wrong.",
+    "consensus": "Print the consensus, one row per example.",
+    "annotators": "Print how good each annotator is.",
+    "next": "Print what to label next, and why.",
+    "predict": "Predict the classes of new examples with a run.",
+    "convert": "Write labels or a consensus in the format of another tool.",
+    "simulate": "Write the files of a simulated crowd.",
+    "demo": "Try it on a real crowd that comes with crowdwise.",
+    "reproduce": "Reproduce a table or figure of the paper.",
+}
 
 
 class LazyGroup(click.Group):
@@ -37,6 +49,13 @@ class LazyGroup(click.Group):
 @click.version_option(crowdwise.__version__, prog_name="crowdwise")
 def crowd() -> None:
     """Learn from annotators who disagree."""
+
+
+def show_json(name: str, content: dict[str, Any]) -> None:
+    """Print a result as JSON, with the version of its shape."""
+    from crowdwise.runs.result_table import as_json
+
+    show(as_json(name, content))
 
 
 def show(text: str) -> None:

@@ -30,7 +30,10 @@ _ABOUT = {
     "weather": "Weather sentiment of tweets (Venanzi et al. 2015).",
     "zencrowd_us": "Does an address denote the thing mentioned (Demartini et al. 2012). A text is 'mention-address'.",
 }
-_CLASS_NAMES = {"weather": ("negative", "neutral", "positive", "not about weather", "cannot tell")}
+_CLASS_NAMES = {
+    "weather": ("negative", "neutral", "positive", "not about weather", "cannot tell"),
+    "zencrowd_us": ("no", "yes"),
+}
 _REPEATED = {
     "weather": "5 labels repeat an (example, annotator) with the same answer and count once.",
     "zencrowd_us": "1,035 labels repeat an (example, annotator): 795 pairs, 116 of them with different answers. The "
@@ -43,8 +46,8 @@ CROWD_NAMES: tuple[str, ...] = tuple(_ABOUT)
 def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     """A real crowdsourced data set, from the data directory.
 
-    The files are a tidied collection without a site of its own, so nothing is downloaded: an error says
-    which file belongs where. Every file is checked against its known sha256.
+    bluebirds, weather and zencrowd_us come with crowdwise. The files are a tidied collection without a site of its own,
+    so nothing is downloaded: an error says which file belongs where. Every file is checked against its known sha256.
 
     Where an annotator labelled an example more than once (zencrowd_us and weather), the last answer counts.
 
@@ -70,8 +73,8 @@ def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> B
     Examples
     --------
     >>> from crowdwise.datasets import fetch_crowd
-    >>> fetch_crowd("music").labels.shape  # doctest: +SKIP
-    (700, 44)
+    >>> fetch_crowd("bluebirds").labels.shape
+    (108, 39)
     """
     if name not in CROWD_NAMES:
         raise ValueError(f"no crowd is called {name!r}; the names are {', '.join(CROWD_NAMES)}.")

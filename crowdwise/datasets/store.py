@@ -23,6 +23,8 @@ from crowdwise.files import write_file
 
 ENVIRONMENT = "CROWDWISE_DATA"
 _OPENERS: dict[str, Any] = {"": open, ".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+# A few data sets come with the package; their licences are beside them.
+_SHIPPED = Path(__file__).parent / "shipped"
 _TIMEOUT = 30.0  # seconds without an answer
 
 
@@ -77,9 +79,12 @@ def known_files() -> dict[str, Known]:
 
 
 def find_file(name: str, data_home: str | os.PathLike[str] | None) -> Path | None:
-    """Where the file is, plain or compressed (``.xz``, ``.gz``, ``.bz2``); None if it is not there."""
-    place = data_directory(data_home) / name
-    candidates = (place.with_name(place.name + suffix) for suffix in _OPENERS)
+    """Where the file is, plain or compressed (``.xz``, ``.gz``, ``.bz2``); None if it is not there.
+
+    The data directory is looked at first, then what comes with the package.
+    """
+    places = (data_directory(data_home) / name, _SHIPPED / name)
+    candidates = (place.with_name(place.name + suffix) for place in places for suffix in _OPENERS)
     return next((path for path in candidates if path.is_file()), None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_lab
 from crowdwise.em.rounds import note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags
 from crowdwise.ridge.features import one_blas_thread
@@ -46,6 +48,8 @@ class Aggregation:
         Probability that the example is hard for everybody; zeros if there are no hard examples.
     hard_examples : bool
         Whether there are hard examples.
+    steepness : float
+        How fast the weight of an example fell with disagreement.
     objective : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
@@ -58,6 +62,7 @@ class Aggregation:
     disagreement: Floats
     hardness: Floats
     hard_examples: bool
+    steepness: float
     objective: Floats
     converged: bool
 
@@ -130,6 +135,15 @@ class Aggregation:
         """
         return self.consensus.to_frame()
 
+    def consensus_frame(self) -> Any:
+        """The same as `to_frame`, by the name that it has in models.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        return self.to_frame()
+
     def annotators_frame(self) -> Any:
         """Scores and flags of the annotators, one row per annotator.
 
@@ -138,6 +152,16 @@ class Aggregation:
         frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
         """
         return self.annotator_results.to_frame()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of this to a file, which `crowdwise.load` reads; see there.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it goes.
+        """
+        save(self, path)
 
     def __repr__(self) -> str:
         return (
@@ -208,7 +232,7 @@ def aggregate(
     crowd = as_labels(labels)
     training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
-        return _believed(training)
+        return _believed(training, steepness)
     weight = example_weights(training.core_disagreement, steepness)
     patterns, weight, where = distinct_patterns(training.core, weight)
     with one_blas_thread():  # products here are too thin to be shared
@@ -230,16 +254,18 @@ def aggregate(
         posterior,
         hardness,
         hard_examples=fit.annotators.n_difficulties > 1,
+        steepness=steepness,
         objective=fit.rounds.objective,
         converged=fit.rounds.converged,
     )
 
 
-def _believed(training: TrainingSet) -> Aggregation:
+def _believed(training: TrainingSet, steepness: float) -> Aggregation:
     """What one annotator says: nobody is there to compare with."""
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
-    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, np.zeros(len(posterior)))
+    hardness = np.zeros(len(posterior))
+    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, hardness, steepness=steepness)
 
 
 def _aggregation(
@@ -249,6 +275,7 @@ def _aggregation(
     posterior: Floats,
     hardness: Floats,
     *,
+    steepness: float,
     hard_examples: bool = False,
     objective: Floats | None = None,
     converged: bool = True,
@@ -267,6 +294,7 @@ def _aggregation(
         training.disagreement,
         how_hard,
         hard_examples,
+        steepness,
         np.empty(0) if objective is None else objective,
         converged,
     )

@@ -30,6 +30,8 @@ from crowdwise.labels.label_rows import IdSource
 from crowdwise.labels.mistakes import note_spellings, refuse_fractions, refuse_id_column, refuse_long_table
 
 Kind = Literal["class", "rating"]
+# Codes, and the distinct values that they point to.
+Coded = tuple[Array, Array]
 
 
 class Parts(TypedDict):
@@ -130,19 +132,86 @@ def parts_of_table(
     given = ~missing_mask(what, missing)
     row_codes, example_ids = _identify(rows[given], examples, "example")
     who_codes, annotator_ids = _identify(who[given], annotators, "annotator")
-    key = row_codes.astype(np.int64) * max(len(annotator_ids), 1) + who_codes
-    order = np.argsort(key, kind="stable")
-    answers = _Answers(key[order], what[given][order], example_ids, annotator_ids)
-    keep = order[answers.settle(on_duplicate)]
-    return _checked(
-        _starts(np.bincount(row_codes[keep], minlength=len(example_ids))),
-        who_codes[keep],
-        what[given][keep],
-        annotators=annotator_ids,
-        examples=example_ids,
+    return _parts_of_rows(
+        (row_codes, example_ids),
+        (who_codes, annotator_ids),
+        what[given],
+        on_duplicate=on_duplicate,
         classes=classes,
         kind=kind,
         id_source="sorted" if examples is None and not is_default(example_ids) else "given",
+    )
+
+
+def parts_of_codes(rows: Coded, who: Coded, what: Coded, *, on_duplicate: str, kind: Kind) -> Parts:
+    """Parts from a long table whose columns were coded while it was read, which takes the least memory.
+
+    Parameters
+    ----------
+    rows, who, what : tuple of codes and distinct values
+        The examples, the annotators and the labels: for every row of the table the position of its value, which is
+        never missing, and the values in any order.
+    on_duplicate : {"error", "first", "last"}
+        See `CrowdLabels.from_table`.
+    kind : {"class", "rating"}
+        Whether labels are classes or real numbers.
+
+    Returns
+    -------
+    parts : Parts
+    """
+    check_choice("kind", kind, ("class", "rating"))
+    check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
+    example_rank, examples = encode(rows[1], ids=True)
+    annotator_rank, annotators = encode(who[1], ids=True)
+    label_rank, labels = (np.arange(len(what[1])), what[1]) if kind == "rating" else encode(what[1])
+    if kind == "class":
+        refuse_fractions(labels)
+        note_spellings(labels)
+    ranks = label_rank.astype(smallest_integer_type(len(label_rank)))[what[0]]
+    parts = _parts_of_rows(
+        (example_rank[rows[0]], examples),
+        (annotator_rank[who[0]], annotators),
+        labels[ranks] if kind == "rating" else ranks,
+        names=labels if kind == "class" else None,
+        on_duplicate=on_duplicate,
+        classes=None,
+        kind=kind,
+        id_source="given" if is_default(examples) else "sorted",
+    )
+    if parts["classes"] is not None:  # so far the positions of those that are left
+        parts["classes"] = labels[parts["classes"].astype(np.intp)]
+    return parts
+
+
+def _parts_of_rows(
+    rows: Coded,
+    who: Coded,
+    what: Array,
+    *,
+    names: Array | None = None,
+    on_duplicate: str,
+    classes: ArrayLike | None,
+    kind: Kind,
+    id_source: IdSource,
+) -> Parts:
+    """Parts from rows in any order, examples and annotators coded; labels too if `names` says what the codes mean."""
+    (row_codes, examples), (who_codes, annotators) = rows, who
+    key = row_codes.astype(np.int64) * max(len(annotators), 1) + who_codes
+    order = np.argsort(key, kind="stable")
+    answers = _Answers(key[order], what[order], examples, annotators, names)
+    del key
+    keep = order[answers.settle(on_duplicate)]
+    del order, answers  # which are as long as the table
+    return _checked(
+        _starts(np.bincount(row_codes[keep], minlength=len(examples))),
+        who_codes[keep],
+        what[keep],
+        annotators=annotators,
+        examples=examples,
+        classes=classes,
+        kind=kind,
+        id_source=id_source,
     )
 
 
@@ -182,6 +251,7 @@ class _Answers:
     what: Array
     examples: Array
     annotators: Array
+    names: Array | None  # of the labels, if `what` holds codes
 
     def settle(self, on_duplicate: str) -> NDArray[np.intp]:
         """Positions to keep, one per (example, annotator)."""
@@ -199,10 +269,11 @@ class _Answers:
 
     def _describe(self, at: int, n_differ: int) -> str:
         row, column = divmod(int(self.key[at]), len(self.annotators))
+        first, second = self.what[at : at + 2] if self.names is None else self.names[self.what[at : at + 2]]
         return (
             f"{n_differ} times an annotator gave one example two different labels, for instance "
             f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
-            f'{shown(self.what[at])} and {shown(self.what[at + 1])}. Choose one with on_duplicate="first" or "last".'
+            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last".'
         )
 
 

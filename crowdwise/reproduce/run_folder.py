@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import crowdwise
-from crowdwise.exceptions import BusyError, DataError, MissingExtraError, OutputError
+from crowdwise.exceptions import DataError, OutputError
 from crowdwise.files import sweep, write_file
+from crowdwise.locks import held
 from crowdwise.reproduce.rows import Row, RowLog
+from crowdwise.versions import versions
 
 _LOCK = ".lock"
-_HOLDER = ".holder"  # beside the lock, which others may empty while they try it
 _ROWS = "rows.csv"
 _NOTE = "run.json"
 _PROBE_BYTES = 1 << 20  # more than any table takes
@@ -82,7 +80,7 @@ def open_run(
     """
     began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     _prepare(path)
-    with _locked(path):
+    with held(path, path / _LOCK):
         sweep(path)
         _probe(path)
         bound = {"experiment": experiment, "crowdwise": crowdwise.__version__, **binding}
@@ -97,17 +95,6 @@ def open_run(
             "seconds": round(time.monotonic() - began, 2),
         }
         folder.write(_NOTE, _as_json({**note, **done}))
-
-
-def versions() -> dict[str, str]:
-    """The versions of everything that a result may depend on."""
-    found = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": crowdwise.__version__}
-    for package in ("numpy", "scipy", "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # installed in some other way
-            found[package] = "unknown"
-    return found
 
 
 def _as_json(content: Mapping[str, Any]) -> str:
@@ -164,42 +151,3 @@ def _read_note(path: Path) -> dict[str, Any]:
         f"{path} is damaged: expected a JSON object that says what was run, but {found}. "
         f"Remove the directory {path.parent} to start over, or choose another one."
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the directory. The system lets go of the lock when the process ends, however it ends."""
-    lock = _acquired(path)
-    try:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_file(path / _HOLDER, f"process {os.getpid()} on {socket.gethostname()} since {now}")
-        yield
-    finally:
-        for name in (_HOLDER, _LOCK):
-            with suppress(OSError):  # Windows keeps a file that is open; an empty lock does no harm
-                (path / name).unlink()
-        lock.release()
-
-
-def _acquired(path: Path) -> Any:
-    try:
-        from filelock import FileLock, Timeout
-    except ImportError as error:
-        raise MissingExtraError("Results need filelock: pip install 'crowdwise[cli]'.") from error
-    lock = FileLock(path / _LOCK)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise BusyError(f"{path} is in use by {_holder(path)}. Wait for it, or choose another directory.") from None
-    except OSError as error:  # a symbolic link or a directory in its place, or no right to write it
-        raise OutputError(
-            f"{path / _LOCK} cannot serve as a lock: {error.strerror or error}. Remove it, or choose another directory."
-        ) from error
-    return lock
-
-
-def _holder(path: Path) -> str:
-    try:
-        return (path / _HOLDER).read_text(encoding="utf-8") or "another process"
-    except (OSError, ValueError):
-        return "another process"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, in_c_order
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import LabelError
@@ -218,8 +218,8 @@ def _fitted(data: RidgeData, fit: PathFit, precision: float) -> FittedRidge:
     if len(expertise) == 1:  # nobody to be compared with
         expertise, crowd, precision = np.ones(1), 1.0, precision / float(expertise[0])
     return FittedRidge(
-        coef=coef,
-        intercept=intercept,
+        coef=in_c_order(coef),
+        intercept=in_c_order(intercept),
         shift=original.shift if original.far else None,
         classes=data.labels.classes,
         annotators=data.training.labels.annotators,

@@ -33,6 +33,12 @@ def test_an_absent_crowd_says_what_to_put_where(tmp_path):
         fetch_crowd("music", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["bluebirds", "weather", "zencrowd_us"])
+def test_some_crowds_come_with_the_package(name, tmp_path):
+    data = fetch_crowd(name, tmp_path)
+    assert (*data.labels.shape, data.labels.n_labels, len(data.labels.classes)) == SIZES[name]
+
+
 @pytest.mark.usefixtures("crowd_data")
 @pytest.mark.parametrize("name", CROWD_NAMES)
 def test_every_crowd_has_the_size_it_should(name):

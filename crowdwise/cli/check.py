@@ -1,0 +1,51 @@
+"""``crowdwise check``: labels, perhaps features -> what is in them and what is wrong, on one screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from crowdwise.cli import started
+from crowdwise.cli.group import show, show_json
+from crowdwise.cli.options import (
+    features_options,
+    json_option,
+    labels_options,
+    reading_of_features,
+    reading_of_labels,
+    talk,
+    talk_options,
+)
+
+
+@click.command("check", epilog="""\b
+Examples:
+  crowdwise check labels.csv
+  crowdwise check labels.csv texts.csv --text text
+""")  # fmt: skip
+@click.argument("labels")
+@click.argument("features", required=False)
+@labels_options
+@features_options
+@json_option
+@talk_options
+def command(labels: str, features: str | None, join: str, as_json: bool, **options: Any) -> None:
+    """Say what is in labels and features, and what is wrong.
+
+    How far annotators agree, who stands out, and whether it helps to let contested examples count less.
+    """
+    from crowdwise.runs import check, read_inputs
+
+    started()
+    talking = talk(options)
+    labels_as, features_as = reading_of_labels(options), reading_of_features(options)
+    with talking.warnings_as_notes(), talking.step("Checking"):
+        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)  # type: ignore[arg-type]
+        for note in inputs.notes:
+            talking.say(note)
+        found = check(inputs)
+    if as_json:
+        show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})
+    else:
+        show(found.as_text())

@@ -1,0 +1,28 @@
+"""``crowdwise consensus``: labels, or a run -> one row per example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from crowdwise.cli.options import json_option, labels_options, talk_options
+from crowdwise.cli.show_table import csv_option, show_table_of
+
+
+@click.command("consensus", epilog="""\b
+Examples:
+  crowdwise consensus labels.csv
+  crowdwise consensus run --json
+""")  # fmt: skip
+@click.argument("source", metavar="LABELS|RUN")
+@labels_options
+@json_option
+@csv_option
+@talk_options
+def command(source: str, **options: Any) -> None:
+    """Print the consensus, one row per example.
+
+    From a file of labels, or from the folder of a run of crowdwise fit.
+    """
+    show_table_of(source, lambda run: run.table("consensus"), lambda run: run.consensus(), **options)

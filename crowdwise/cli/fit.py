@@ -1,0 +1,79 @@
+"""``crowdwise fit``: files -> a folder with the report, the tables and the model, and ten lines about them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from crowdwise.cli import started
+from crowdwise.cli.group import show, show_json
+from crowdwise.cli.options import (
+    NumberOrAuto,
+    features_options,
+    json_option,
+    labels_options,
+    reading_of_features,
+    reading_of_labels,
+    talk,
+    talk_options,
+)
+
+MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
+
+
+@click.command("fit", epilog="""\b
+Examples:
+  crowdwise fit labels.csv
+  crowdwise fit labels.csv texts.csv --text text --out run
+  crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit answers.csv --example question --annotator who --label said
+""")  # fmt: skip
+@click.argument("labels")
+@click.argument("features", required=False)
+@click.option("--out", default="run", show_default=True, metavar="FOLDER", help="Where the results go.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--model", type=click.Choice(MODELS), default="auto", help="auto is logistic with features, else labels-only.")  # fmt: skip
+@click.option("--steepness", type=NumberOrAuto(), default="auto", help="How fast contested examples lose weight; 0 weights all alike.")  # fmt: skip
+@click.option("--l2", type=NumberOrAuto(), default="auto", help="Strength of the penalty on coefficients.")
+@click.option("--truth", metavar="FILE", help="Known answers of some examples: they judge the result.")
+@click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
+@labels_options
+@features_options
+@json_option
+@talk_options
+@click.pass_obj
+def command(given: tuple[str, ...], /, labels: str, features: str | None, out: str, as_json: bool, **options: Any) -> None:
+    """Learn from labels, and from features if there are any.
+
+    LABELS is a table with a row per label (CSV, TSV, JSON Lines, Parquet; - is standard input), a table with a column
+    per annotator, or the export of a labelling tool. FEATURES is a table with a row per example, or a NumPy file.
+
+    The folder --out gets report.html, consensus.csv, annotators.csv, next.csv (what to label again), the model and
+    run.json.
+    """
+    from crowdwise.reporting import summary_lines
+    from crowdwise.runs import Settings, fit
+
+    started()
+    talking = talk(options)
+    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    typed = shlex.join(["crowdwise", *given])
+    with talking.warnings_as_notes(), talking.step("Fitting"):
+        run = fit(
+            labels,
+            features,
+            out=out,
+            settings=settings,
+            labels_as=reading_of_labels(options),
+            features_as=reading_of_features(options),
+            command=typed,
+            say=talking.say,
+            **options,
+        )
+        summary = run.summary(typed)
+    if as_json:
+        show_json("fit", {"out": out, "summary": summary})
+    else:
+        show("\n".join([*summary_lines(summary), f"Report      {out}/report.html"]))

@@ -1,0 +1,94 @@
+"""Options that commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from crowdwise.cli.talk import Talk
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate")
+_FEATURES = ("id", "text", "embedding", "columns")
+
+
+class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
+    """A number that is not negative, or the word auto."""
+
+    name = "auto|NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The number, or "auto"."""
+        return "auto" if value == "auto" else click.FloatRange(min=0).convert(value, param, ctx)
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+labels_options = _options(
+    click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
+    click.option("--annotator", metavar="COLUMN", help="Column with the annotator's name."),
+    click.option("--label", metavar="COLUMN", help="Column with the label."),
+    click.option("--wide", is_flag=True, default=None, help="The table has a column per annotator."),
+    click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
+    click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
+    click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
+    click.option(
+        "--on-duplicate",
+        type=click.Choice(["error", "first", "last"]),
+        default="error",
+        help="Which of two different labels of an annotator for one example counts; by default it is an error.",
+    ),
+)
+features_options = _options(
+    click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
+    click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
+    click.option("--embedding", metavar="COLUMN", multiple=True, help="Column with lists of numbers."),
+    click.option("--columns", metavar="A,B,...", help="Columns with numbers or categories; by default all."),
+    click.option(
+        "--join",
+        type=click.Choice(["exact", "inner"]),
+        default="exact",
+        help="inner leaves out labelled examples without features; by default they are an error.",
+    ),
+)
+talk_options = _options(
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result."),
+    click.option("-v", "--verbose", is_flag=True, help="Say how long each step takes, too."),
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def reading_of_labels(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
+    given = {name: options.pop(name) for name in _LABELS}
+    if given["missing"]:
+        from crowdwise.formats.answers import MISSING
+
+        given["missing"] = (*MISSING, *given["missing"])
+    else:
+        del given["missing"]
+    if given["wide"] and given["annotator"]:
+        given["annotator"] = given["annotator"].split(",")
+    return given
+
+
+def reading_of_features(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the options about features out of all options: settings of `crowdwise.features.read_features`."""
+    given = {name: options.pop(name) for name in _FEATURES}
+    if given["columns"] is not None:
+        given["columns"] = [name.strip() for name in given["columns"].split(",")]
+    return given
+
+
+def talk(options: dict[str, Any]) -> Talk:
+    """Takes the options about talk out of all options."""
+    return Talk(options.pop("quiet"), options.pop("verbose"))

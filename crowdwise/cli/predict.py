@@ -1,0 +1,36 @@
+"""``crowdwise predict``: a run and new features -> one row per example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from crowdwise.cli import started
+from crowdwise.cli.options import json_option, talk, talk_options
+from crowdwise.cli.show_table import csv_option, show_table
+
+
+@click.command("predict", epilog="""\b
+Examples:
+  crowdwise predict run new.csv
+  crowdwise predict run new.csv --json > predictions.json
+""")  # fmt: skip
+@click.argument("run")
+@click.argument("features")
+@click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id.")
+@json_option
+@csv_option
+@talk_options
+def command(run: str, features: str, id: str | None, as_json: bool, as_csv: bool, **options: Any) -> None:
+    """Predict the classes of new examples with a run.
+
+    RUN is the folder of a run of crowdwise fit. FEATURES has the same columns as the features of the fit.
+    """
+    from crowdwise.runs import open_run
+
+    started()
+    talking = talk(options)
+    with talking.warnings_as_notes(), talking.step("Predicting"):
+        table = open_run(run).predict(features, id=id, say=talking.say)
+    show_table(table, as_json=as_json, as_csv=as_csv)

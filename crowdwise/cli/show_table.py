@@ -1,0 +1,52 @@
+"""Labels or the folder of a run -> one of its tables, on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdwise.cli import started
+from crowdwise.cli.group import show
+from crowdwise.cli.options import reading_of_labels, talk
+
+if TYPE_CHECKING:
+    from crowdwise.runs import ResultTable, Run, SavedRun
+
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
+
+
+def show_table_of(
+    source: str,
+    of_run: Callable[[SavedRun], ResultTable],
+    of_labels: Callable[[Run], ResultTable],
+    *,
+    as_json: bool,
+    as_csv: bool,
+    **options: Any,
+) -> None:
+    """Print a table of a run, or of labels alone."""
+    from crowdwise.runs import fit, open_run
+
+    started()
+    talking, labels_as = talk(options), reading_of_labels(options)
+    with talking.warnings_as_notes():
+        if Path(source).is_dir():
+            table = of_run(open_run(source))
+        else:
+            with talking.step("Working"):
+                table = of_labels(fit(source, labels_as=labels_as, say=talking.say))
+    show_table(table, as_json=as_json, as_csv=as_csv)
+
+
+def show_table(table: ResultTable, *, as_json: bool, as_csv: bool) -> None:
+    """Print a table: aligned on a terminal, CSV in a pipe or a file, or JSON."""
+    if as_json:
+        show(table.as_json())
+    elif as_csv or not sys.stdout.isatty():
+        show(table.as_csv().rstrip("\n"))
+    else:
+        show(table.as_text())

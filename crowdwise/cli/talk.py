@@ -1,0 +1,72 @@
+"""What a command says besides its result: on standard error, quietly or in detail, progress only on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class Talk:
+    """How much is said.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Nothing but errors.
+    verbose : bool, default=False
+        How long each step takes, too.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+
+    def say(self, text: str) -> None:
+        """A line that is worth knowing."""
+        if not self.quiet:
+            click.echo(_clean(text), err=True)
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[None]:
+        """Show what is being done while it is, on a terminal; and how long it took if that is asked for."""
+        began = time.monotonic()
+        watched = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
+        if watched:
+            click.echo(f"{doing} ...\r", err=True, nl=False)
+        try:
+            yield
+        finally:
+            if watched:
+                click.echo("\r\033[K", err=True, nl=False)
+        if self.verbose:
+            self.say(f"{doing}: {time.monotonic() - began:.1f} s")
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Warnings of the library as plain lines, each once."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            said: set[str] = set()
+
+            def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
+                from crowdwise.exceptions import CrowdWarning
+
+                text = str(message)
+                if text not in said and (self.verbose or issubclass(category, CrowdWarning)):
+                    said.add(text)
+                    self.say(f"note: {text}")
+
+            warnings.showwarning = show
+            yield
+
+
+def _clean(text: str) -> str:
+    """Text that tells a terminal nothing but its letters."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

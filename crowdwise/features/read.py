@@ -1,0 +1,173 @@
+"""A file of features -> ids, numbers and texts of its examples, and the recipe for new rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import DataError
+from crowdwise.features.cells import as_texts
+from crowdwise.features.recipe import MATRIX, Recipe
+from crowdwise.formats.names import candidates
+from crowdwise.labels.encode import as_objects
+from crowdwise.tables import Source, open_table
+
+_NUMPY = b"\x93NUMPY"
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features of examples.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_examples,)
+        Of the examples, as texts; the numbers of the rows, from 0, of a NumPy file.
+    X : ndarray or csr_array of shape (n_examples, n_features)
+        Numbers for a model.
+    recipe : Recipe
+        What makes the same numbers of new rows.
+    texts : list of str or None
+        Of the examples, if a column of texts was named.
+    notes : tuple of str
+        What was found and done, in words.
+    """
+
+    ids: Array
+    X: Any
+    recipe: Recipe
+    texts: list[str] | None
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_features(
+    path: str | os.PathLike[str],
+    *,
+    id: str | None = None,
+    text: Sequence[str] = (),
+    embedding: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    recipe: Recipe | None = None,
+) -> FeatureTable:
+    """Features from a table (CSV, TSV, JSON Lines, Parquet) or a NumPy file.
+
+    Numbers are scaled and gaps filled, categories become zeros and ones, texts TF-IDF.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    id : str, default=None
+        The column with the examples' ids; by default "example", "task", "item", "id", ...
+    text, embedding : sequence of str, default=()
+        Columns with texts, and with lists of numbers.
+    columns : sequence of str, default=None
+        Columns with numbers or categories; by default all, or none if texts or embeddings are named.
+    recipe : Recipe, default=None
+        Of a fit, to be applied to these rows; by default it is learnt from them.
+
+    Returns
+    -------
+    features : FeatureTable
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.features import read_features
+    >>> path = Path(tempfile.mkdtemp()) / "features.csv"
+    >>> _ = path.write_text("id,size,colour\\na,1,red\\nb,,blue\\n")
+    >>> features = read_features(path)
+    >>> features.ids.tolist(), features.X.shape
+    (['a', 'b'], (2, 3))
+    >>> features.notes[-1]
+    "1 gaps in 'size' were filled with the median"
+    """
+    source = Source(os.fspath(path))
+    if source.head.startswith(_NUMPY):
+        return _of_matrix(source, recipe)
+    table = open_table(source)
+    name = _id_column(source.name, table.header, id)
+    cells = table.columns()
+    if not cells[name]:
+        raise DataError(f"{source.name} has a header but no rows.")
+    ids = _checked_ids(source.name, name, cells.pop(name))
+    notes = [*table.notes, f"ids: column {name!r}"]
+    try:
+        if recipe is None:
+            recipe, described = Recipe.learn(cells, text=text, embedding=embedding, columns=columns)
+            notes += described
+        X, gaps = recipe.transform(cells)
+    except DataError as error:
+        raise DataError(f"{source.name}: {error}") from error
+    shown = text or recipe.text_columns
+    texts = as_texts(cells[shown[0]]) if shown else None
+    return FeatureTable(ids, X, recipe, texts, (*notes, *gaps))
+
+
+def _of_matrix(source: Source, recipe: Recipe | None) -> FeatureTable:
+    with source.open() as file:
+        values = _load_matrix(file.name, source.name)
+    if recipe is not None and not recipe.is_matrix:
+        raise DataError(f"{source.name} is a NumPy file; the fit had a table with columns.")
+    notes = [] if recipe else [f"features: {values.shape[1]:,} numbers per example, scaled", "ids: the numbers of the rows, from 0"]  # fmt: skip
+    recipe = recipe or Recipe.of_matrix(values)
+    X, gaps = recipe.transform({MATRIX: values})
+    ids = as_objects([str(i) for i in range(len(values))])
+    return FeatureTable(ids, X, recipe, None, (*notes, *gaps))
+
+
+def _load_matrix(path: str, name: str) -> Any:
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)  # a header that claims too much is found at once
+        if values.ndim != 2 or values.dtype.kind not in "iufb" or not values.size:
+            raise DataError(
+                f"{name} holds an array of shape {values.shape} and type {values.dtype}; numbers of shape "
+                "(n_examples, n_features) were expected."
+            )
+        return values.astype(np.float64)
+    except (ValueError, EOFError, OSError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name} cannot be read as a NumPy file: {str(error).rstrip('.')}.") from error
+
+
+def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
+    """The column with the ids: the one named, or the one that is usual."""
+    if wanted is not None:
+        if wanted not in header:
+            raise DataError(f"{name} has no column {wanted!r}; its columns are {', '.join(map(repr, header))}.")
+        return wanted
+    found = candidates(header, "example")
+    if not found:
+        raise DataError(
+            f"{name}: which column holds the ids of the examples? Its columns are {', '.join(map(repr, header))}. "
+            "Name it: --id COLUMN."
+        )
+    if len(found) > 1:
+        raise DataError(
+            f"{name}: the columns {', '.join(map(repr, found))} may all hold the ids of the examples. Name the right "
+            f"one: --id {found[0]}."
+        )
+    return found[0]
+
+
+def _checked_ids(name: str, column: str, ids: Sequence[str]) -> Array:
+    first: dict[str, int] = {}
+    for row, example in enumerate(ids, start=1):
+        if not example:
+            raise DataError(f"{name}: row {row} has no id in the column {column!r}. Each row needs one.")
+        if first.setdefault(example, row) != row:
+            raise DataError(
+                f"{name}: rows {first[example]} and {row} have the same id {example!r} in the column {column!r}. "
+                "Each example needs one row; remove one of them."
+            )
+    return as_objects(list(ids))

@@ -1,0 +1,196 @@
+"""Columns of a table -> what each of them becomes, learnt once and applied to new rows; kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from crowdwise.exceptions import DataError
+from crowdwise.features.cells import as_numbers, as_vectors
+from crowdwise.features.columns import MOST_CATEGORIES, Categories, Numbers, Words, distinct
+
+Column = Numbers | Categories | Words
+_KINDS: dict[str, type[Any]] = {"numbers": Numbers, "categories": Categories, "words": Words}
+_SCHEMA = "crowdwise.features/1"
+# The rows of a NumPy file, which has no columns with names.
+MATRIX = "the matrix"
+# Columns of these names are taken for answers, which must not be features.
+_ANSWERS = frozenset({"label", "labels", "truth", "gold", "answer", "class", "target", "y"})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What each column becomes.
+
+    Parameters
+    ----------
+    columns : tuple of Numbers, Categories or Words
+        In the order in which their numbers are side by side.
+
+    Examples
+    --------
+    >>> from crowdwise.features import Recipe
+    >>> table = {"size": ["1", "2", "3"], "colour": ["red", "blue", "red"]}
+    >>> recipe, notes = Recipe.learn(table)
+    >>> X, notes = recipe.transform(table)
+    >>> X.shape
+    (3, 3)
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def learn(
+        cls,
+        table: Mapping[str, Sequence[Any]],
+        *,
+        text: Sequence[str] = (),
+        embedding: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+    ) -> tuple[Recipe, list[str]]:
+        """The recipe of a table, and what is worth saying about it.
+
+        Parameters
+        ----------
+        table : mapping from column name to cells
+            Without the column of ids.
+        text, embedding : sequence of str, default=()
+            Columns with texts, and with lists of numbers.
+        columns : sequence of str, default=None
+            Columns with numbers or categories; by default all, or none if there are texts or embeddings.
+
+        Returns
+        -------
+        recipe : Recipe
+        notes : list of str
+        """
+        named = (*text, *embedding, *(columns or ()))
+        for name in named:
+            if name not in table:
+                raise DataError(f"there is no column {name!r}; the columns are {', '.join(map(repr, table))}.")
+        chosen = columns if columns is not None else [] if named else list(table)
+        found: list[Column] = [Words.learn(name, table[name]) for name in text]
+        found += [Numbers.learn(name, as_vectors(table[name], name), is_list=True) for name in embedding]
+        notes: list[str] = []
+        for name in chosen:
+            column, note = _guess(name, table[name], wanted=name in named)
+            found += [] if column is None else [column]
+            notes += [note] if note else []
+        if not found:
+            raise DataError(
+                f"no column can be used as it is: {'; '.join(notes) or 'there is none beside the ids'}. "
+                "Name a column of texts with --text, or of lists of numbers with --embedding."
+            )
+        return cls(tuple(found)), [*_describe(found), *notes]
+
+    @classmethod
+    def of_matrix(cls, values: Any) -> Recipe:
+        """The recipe of a matrix of numbers."""
+        return cls((Numbers.learn(MATRIX, values, is_list=True),))
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is of a matrix, without names of columns."""
+        return self.columns[0].name == MATRIX
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns with texts."""
+        return [column.name for column in self.columns if isinstance(column, Words)]
+
+    def transform(self, table: Mapping[str, Any]) -> tuple[Any, list[str]]:
+        """Features of the rows of a table, and what is worth saying about them.
+
+        Parameters
+        ----------
+        table : mapping from column name to cells
+            With all the columns of the fit; others are passed over.
+
+        Returns
+        -------
+        X : ndarray or csr_array of shape (n_rows, n_features)
+            Sparse if there are texts.
+        notes : list of str
+        """
+        absent = [column.name for column in self.columns if column.name not in table]
+        if absent:
+            raise DataError(
+                f"the features need the columns {', '.join(map(repr, absent))}, as in the fit; "
+                f"the columns here are {', '.join(map(repr, table))}."
+            )
+        parts, notes = [], []
+        for column in self.columns:
+            part, n_without = column.transform(table[column.name])
+            parts.append(part)
+            notes += [_without(column, n_without)] if n_without else []
+        if any(isinstance(column, Words) for column in self.columns):
+            return sparse.csr_array(sparse.hstack(parts)), notes
+        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts]), notes
+
+    def to_json(self) -> str:
+        """The recipe as JSON."""
+        kinds = {kind: name for name, kind in _KINDS.items()}
+        columns = [{"kind": kinds[type(column)], **asdict(column)} for column in self.columns]
+        return json.dumps({"schema": _SCHEMA, "columns": columns}, ensure_ascii=False, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, content: str | bytes) -> Recipe:
+        """The recipe that was written as JSON."""
+        try:
+            read = json.loads(content)
+            if read["schema"] != _SCHEMA:
+                raise DataError(f"the features are of the schema {read['schema']!r}; this version reads {_SCHEMA!r}.")
+            return cls(tuple(_KINDS[column.pop("kind")](**column) for column in read["columns"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"the description of the features is damaged: {error!r}.") from error
+
+
+def _guess(name: str, cells: Sequence[Any], *, wanted: bool) -> tuple[Column | None, str]:
+    """What a column becomes, or None and why not."""
+    if name.lower() in _ANSWERS and not wanted:
+        return None, f"column {name!r} is left out, for it may hold answers (--columns to use it)"
+    numbers = as_numbers(cells)
+    if numbers is not None:
+        if np.isnan(numbers).all():
+            return None, f"column {name!r} is left out: it is empty"
+        return Numbers.learn(name, numbers[:, np.newaxis]), ""
+    values = distinct(cells)
+    if len(values) > MOST_CATEGORIES and not wanted:
+        return None, f"column {name!r} is left out: {len(values):,} different texts (--text {name} to use it)"
+    return Categories.learn(name, cells), ""
+
+
+def _describe(columns: Sequence[Column]) -> list[str]:
+    lines = []
+    numeric = [column for column in columns if isinstance(column, Numbers) and not column.is_list]
+    if numeric:
+        lines.append(f"features: {_listed([column.name for column in numeric])} as numbers, scaled")
+    for column in columns:
+        if isinstance(column, Categories):
+            lines.append(f"features: {column.name!r} as {len(column.values)} categories")
+        elif isinstance(column, Words):
+            of = "words and pairs of words" if column.unit == "word" else "pieces of one to three characters"
+            lines.append(f"features: {column.name!r} as TF-IDF of {len(column.terms):,} {of}")
+        elif column.is_list:
+            lines.append(f"features: {column.name!r} as {len(column.fill):,} numbers per example, scaled")
+    return lines
+
+
+def _without(column: Column, n: int) -> str:
+    """What is said of rows in which a column tells nothing."""
+    if isinstance(column, Numbers):
+        return f"{n:,} gaps in {column.name!r} were filled with the median"
+    what = "none of the known words" if isinstance(column, Words) else "none of the known categories"
+    return f"{n:,} rows have {what} in {column.name!r}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:4]))
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4:,} more"

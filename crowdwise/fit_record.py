@@ -1,0 +1,139 @@
+"""A fitted model, or the result of `aggregate`, and its labels -> one record with the same fields for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.em.aggregate import Aggregation
+from crowdwise.em.confusion import Incidence, Shared, pooled
+from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.labels.align import as_labels
+from crowdwise.labels.build import Kind
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
+from crowdwise.results import FitResults
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """What was found, and the labels that it was found from, in the same order.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        What was given.
+    results : FitResults
+        What it says about examples and annotators.
+    labels : CrowdLabels
+        The labels of the fit, in the order of its examples and coded by its classes.
+    annotators : FittedAnnotators or None
+        How annotators answer, if the model has confusion matrices.
+    """
+
+    model: Any
+    results: FitResults
+    labels: CrowdLabels
+    annotators: FittedAnnotators | None
+
+    @classmethod
+    def of(cls, model: Any, labels: Any) -> FitRecord:
+        """From a fitted model or an aggregation, and anything that describes the labels of its fit."""
+        results = results_of(model)
+        kind: Kind = "rating" if isinstance(results.consensus, RatingConsensus) else "class"
+        crowd = in_order_of(as_labels(labels, kind=kind), results)
+        fitted = getattr(model, "fitted", getattr(getattr(model, "fitted_", None), "annotators", None))
+        return cls(model, results, crowd, fitted if isinstance(fitted, FittedAnnotators) else None)
+
+    @property
+    def classes(self) -> Array | None:
+        """The classes; None for ratings."""
+        return self.labels.classes
+
+    @property
+    def proba(self) -> Floats:
+        """Probability of every class by labels and model, of shape (n_examples, n_classes)."""
+        if not isinstance(self.results.consensus, Consensus):
+            raise LabelError("ratings have no classes, and so no probabilities of classes.")
+        return self.results.consensus.proba
+
+    def confusion(self, chosen: Array) -> Floats:
+        """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool of shape (n_annotators,)
+            Which annotators.
+
+        Returns
+        -------
+        confusion : ndarray of shape (n_chosen, n_classes, n_classes)
+            Probability of saying c (last axis) if the truth is k; NaN for annotators without labels.
+        """
+        if self.annotators is not None:
+            return self.annotators.confusion[chosen]
+        own = self.labels.select_annotators(chosen)
+        confusion = Shared().estimate(Incidence.of(own).counts(self.proba), self.crowd_confusion())
+        return np.where((own.labels_per_annotator > 0)[:, np.newaxis, np.newaxis], confusion, np.nan)
+
+    def crowd_confusion(self) -> Floats:
+        """The confusion matrix of all labels together, against the consensus, of shape (n_classes, n_classes)."""
+        return pooled((self.proba.T @ self.labels.tally.astype(np.float64))[np.newaxis])
+
+
+def results_of(model: Any) -> FitResults:
+    """What a fitted model or an aggregation says about its examples and annotators."""
+    if isinstance(model, Aggregation):
+        return FitResults(
+            model.consensus,
+            model.consensus,
+            model.annotator_results,
+            model.disagreement,
+            model.steepness,
+            model.objective,
+            model.converged,
+        )
+    if not hasattr(model, "fit"):
+        raise TypeError(
+            f"a fitted model of crowdwise or the result of aggregate() is needed; got {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    results = getattr(model, "results_", None)
+    if not isinstance(results, FitResults):
+        raise TypeError(
+            f"{type(model).__name__} finds no consensus of annotators. Use one of the crowd models, such as "
+            "CrowdLogisticClassifier, or aggregate(labels)."
+        )
+    return results
+
+
+def in_order_of(labels: CrowdLabels, results: FitResults) -> CrowdLabels:
+    """The labels of a fit in the order of its results and in its classes; an error if they are other labels."""
+    consensus = results.consensus
+    if not np.array_equal(labels.annotators, results.annotators.annotators):
+        raise LabelError(
+            f"these labels are not those of the fit: they are of {labels.n_annotators} annotators (such as "
+            f"{labels.annotators[:3].tolist()}), and the fit had {len(results.annotators)} (such as "
+            f"{results.annotators.annotators[:3].tolist()}). Give the labels that the model was fitted to."
+        )
+    if len(labels) != len(consensus):
+        raise AlignmentError(
+            f"these labels are of {len(labels)} examples, and the fit had {len(consensus)}. Give the labels that the "
+            "model was fitted to."
+        )
+    if labels.id_source != "position" and not np.array_equal(labels.examples, consensus.examples):
+        place = encode_declared(consensus.examples, labels.examples).astype(np.intp)
+        if (np.sort(place) == np.arange(len(labels))).all():
+            labels = labels[place]
+        elif labels.named_examples:
+            raise AlignmentError(
+                f"the examples of these labels (such as {labels.examples[:3].tolist()}) are not those of the fit (such "
+                f"as {consensus.examples[:3].tolist()}). Give the labels that the model was fitted to."
+            )
+    return labels if isinstance(consensus, RatingConsensus) else labels.with_classes(consensus.classes)

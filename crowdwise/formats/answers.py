@@ -1,0 +1,160 @@
+"""Answers as they are read, one by one or in columns -> labels, with examples, annotators and labels coded on the way.
+
+Cells are text. Identifiers, and classes, that are all whole numbers in their plain spelling become integers, as in a
+data frame; ``str`` gives back what was in the file. All else stays as it came.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.build import Kind, parts_of_codes
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_objects, tidy
+
+# Cells that hold no label, besides empty ones. "None" may well be a class.
+MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+class _Codes(dict[str, int]):
+    """A number for every text, from 0, in order of appearance."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return len(self) - 1
+
+
+class Answers:
+    """Labels in the order of a file.
+
+    Parameters
+    ----------
+    missing : collection of str, default=MISSING
+        Labels that mean "none"; an empty one always does.
+
+    Examples
+    --------
+    >>> from crowdwise.formats.answers import Answers
+    >>> answers = Answers()
+    >>> answers.add("a", "ann", "1")
+    >>> answers.add("a", "bob", "NA")
+    >>> answers.labels().n_labels, answers.n_missing
+    (1, {'NA': 1})
+    """
+
+    def __init__(self, missing: Collection[str] = MISSING) -> None:
+        self.missing = frozenset({"", *missing})
+        self.n_missing: dict[str, int] = {}
+        self.texts: dict[str, str] = {}
+        self.truth: dict[str, str] = {}
+        self._indices = _Codes(), _Codes(), _Codes()
+        self._columns = array("i"), array("i"), array("i")
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def add(self, example: str, annotator: str, label: str) -> None:
+        """Take one answer.
+
+        Parameters
+        ----------
+        example, annotator, label : str
+            Who said what about which example.
+        """
+        self.extend([example], [annotator], [label])
+
+    def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
+        """Take many answers.
+
+        Parameters
+        ----------
+        examples, annotators, labels : sequence of str
+            Columns of one length; none of the first two may be empty where there is a label.
+        """
+        if not self.missing.isdisjoint(labels):
+            examples, annotators, labels = self._given(examples, annotators, labels)
+        for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
+            column.extend(map(index.__getitem__, texts))
+
+    def _given(self, *columns: Sequence[str]) -> Iterable[Sequence[str]]:
+        rows = []
+        for row in zip(*columns, strict=True):
+            if row[2] in self.missing:
+                self.n_missing[row[2]] = self.n_missing.get(row[2], 0) + 1
+            else:
+                rows.append(row)
+        return zip(*rows, strict=True) if rows else ((), (), ())
+
+    def labels(self, *, on_duplicate: str = "error", kind: Kind = "class") -> CrowdLabels:
+        """All that was taken, as labels. The answers are used up: they may be many.
+
+        Parameters
+        ----------
+        on_duplicate : {"error", "first", "last"}, default="error"
+            See `CrowdLabels.from_table`.
+        kind : {"class", "rating"}, default="class"
+            Whether labels are classes or real numbers.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        examples, annotators, labels = (list(index) for index in self._indices)
+        self._indices = _Codes(), _Codes(), _Codes()
+        columns, self._columns = self._columns, (array("i"), array("i"), array("i"))
+        self._id_of = _kind_of_ids([*examples, *self.texts, *self.truth] if self.texts or self.truth else examples)
+        self._label_of = _kind_of_labels([*labels, *self.truth.values()])
+        codes = [np.frombuffer(column, dtype=np.intc) for column in columns]
+        found = [_id_array(examples, self._id_of), _id_array(annotators, _kind_of_ids(annotators))]
+        return CrowdLabels(
+            **parts_of_codes(
+                (codes[0], found[0]),
+                (codes[1], found[1]),
+                (codes[2], _label_array(labels, self._label_of, kind)),
+                on_duplicate=on_duplicate,
+                kind=kind,
+            )
+        )
+
+    def texts_by_example(self) -> dict[Any, str] | None:
+        """The texts, by the ids that `labels` has; None if there are none. Only after `labels`."""
+        return {self._id_of(example): text for example, text in self.texts.items()} or None
+
+    def truth_by_example(self) -> dict[Any, Any] | None:
+        """The known answers, in the types of `labels`; None if there are none. Only after `labels`."""
+        return {self._id_of(example): self._label_of(label) for example, label in self.truth.items()} or None
+
+
+def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:
+    return int if ids and all(map(_WHOLE.fullmatch, ids)) else str
+
+
+def _kind_of_labels(labels: Sequence[str]) -> Callable[[str], Any]:
+    if not labels or not all(map(_NUMBER.fullmatch, labels)):
+        return str
+    if all(map(_WHOLE.fullmatch, labels)):
+        return int
+    return float if all(math.isfinite(float(label)) for label in labels) else str
+
+
+def _id_array(ids: Sequence[str], kind: Callable[[str], Any]) -> Array:
+    return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(ids)
+
+
+def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], kind: Kind) -> Array:
+    if kind == "class":
+        return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
+    for label in labels:
+        if not _NUMBER.fullmatch(label):
+            raise LabelError(f'ratings must be numbers; found {label!r}. Use kind="class" for classes.')
+    return np.fromiter(map(float, labels), np.float64, len(labels))

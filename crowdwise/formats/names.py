@@ -1,0 +1,154 @@
+"""Names of columns -> what they hold: the example, the annotator, the label or the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crowdwise.exceptions import LabelError
+
+# What people call the columns. A name of the second group counts where no column has one of the first.
+_WORDS = {
+    "example": (
+        ("example", "task", "item", "question", "unit", "document", "doc", "sample", "instance", "object", "hit",
+         "sentence_id", "text_id", "tweet_id", "image_id", "comment_id", "post_id", "pair_id", "orig_id"),
+        ("id", "uid", "uuid", "index", "key", "row", "image", "text", "sentence", "column_1"),
+    ),
+    "annotator": (
+        ("annotator", "worker", "rater", "judge", "coder", "labeler", "labeller", "assessor", "turker", "grader",
+         "amt_worker", "crowdworker"),
+        ("user", "participant", "expert", "reviewer", "username", "who", "person", "subject"),
+    ),
+    "label": (
+        ("label", "rating", "answer", "response", "annotation", "judgment", "judgement", "vote"),
+        ("class", "category", "value", "score", "choice", "label_id", "class_id", "grade", "output"),
+    ),
+}  # fmt: skip
+TEXT_WORDS = ("text", "sentence", "tweet", "comment", "document", "content", "sentence_text", "comment_text", "body")
+_SUFFIXES = {"example": ("", "_id", "_ids", "_name"), "annotator": ("", "_id", "_ids", "_name"), "label": ("",)}
+
+
+def plain_name(name: str) -> str:
+    """A name in small letters with underscores: "WorkerId", "worker id" and "WORKER_ID" are one.
+
+    Parameters
+    ----------
+    name : str
+        Of a column.
+
+    Returns
+    -------
+    plain : str
+
+    Examples
+    --------
+    >>> from crowdwise.formats.names import plain_name
+    >>> plain_name("WorkerId"), plain_name("!amt worker-ID")
+    ('worker_id', 'amt_worker_id')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[\W_]+", "_", parted).strip("_").lower()
+
+
+def candidates(header: Sequence[str], role: str) -> list[str]:
+    """The columns whose names say that they may hold something.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of all columns.
+    role : {"example", "annotator", "label"}
+        What is looked for.
+
+    Returns
+    -------
+    names : list of str
+        None, one, or several in doubt.
+    """
+    for words in _WORDS[role]:
+        usual = {word + suffix for word in words for suffix in _SUFFIXES[role]}
+        if found := [name for name in header if plain_name(name) in usual]:
+            return found
+    return []
+
+
+def find_columns(name: str, header: Sequence[str], given: dict[str, str | None]) -> dict[str, str]:
+    """The column of each role: the one given, else the one whose name says so.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    header : sequence of str
+        Names of all columns.
+    given : dict from role to column or None
+        What the caller said.
+
+    Returns
+    -------
+    columns : dict from role to column
+    """
+    for role, column in given.items():
+        if column is not None and column not in header:
+            raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {', '.join(header)}.")
+    taken = {column for column in given.values() if column is not None}
+    found = {
+        role: [column] if column is not None else [c for c in candidates(header, role) if c not in taken]
+        for role, column in given.items()
+    }
+    if all(len(columns) == 1 for columns in found.values()) and len({c[0] for c in found.values()}) == len(found):
+        return {role: columns[0] for role, columns in found.items()}
+    raise LabelError(_doubt(name, header, found))
+
+
+def _doubt(name: str, header: Sequence[str], found: dict[str, list[str]]) -> str:
+    said = []
+    for role, columns in found.items():
+        if len(columns) > 1:
+            said.append(f"{' and '.join(map(repr, columns))} may both hold the {role}")
+        elif not columns:
+            said.append(f"no column is named like the {role}")
+    doubt = "; ".join(said) or "one column cannot be two things"
+    flags = " ".join(
+        f"--{role} {shell_word(columns[0]) if len(columns) == 1 else 'COLUMN'}" for role, columns in found.items()
+    )
+    return (
+        f"{name}: {doubt}. Its columns are {', '.join(header)}. Say which is which: {flags} (in Python: "
+        f"{', '.join(f'{role}=...' for role in found)}); a table with a column per annotator: --wide (wide=True)."
+    )
+
+
+def shell_word(name: str) -> str:
+    """A name as it is typed in a shell.
+
+    Parameters
+    ----------
+    name : str
+        Of a column or question.
+
+    Returns
+    -------
+    word : str
+    """
+    return name if re.fullmatch(r"[\w.:/-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+
+
+def text_column(header: Sequence[str], taken: Sequence[str]) -> str | None:
+    """The column that holds what was labelled, if one and only one is named so.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of all columns.
+    taken : sequence of str
+        Columns that hold something else.
+
+    Returns
+    -------
+    name : str or None
+    """
+    for word in TEXT_WORDS:
+        found = [name for name in header if name not in taken and plain_name(name) == word]
+        if len(found) == 1:
+            return found[0]
+    return None

@@ -1,0 +1,167 @@
+"""Plain tables -> labels: a row per label, or a row per example with a column per annotator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crowdwise.exceptions import LabelError
+from crowdwise.formats.answers import Answers
+from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
+from crowdwise.formats.names import candidates, find_columns, plain_name, text_column
+from crowdwise.labels.encode import as_objects
+from crowdwise.labels.mistakes import refuse_id_column
+from crowdwise.tables import Block, Table
+
+_ONE_OF_MANY = re.compile(
+    r"(annotator|worker|rater|judge|coder|labell?er|assessor|grader|expert|user|participant|reviewer|ann|anno)_?([0-9]+|[a-z])"
+)
+
+
+def read_plain(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
+    """Labels from a plain table, long or wide.
+
+    Parameters
+    ----------
+    table : Table
+        The file.
+    wishes : Wishes
+        What the caller said.
+    with_texts : bool
+        Whether to keep what was labelled.
+
+    Returns
+    -------
+    file : LabelFile
+    """
+    if wishes.question is not None:
+        raise LabelError(
+            f"{table.source.name} is a plain table, which has no questions: name the column with --label COLUMN."
+        )
+    if _is_wide(table.header, wishes):
+        return _read_wide(table, wishes)
+    return _read_long(table, wishes, with_texts=with_texts)
+
+
+def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
+    """Whether there is a column per annotator: said so, or all but the ids and texts are numbered annotators."""
+    if wishes.wide is not None:
+        return wishes.wide
+    if not (wishes.annotator is None and wishes.label is None):
+        return isinstance(wishes.annotator, tuple)
+    numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
+    ids = [name for name in (wishes.example, *candidates(header, "example")) if name is not None]
+    rest = [name for name in header if name not in numbered and name not in ids and name != text_column(header, ids)]
+    return len(numbered) >= 2 and not rest
+
+
+def _read_long(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
+    given = {"example": wishes.example, "annotator": _single(wishes.annotator), "label": wishes.label}
+    found = find_columns(table.source.name, table.header, given)
+    notes = [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
+    at = [table.position(column) for column in found.values()]
+    text = text_column(table.header, list(found.values())) if with_texts else None
+    answers, n_empty = Answers(wishes.missing), 0
+    for block in table.blocks():
+        columns = [block.columns[i] for i in at]
+        if "" in columns[0] or "" in columns[1]:
+            columns, n = _without_empty_rows(table, block, columns, list(found.values()))
+            n_empty += n
+        answers.extend(*columns)
+        if text is not None:
+            for example, words in zip(block.columns[at[0]], block.columns[table.position(text)], strict=True):
+                answers.texts.setdefault(example, words)
+    if text is not None:
+        notes.append(f"texts: {text}")
+    if n_empty:
+        notes.append(f"{n_empty:,} empty rows are left out.")
+    return make_label_file(table.source.name, "table", answers, notes, wishes)
+
+
+def _single(annotator: str | tuple[str, ...] | None) -> str | None:
+    if isinstance(annotator, tuple):
+        raise LabelError(
+            "annotator must be one column of a table with a row per label; several are those of a wide table."
+        )
+    return annotator
+
+
+def _without_empty_rows(
+    table: Table, block: Block, columns: Sequence[Sequence[str]], names: Sequence[str]
+) -> tuple[list[Sequence[str]], int]:
+    """The rows in which something is; an error if a label is without its example or annotator."""
+    rows = []
+    for i, row in enumerate(zip(*columns, strict=True)):
+        if not any(row):
+            continue
+        if not row[0] or not row[1]:
+            role, name = ("example", names[0]) if not row[0] else ("annotator", names[1])
+            raise LabelError(
+                f"{table.source.name}, line {block.line_of(i)}: every label needs its {role}, and the column "
+                f"{name!r} is empty there. Fill it in, or remove the row."
+            )
+        rows.append(row)
+    n_empty = len(columns[0]) - len(rows)
+    return list(zip(*rows, strict=True)) if rows else [(), (), ()], n_empty
+
+
+def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
+    name, header = table.source.name, table.header
+    ids = [wishes.example] if wishes.example is not None else candidates(header, "example")
+    if len(ids) > 1:
+        raise LabelError(
+            f"{name}: {' and '.join(map(repr, ids))} may both hold the example. Say which does: --example COLUMN (in "
+            "Python: example=...)."
+        )
+    text = text_column(header, ids)
+    annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
+    columns = table.columns([*ids, *([text] if text else []), *annotators])
+    examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]
+    if not ids:
+        _refuse_ids(columns, annotators, wishes)
+    _refuse_empty_or_repeated(table, ids, examples)
+    notes = [*table.notes, f"a column per annotator: {', '.join(annotators)}"]
+    notes.append(
+        f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"
+    )
+    answers = Answers(wishes.missing)
+    for annotator in annotators:
+        answers.extend(examples, [annotator] * len(examples), columns[annotator])
+    if text:
+        notes.append(f"texts: {text}")
+        answers.texts.update(zip(examples, columns[text], strict=True))
+    return make_label_file(name, "wide table", answers, notes, wishes)
+
+
+def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:
+    if wishes.annotator is None:
+        columns = [name for name in table.header if name not in taken]
+    else:
+        columns = [wishes.annotator] if isinstance(wishes.annotator, str) else list(wishes.annotator)
+    for name in columns:
+        table.position(name)
+    if not columns:
+        raise LabelError(
+            f"{table.source.name}: no column is left for an annotator; the columns are {', '.join(table.header)}."
+        )
+    return columns
+
+
+def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], wishes: Wishes) -> None:
+    matrix = as_objects([cell for name in annotators for cell in columns[name]]).reshape(len(annotators), -1).T
+    matrix[matrix == ""] = None
+    refuse_id_column(matrix, annotators, ratings=wishes.kind == "rating")
+
+
+def _refuse_empty_or_repeated(table: Table, ids: Sequence[str], examples: Sequence[str]) -> None:
+    if not ids or (len(set(examples)) == len(examples) and "" not in examples):
+        return
+    seen: set[str] = set()
+    for number, example in enumerate(examples, start=1):
+        if not example or example in seen:
+            what = f"{example!r} occurs a second time" if example else "it is empty"
+            raise LabelError(
+                f"{table.source.name}, row {number} after the header: a table with a column per annotator has a row "
+                f"per example, and in the column {ids[0]!r} {what}."
+            )
+        seen.add(example)

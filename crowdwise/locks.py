@@ -1,0 +1,72 @@
+"""A place on the disk -> held by one process at a time; the second is told who holds it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
+from crowdwise.files import write_file
+
+
+@contextmanager
+def held(place: Path, lock: Path) -> Iterator[None]:
+    """Hold a place. The system lets go of the lock when the process ends, however it ends.
+
+    Parameters
+    ----------
+    place : Path
+        What is held, for messages.
+    lock : Path
+        The file that stands for it, ending in "lock"; its directory exists.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.locks import held
+    >>> place = Path(tempfile.mkdtemp())
+    >>> with held(place, place / ".lock"):
+    ...     (place / ".holder").read_text().split()[0]
+    'process'
+    """
+    holder = lock.with_name(lock.name.removesuffix("lock") + "holder")  # the lock itself may be emptied by who tries it
+    acquired = _acquired(place, lock, holder)
+    try:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        write_file(holder, f"process {os.getpid()} on {socket.gethostname()} since {now}")
+        yield
+    finally:
+        for path in (holder, lock):
+            with suppress(OSError):  # Windows keeps a file that is open; an empty lock does no harm
+                path.unlink()
+        acquired.release()
+
+
+def _acquired(place: Path, lock: Path, holder: Path) -> Any:
+    try:
+        from filelock import FileLock, Timeout
+    except ImportError as error:
+        raise MissingExtraError("Results need filelock: pip install 'crowdwise[cli]'.") from error
+    file = FileLock(lock)
+    try:
+        file.acquire(blocking=False)
+    except Timeout:
+        raise BusyError(f"{place} is in use by {_read(holder)}. Wait for it, or choose another directory.") from None
+    except OSError as error:  # a symbolic link or a directory in its place, or no right to write it
+        raise OutputError(
+            f"{lock} cannot serve as a lock: {error.strerror or error}. Remove it, or choose another directory."
+        ) from error
+    return file
+
+
+def _read(holder: Path) -> str:
+    try:
+        return holder.read_text(encoding="utf-8") or "another process"
+    except (OSError, ValueError):
+        return "another process"

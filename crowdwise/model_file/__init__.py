@@ -1,0 +1,109 @@
+"""A fitted model <-> one file: arrays, and a manifest in JSON. Nothing in it is run when it is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from crowdwise.exceptions import MissingExtraError, ModelFileError, OutputError
+from crowdwise.files import write_file
+from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
+from crowdwise.model_file.codec import Decoder, Encoder
+
+FORMAT = "crowdwise model"
+# Counts up when files change in a way that earlier versions of crowdwise would not understand.
+FORMAT_VERSION = 1
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model or an aggregation to a file; what was there before stays until the new file is complete.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        Of crowdwise.
+    path : str or path
+        Where it goes.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise OutputError(f"{target} is a folder; a model needs the name of a file.")
+    try:
+        write_file(target, lambda file: _write(model, file))
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"the model cannot be written to {target}: {error.strerror or error}. What was there before is unchanged."
+        ) from error
+
+
+def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """The model or aggregation that `save` wrote to a file.
+
+    Predictions and consensus are the same to the last bit. A file that is damaged, that was changed or that is none
+    of ours is refused, and nothing in it is run: it holds arrays and JSON. An estimator of another package inside a
+    `CrowdClassifier` is read by skops, which makes no object of a type that is not trusted.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    trusted : sequence of str, default=()
+        Types in another package's estimator to trust besides those that skops does, such as "sklearn.tree._tree.Tree"
+        for a forest.
+
+    Returns
+    -------
+    model : estimator or Aggregation
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import crowdwise
+    >>> path = Path(tempfile.mkdtemp()) / "answers.crowdwise"
+    >>> crowdwise.aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]]).save(path)
+    >>> crowdwise.load(path).label.tolist()
+    [1, 0, 1]
+    """
+    source = Path(path)
+    if source.is_dir():
+        raise ModelFileError(f"{source} is a folder; a model is one file.")
+    with open(source, "rb") as file:
+        try:
+            return _read(file, [trusted] if isinstance(trusted, str) else trusted)
+        except MissingExtraError as error:
+            raise MissingExtraError(f"{source} cannot be read: {error}") from None
+        except ModelFileError as error:
+            raise ModelFileError(f"{source} cannot be read: {error}.") from None
+        except Exception as error:  # whatever a damaged or made-up file leads to
+            raise ModelFileError(
+                f"{source} cannot be read: it is damaged or not a model file ({type(error).__name__}: {error})."
+            ) from error
+
+
+def _write(model: Any, file: IO[bytes]) -> None:
+    with ArchiveWriter.on(file) as writer:
+        content = Encoder(writer).encode(model, type(model).__name__)
+        made_by = f"crowdwise {import_module('crowdwise').__version__}"
+        writer.add_json(MANIFEST, {"format": FORMAT, "version": FORMAT_VERSION, "made_by": made_by, "model": content})
+
+
+def _read(file: Any, trusted: Sequence[str]) -> Any:
+    reader = ArchiveReader.on(file)
+    manifest = reader.json(MANIFEST)
+    if manifest["format"] != FORMAT:
+        raise ModelFileError(f"its format is {manifest['format']!r}, not {FORMAT!r}")
+    if manifest["version"] > FORMAT_VERSION:
+        raise ModelFileError(
+            f"it was made by a newer version, {manifest['made_by']}, in format {manifest['version']}; this one reads "
+            f"up to format {FORMAT_VERSION}: upgrade crowdwise"
+        )
+    try:
+        return Decoder(reader, trusted).decode(manifest["model"])
+    except ModelFileError as error:
+        raise ModelFileError(f"{error} (it was made by {manifest['made_by']})") from error

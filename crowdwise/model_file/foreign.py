@@ -1,0 +1,61 @@
+"""Estimators of other packages <-> bytes, by skops: no pickle, and only types that are trusted are made again."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from crowdwise.exceptions import MissingExtraError, ModelFileError
+from crowdwise.model_file.archive import check_stored, npy_header
+
+
+def is_foreign(value: object) -> bool:
+    """Whether this is an estimator or a splitter of another package."""
+    parts = ("get_params", "fit"), ("split", "get_n_splits")
+    return isinstance(value, BaseEstimator) or any(all(hasattr(value, name) for name in both) for both in parts)
+
+
+def dump_foreign(value: Any, where: str) -> bytes:
+    """An estimator or splitter as bytes; `where` says what it is, for messages."""
+    io_of_skops = _skops(f"to save {where}, which is of type {type(value).__name__},")
+    try:
+        content: bytes = io_of_skops.dumps(value)
+    except Exception as error:  # whatever this type of object leads to
+        raise ModelFileError(f"{where} cannot be saved: skops does not know how ({error}).") from error
+    own = [name for name in io_of_skops.get_untrusted_types(data=content) if name.startswith("__main__.")]
+    if own:
+        raise ModelFileError(
+            f"{where} cannot be saved: {own[0]} is defined in the running script, where no other program finds it. "
+            "Put it into a module."
+        )
+    return content
+
+
+def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
+    """The estimator or splitter again, if all of its types are skops's own trusted ones or among those given."""
+    io_of_skops = _skops("for the estimator or splitter in this file")
+    with zipfile.ZipFile(io.BytesIO(content)) as inner:
+        check_stored(inner, len(content))
+        for info in inner.infolist():
+            if info.filename.endswith(".npy"):
+                with inner.open(info) as member:
+                    npy_header(member, info.file_size)
+    unknown = [name for name in io_of_skops.get_untrusted_types(data=content) if name not in trusted]
+    if unknown:
+        raise ModelFileError(
+            f"it holds an estimator with types that are not known to be safe, {', '.join(unknown)}. If you trust those "
+            f"who made the file: load(path, trusted={unknown!r})"
+        )
+    return io_of_skops.loads(content, trusted=list(trusted))
+
+
+def _skops(purpose: str) -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise MissingExtraError(f"skops is needed {purpose}: pip install 'crowdwise[skops]'.") from None
+    return skops.io

@@ -1,0 +1,218 @@
+"""A fit and its labels -> what to label next: where one more answer is expected to say most, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import entr, softmax
+
+from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise.checks import check_whole
+from crowdwise.consensus import RatingConsensus
+from crowdwise.em.annotators import Behaviour
+from crowdwise.em.confusion import Incidence
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.frames import make_frame
+
+# Numbers worked on at a time: a matrix per example would not fit.
+_BLOCK = 2**20
+_BIT = np.log(2.0)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NextLabels(FrozenArrays):
+    """Examples to label again, the one first of which another answer is expected to say most.
+
+    Parameters
+    ----------
+    examples : ndarray of shape (n,)
+        Identifiers of the examples.
+    gain : ndarray of shape (n,)
+        Expected information gain of one more answer by an average annotator, in bits.
+    n_labels : ndarray of shape (n,)
+        How many labels each has.
+    label : ndarray of shape (n,)
+        The consensus as it is.
+    reason : ndarray of shape (n,)
+        Why, in words.
+    """
+
+    examples: Array
+    gain: Floats
+    n_labels: Codes
+    label: Array
+    reason: Array
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __repr__(self) -> str:
+        span = f"; expected gain {self.gain[0]:.2f} to {self.gain[-1]:.2f} bits" if len(self) else ""
+        return f"NextLabels: {len(self):,} examples{span}"
+
+    def to_frame(self) -> Any:
+        """A data frame with the columns "example", "gain", "labels", "label" and "reason".
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        names = ("example", "gain", "labels", "label", "reason")
+        columns = (self.examples, self.gain, self.n_labels, self.label, self.reason)
+        return make_frame(dict(zip(names, columns, strict=True)))
+
+
+def what_to_label_next(model: Any, labels: Any, *, n: int = 50) -> NextLabels:
+    """The examples of a fit for which one more answer is expected to say most, with the reason.
+
+    The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
+    (its entropy, in bits) is expected to fall. It is high where the consensus is unsure and an answer would tell; where
+    examples are hard for everybody, another answer tells little. For ratings, it is the same of the normal distribution
+    that the model gives them.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels that it was fitted to.
+    n : int, default=50
+        How many examples at most.
+
+    Returns
+    -------
+    examples : NextLabels
+        In the order of the expected gain; `examples.to_frame()` is a table.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate, what_to_label_next
+    >>> labels = [["a", "a", "a"], ["b", "b", "b"], ["a", "b", None], ["b", "b", "a"], ["a", "a", "a"]]
+    >>> found = what_to_label_next(aggregate(labels), labels, n=1)
+    >>> found.examples.tolist(), found.reason.tolist()
+    ([2], ['annotators split 1 to 1'])
+    """
+    check_whole("n", n)
+    record = FitRecord.of(model, labels)
+    return next_labels(record, information_gain(record), n)
+
+
+def next_labels(record: FitRecord, gain: Floats, n: int) -> NextLabels:
+    """The n examples of the highest gain."""
+    rows = np.argsort(-gain, kind="stable")[:n]
+    consensus, per_example = record.results.consensus, record.labels.labels_per_example
+    return NextLabels(
+        consensus.examples[rows], gain[rows], per_example[rows], consensus.label[rows], reasons(record, rows)
+    )
+
+
+def information_gain(record: FitRecord) -> Floats:
+    """Expected information gain of one more answer by an average annotator, in bits, per example.
+
+    Parameters
+    ----------
+    record : FitRecord
+        A fit and its labels.
+
+    Returns
+    -------
+    gain : ndarray of shape (n_examples,)
+    """
+    consensus = record.results.consensus
+    if isinstance(consensus, RatingConsensus):
+        return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)
+    if record.annotators is None:
+        return answer_information(record.proba, record.crowd_confusion())
+    behaviour = record.annotators.behaviour
+    if len(behaviour.share) == 1:
+        return answer_information(record.proba, behaviour.crowd[0])
+    difficulty = difficulty_by_class(record, behaviour)
+    step = max(1, _BLOCK // record.proba.shape[1] ** 2)
+    blocks = (slice(start, start + step) for start in range(0, len(difficulty), step))
+    return np.concatenate(
+        [
+            answer_information(record.proba[some], np.einsum("ijk,jkc->ikc", difficulty[some], behaviour.crowd))
+            for some in blocks
+        ]
+    )
+
+
+def answer_information(proba: Floats, confusion: Floats) -> Floats:
+    """How much an answer is expected to say about the class, in bits.
+
+    The entropy of the class less its expected entropy after the answer. It equals the entropy of the answer less
+    its entropy given the class, which needs no posterior per answer.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    confusion : ndarray of shape (n_classes, n_classes) or (n_examples, n_classes, n_classes)
+        Probability that the answer is c (last axis) if the class is k.
+
+    Returns
+    -------
+    information : ndarray of shape (n_examples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.relabel import answer_information
+    >>> answer_information(np.array([[0.5, 0.5], [1.0, 0.0]]), np.eye(2)).tolist()
+    [1.0, 0.0]
+    """
+    if confusion.ndim == 2:
+        answer, noise = proba @ confusion, proba @ entr(confusion).sum(axis=1)
+    else:
+        answer = np.einsum("ik,ikc->ic", proba, confusion)
+        noise = np.einsum("ik,ik->i", proba, entr(confusion).sum(axis=2))
+    return np.maximum(entr(answer).sum(axis=1) - noise, 0.0) / _BIT  # rounding could make nothing a little less
+
+
+def difficulty_by_class(record: FitRecord, behaviour: Behaviour) -> Floats:
+    """Probability of each difficulty of every example, if it is of a class, of shape (n, n_difficulties, n_classes)."""
+    assert record.annotators is not None
+    position = encode_declared(record.labels.annotators, record.annotators.annotators).astype(np.int64)
+    return softmax(behaviour.of(position).by_difficulty(Incidence.of(record.labels)), axis=1)
+
+
+def reasons(record: FitRecord, rows: Positions) -> Array:
+    """Why some examples are unsure, in words."""
+    labels, results = record.labels[rows], record.results
+    by_labels = results.label_consensus.label[rows]
+    if labels.classes is None:
+        words = [_rating_words(given) for given in np.split(labels.values, labels.indptr[1:-1])]
+        return np.array(words, dtype=object)
+    overruled = by_labels != results.consensus.label[rows]
+    code = encode_declared(by_labels, labels.classes)
+    words = [_class_words(*parts) for parts in zip(labels.tally, code, overruled, strict=True)]
+    return np.array(words, dtype=object)
+
+
+def _class_words(tally: Array, by_labels: int, overruled: bool) -> str:
+    """What the labels of one example look like; `by_labels` is the class that they speak for."""
+    given = np.sort(tally[tally > 0])[::-1].tolist()
+    if sum(given) == 0:
+        return "no label yet"
+    if sum(given) == 1:
+        words = "only one label"
+    elif len(given) == 1:
+        words = f"all {given[0]} labels agree, but of annotators who often err"
+    else:
+        words = "annotators split " + " to ".join(map(str, given))
+    if overruled:
+        return f"{words}; the model and the labels disagree"
+    if tally[by_labels] == 0:
+        return f"{words}; the consensus is a class that nobody chose"
+    if tally[by_labels] < given[0]:
+        return f"{words}; those trusted more are outvoted"
+    return words
+
+
+def _rating_words(ratings: Floats) -> str:
+    if len(ratings) < 2:
+        return "only one label" if len(ratings) else "no label yet"
+    return f"{len(ratings)} labels, from {ratings.min():g} to {ratings.max():g}"

@@ -1,0 +1,170 @@
+"""A fit and some of its examples -> plain rows about them: what was said, by whom, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.consensus import Consensus
+from crowdwise.crowd.easiness import easiness
+from crowdwise.fit_record import FitRecord
+from crowdwise.relabel import next_labels
+from crowdwise.reporting.columns import easy_to_hard, mean_ratings
+from crowdwise.reporting.quality import changed_examples
+
+# How many rows the lists have at most, and how much of a text or a name they show: a page of a million examples stays
+# small. A name is an identifier or a class.
+MOST_ROWS, MOST_ORDERED = 60, 5000
+TEXT_LENGTH, SHORT_LENGTH, NAME_LENGTH = 500, 90, 80
+_MOST_NAMES = 12
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers and bools stay, NaN is None, all else is text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float) else str(value)
+
+
+def named(value: Any, length: int = NAME_LENGTH) -> str:
+    """A name or a text, cut if it is long."""
+    text = str(value)
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Examples of a fit, with what else is known of them.
+
+    Parameters
+    ----------
+    record : FitRecord
+        The fit and its labels.
+    texts : sequence of str or None
+        A text per example, None where there is none.
+    truth : ndarray of shape (n_examples,) or None
+        The right classes as text, or ratings as numbers; None where they are unknown.
+    """
+
+    record: FitRecord
+    texts: Any
+    truth: Array | None
+
+    def rows(self, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
+        """What there is to say about some examples, in their order.
+
+        Parameters
+        ----------
+        chosen : ndarray
+            Their positions.
+        length : int, default=TEXT_LENGTH
+            How much of each text.
+        who : bool, default=True
+            Whether to say who gave which label.
+
+        Returns
+        -------
+        rows : list of dict
+        """
+        results, labels = self.record.results, self.record.labels[chosen]
+        consensus, first = results.consensus, self._first(chosen)
+        weight = easiness(results.disagreement[chosen], results.steepness)
+        sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
+        rows = []
+        for place, i in enumerate(chosen.tolist()):
+            row: dict[str, Any] = {
+                "example": named(consensus.examples[i]),
+                "label": _answer(consensus.label[i]),
+                "sure": float(sure[i]),
+                "first": first[place],
+                "labels": int(labels.labels_per_example[place]),
+                "disagreement": float(results.disagreement[i]),
+                "easiness": float(weight[place]),
+            }
+            if self.texts is not None:
+                row["text"] = None if self.texts[i] is None else named(self.texts[i], length)
+            if self.truth is not None:
+                row["truth"] = self.truth[i]
+            if who:
+                row["said"] = self._said(i)
+            rows.append(row)
+        return rows
+
+    def _first(self, chosen: Positions) -> list[str | float | None]:
+        """The majority's answer, " or " between those that tie; the plain mean of ratings; None without labels."""
+        labels = self.record.labels[chosen]
+        if labels.classes is None:
+            return [plain(value) for value in mean_ratings(labels)]
+        tally = labels.tally
+        leads = (tally == tally.max(axis=1, keepdims=True)) & (tally > 0)
+        names = [named(name) for name in labels.classes]
+        return [" or ".join(names[k] for k in np.flatnonzero(row)) or None for row in leads]
+
+    def _said(self, i: int) -> list[dict[str, Any]]:
+        """Who gave which label to one example, the most frequent label first."""
+        labels = self.record.labels
+        some = slice(labels.indptr[i], labels.indptr[i + 1])
+        values, who = labels.values[some], labels.annotators[labels.annotator_index[some]]
+        given, counts = np.unique(values, return_counts=True)
+        order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(given))
+        return [
+            {
+                "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
+                "n": int(counts[k]),
+                "annotators": [named(name) for name in who[values == given[k]][:_MOST_NAMES]],
+            }
+            for k in order
+        ]
+
+
+def _answer(value: Any) -> str | float:
+    """A class as text; a rating as a number."""
+    return float(value) if isinstance(value, float) else named(value)
+
+
+def listed(total: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows, and of how many they are a part."""
+    return {"total": total, "shown": len(rows), "rows": rows}
+
+
+def changed(examples: Examples) -> dict[str, Any]:
+    """Examples whose consensus is not the majority vote, the surest first; ratings far from the plain mean."""
+    record = examples.record
+    if record.classes is None:
+        labelled = np.flatnonzero(record.labels.labels_per_example)
+        step = np.abs(record.results.consensus.label - mean_ratings(record.labels))[labelled]
+        return listed(len(labelled), examples.rows(labelled[np.argsort(-step, kind="stable")[:MOST_ROWS]]))
+    differs, tied = changed_examples(record)
+    rows = np.flatnonzero(differs)
+    surest = rows[np.argsort(-record.proba[rows].max(axis=1), kind="stable")[:MOST_ROWS]]
+    return listed(len(rows), examples.rows(surest)) | {"ties": int(tied.sum())}
+
+
+def contested(examples: Examples) -> dict[str, Any]:
+    """Examples with the most disagreement; of equal ones those first of which the consensus is least sure."""
+    record = examples.record
+    order = easy_to_hard(record)[::-1]
+    split = (record.labels.labels_per_example > 1) & (record.results.disagreement > 0)
+    return listed(int(split.sum()), examples.rows(order[split[order]][:MOST_ROWS]))
+
+
+def ordered(examples: Examples) -> dict[str, Any]:
+    """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
+    order = easy_to_hard(examples.record)
+    place = np.arange(len(order))
+    if len(order) > MOST_ORDERED:
+        place = np.linspace(0, len(order) - 1, MOST_ORDERED).round().astype(np.intp)
+    rows = examples.rows(order[place], length=SHORT_LENGTH, who=False)
+    return listed(len(order), [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
+
+
+def upcoming(examples: Examples, gain: Floats, n: int) -> dict[str, Any]:
+    """What to label next."""
+    found = next_labels(examples.record, gain, n)
+    rows = examples.rows(np.argsort(-gain, kind="stable")[:n])
+    more = zip(rows, found.gain.tolist(), found.reason.tolist(), strict=True)
+    return listed(len(gain), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])

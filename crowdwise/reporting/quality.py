@@ -1,0 +1,191 @@
+"""A fit and its labels -> how far the crowd agrees, and how good consensus and majority vote are likely to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.crowd.agreement import krippendorff_alpha
+from crowdwise.crowd.disagreement import disagreement
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# How many standard errors there are from the middle of a 95 % interval to its ends.
+_HALF_WIDTH = float(ndtri(0.975))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval; NaN where it is not known."""
+
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+    def plain(self) -> dict[str, Any]:
+        """The same as a dict that JSON can hold; None where it is not known."""
+        return {name: None if np.isnan(part) else float(part) for name, part in vars(self).items()}
+
+
+def alpha_interval(labels: CrowdLabels) -> Estimate:
+    """Krippendorff's alpha with an interval over examples that might have been drawn instead.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings.
+
+    Returns
+    -------
+    alpha : Estimate
+        All NaN if no example has two labels.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.reporting.quality import alpha_interval
+    >>> alpha_interval(CrowdLabels.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]] * 25)).plain()["value"] > 0.4
+    True
+    """
+    paired = labels.labels_per_example > 1
+    if not paired.any():
+        return Estimate(float("nan"))
+    kept = labels[paired]
+    alpha = krippendorff_alpha(kept)
+    n, n_labels = kept.labels_per_example, kept.n_labels
+    within = disagreement(kept, scale=None) / (n - 1)
+    if kept.classes is None:
+        spread = (kept.values - kept.values.mean()) ** 2
+        at_random, moved = spread.mean(), spread - spread.mean()
+    else:
+        share = kept.tally.sum(axis=0) / n_labels
+        at_random, moved = 2 * (1 - (share**2).sum()), 4 * ((share**2).sum() - share[kept.values])
+    if not at_random > 0:
+        return Estimate(alpha)
+    # How far one example more of each kind would move alpha, which is a ratio of two means.
+    mean_within = within.sum() / n_labels
+    influence = mean_within / at_random * kept.sum_per_example(moved) - (within - mean_within * n)
+    error = float(np.sqrt((influence**2).sum())) / (n_labels * at_random)
+    return Estimate(alpha, alpha - _HALF_WIDTH * error, min(alpha + _HALF_WIDTH * error, 1.0))
+
+
+def share_interval(share: Any, n: Any) -> tuple[Floats, Floats]:
+    """Wilson's 95 % interval of shares of n cases each; from 0 to 1 where there is no case.
+
+    Parameters
+    ----------
+    share : float or ndarray
+        Between 0 and 1.
+    n : int or ndarray
+        How many cases.
+
+    Returns
+    -------
+    low, high : ndarray
+
+    Examples
+    --------
+    >>> from crowdwise.reporting.quality import share_interval
+    >>> [round(float(end), 3) for end in share_interval(0.9, 10)]
+    [0.596, 0.982]
+    """
+    share, n = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    square = _HALF_WIDTH**2
+    with np.errstate(invalid="ignore"):
+        centre = (n * share + square / 2) / (n + square)
+        half = _HALF_WIDTH * np.sqrt(n * share * (1 - share) + square / 4) / (n + square)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def majority_shares(labels: CrowdLabels) -> Floats:
+    """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
+    tally = labels.tally
+    leads = (tally == tally.max(axis=1, keepdims=True)) & (labels.labels_per_example > 0)[:, np.newaxis]
+    return leads / np.maximum(leads.sum(axis=1, keepdims=True), 1)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How often the consensus and the majority vote are right, on examples that have labels.
+
+    Parameters
+    ----------
+    n : int
+        How many examples.
+    consensus, majority : Estimate
+        Share of them that is right.
+    difference : Estimate
+        Of the two.
+    """
+
+    n: int
+    consensus: Estimate
+    majority: Estimate
+    difference: Estimate
+
+    def plain(self) -> dict[str, Any]:
+        """The same as a dict that JSON can hold."""
+        return {"n": self.n} | {k: v.plain() for k, v in vars(self).items() if k != "n"}
+
+
+def expected_accuracy(record: FitRecord) -> Comparison:
+    """How often each is right if the probabilities of the fit are true: if annotators err independently.
+
+    Parameters
+    ----------
+    record : FitRecord
+        A fit of classes.
+
+    Returns
+    -------
+    comparison : Comparison
+        Without intervals: what the assumption does to it is larger than any of them, and unknown.
+    """
+    labelled = record.labels.labels_per_example > 0
+    n = int(labelled.sum())  # there is a label, or there would be no fit
+    proba, votes = record.proba[labelled], majority_shares(record.labels[labelled])
+    chosen = np.eye(proba.shape[1])[proba.argmax(axis=1)]
+    one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
+    return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other))
+
+
+def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
+    """How often each is right on the labelled examples of known truth.
+
+    Parameters
+    ----------
+    record : FitRecord
+        A fit of classes.
+    truth : ndarray of shape (n_examples,)
+        Positions among the classes, -1 where the truth is unknown.
+
+    Returns
+    -------
+    comparison : Comparison
+    """
+    known = np.flatnonzero((truth >= 0) & (record.labels.labels_per_example > 0))
+    if len(known) == 0:
+        return Comparison(0, *[Estimate(float("nan"))] * 3)
+    one = (record.proba[known].argmax(axis=1) == truth[known]).astype(np.float64)
+    other = majority_shares(record.labels[known])[np.arange(len(known)), truth[known]]
+    gap = one - other
+    half = _HALF_WIDTH * float(gap.std()) / len(known) ** 0.5
+    difference = Estimate(float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half))
+    return Comparison(len(known), _of_share(one), _of_share(other), difference)
+
+
+def _of_share(right: Floats) -> Estimate:
+    share = float(right.mean())
+    return Estimate(share, *map(float, share_interval(share, len(right))))
+
+
+def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:
+    """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides."""
+    votes = majority_shares(record.labels)
+    of_consensus = votes[np.arange(len(votes)), record.proba.argmax(axis=1)]
+    labelled = record.labels.labels_per_example > 0
+    return labelled & (of_consensus == 0), labelled & (of_consensus > 0) & (of_consensus < 1)

@@ -1,0 +1,245 @@
+"""A fit and its labels -> one plain dict, from which every report is made."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.base import BaseEstimator
+
+import crowdwise
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.consensus import RatingConsensus
+from crowdwise.crowd.easiness import easiness
+from crowdwise.diagnosis import codes_of_truth, margins, rank_correlation
+from crowdwise.exceptions import DataError
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.align import match_examples
+from crowdwise.labels.encode import as_column, missing_mask
+from crowdwise.relabel import information_gain
+from crowdwise.reporting.annotators import annotators, pairs
+from crowdwise.reporting.columns import mean_ratings
+from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
+from crowdwise.reporting.quality import alpha_interval, expected_accuracy, known_accuracy
+from crowdwise.reporting.words import headline, numbers
+
+VERSION = 1
+# Below this probability a consensus is called unsure.
+UNSURE = 0.8
+_N_NEXT = 50
+_N_BINS = 20
+_MOST_POINTS = 600
+
+
+def summarize(
+    result: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None, command: str | None = None
+) -> dict[str, Any]:
+    """All that a report says, as a dict that JSON can hold.
+
+    Parameters
+    ----------
+    result : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels that it was fitted to.
+    X : array-like or sparse matrix of shape (n_examples, n_features), default=None
+        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+    texts : sequence of str, series or mapping, default=None
+        Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
+    truth : array-like, series or mapping, default=None
+        Right answers, as far as they are known, in the same way.
+    command : str, default=None
+        What to type to do this again.
+
+    Returns
+    -------
+    summary : dict
+        With a "version", which changes when a key is renamed or gets another meaning.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.reporting import summarize
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> summary = summarize(aggregate(labels), labels)
+    >>> summary["version"], summary["size"]["labels"]
+    (1, 12)
+    """
+    record = FitRecord.of(result, labels)
+    if X is not None and np.shape(X)[:1] != (len(record.labels),):
+        raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
+    known = None if truth is None else _truth(record, truth)
+    examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))
+    summary: dict[str, Any] = {
+        "version": VERSION,
+        "kind": record.labels.kind,
+        "size": _size(record),
+        "classes": None if record.classes is None else [named(name) for name in record.classes],
+        "model": _model(record),
+        "alpha": alpha_interval(record.labels).plain(),
+        "quality": _quality(record, known),
+        "changed": changed(examples),
+        "annotators": annotators(record, X),
+        "pairs": pairs(record.labels),
+        "disagreement": _histogram(record),
+        "margin": None if X is None else _margin(record, X),
+        "contested": contested(examples),
+        "next": upcoming(examples, information_gain(record), _N_NEXT),
+        "order": ordered(examples),
+        "has_texts": texts is not None,
+        "command": command,
+        "versions": _versions(),
+    }
+    return summary | {"headline": headline(summary), "numbers": numbers(summary)}
+
+
+def _size(record: FitRecord) -> dict[str, Any]:
+    labels = record.labels
+    per_example = labels.labels_per_example
+    size: dict[str, Any] = {"examples": len(labels), "annotators": labels.n_annotators, "labels": labels.n_labels}
+    size["labels_per_example"] = {
+        "min": int(per_example.min()), "mean": float(per_example.mean()), "max": int(per_example.max())
+    }  # fmt: skip
+    return size | {"unlabelled": int((per_example == 0).sum()), "single": int((per_example == 1).sum())}
+
+
+def _model(record: FitRecord) -> dict[str, Any]:
+    model, results = record.model, record.results
+    is_estimator = isinstance(model, BaseEstimator)
+    settings = model.get_params(deep=False) if is_estimator else {"hard_examples": model.hard_examples}
+    return {
+        "name": type(model).__name__ if is_estimator else "aggregate",
+        "uses_features": is_estimator,
+        "settings": {name: named(repr(value)) for name, value in settings.items()},
+        "steepness": float(results.steepness),
+        "rounds": len(results.objective),
+        "converged": bool(results.converged),
+    }
+
+
+def _quality(record: FitRecord, truth: Array | None) -> dict[str, Any]:
+    """How good the consensus is likely to be, and where truth is known, is."""
+    consensus = record.results.consensus
+    if isinstance(consensus, RatingConsensus):
+        known = None if truth is None else _rating_errors(record, truth)
+        return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
+    return {
+        "estimated": expected_accuracy(record).plain(),
+        "unsure": int((consensus.confidence < UNSURE).sum()),
+        "unsure_below": UNSURE,
+        "known": None if truth is None else known_accuracy(record, truth).plain(),
+    }
+
+
+def _rating_errors(record: FitRecord, truth: Floats) -> dict[str, Any]:
+    """Root mean squared errors of the consensus and of the plain mean where truth and ratings are there."""
+    at = ~np.isnan(truth) & (record.labels.labels_per_example > 0)
+    answers = {"consensus": record.results.consensus.label, "mean": mean_ratings(record.labels)}
+    errors = {
+        name: np.sqrt(((given - truth)[at] ** 2).mean()) if at.any() else np.nan for name, given in answers.items()
+    }
+    return {"n": int(at.sum())} | {name: plain(error) for name, error in errors.items()}
+
+
+def _histogram(record: FitRecord) -> dict[str, Any]:
+    """How many examples have how much disagreement, and what they weigh."""
+    differs, steepness = record.results.disagreement, record.results.steepness
+    paired = record.labels.labels_per_example > 1
+    largest = max(1.0, float(differs.max(initial=0.0)))
+    edges = np.linspace(0, largest, _N_BINS + 1)
+    counts, _ = np.histogram(differs[paired], edges)
+    at = np.linspace(0, largest, 41)
+    return {
+        "edges": edges.tolist(),
+        "counts": counts.tolist(),
+        "unanimous": int((differs[paired] == 0).sum()),
+        "paired": int(paired.sum()),
+        "steepness": float(steepness),
+        "curve": np.column_stack([at, easiness(at, steepness)]).round(4).tolist(),
+    }
+
+
+def _margin(record: FitRecord, X: Any) -> dict[str, Any] | None:
+    """Disagreement and distance from the model's boundary; None for ratings and where either does not vary."""
+    scores = None if record.classes is None else _class_scores(record.model, X)
+    paired = np.flatnonzero(record.labels.labels_per_example > 1)
+    if scores is None or len(paired) < 4:
+        return None
+    distance, _ = margins(scores[paired], np.zeros(len(paired), dtype=np.intp))
+    differs = record.results.disagreement[paired]
+    correlation = rank_correlation(differs, distance)
+    if np.isnan(correlation.value):
+        return None
+    far = float(np.quantile(distance, 0.99)) or 1.0
+    some = np.linspace(0, len(paired) - 1, min(_MOST_POINTS, len(paired))).round().astype(np.intp)
+    points = np.column_stack([differs[some], np.minimum(distance[some] / far, 1.0)])
+    part = {"value": correlation.value, "low": correlation.low, "high": correlation.high}
+    return {"correlation": part, "points": points.round(3).tolist(), "levels": _levels(differs, distance / far)}
+
+
+def _levels(differs: Floats, distance: Floats) -> list[dict[str, float]]:
+    """Quartiles of the distance at up to six levels of disagreement with about as many examples each."""
+    edges = np.unique(np.quantile(differs, np.linspace(0, 1, 7)))
+    level = np.clip(np.searchsorted(edges, differs, side="right") - 1, 0, max(len(edges) - 2, 0))
+    found = []
+    for k in np.unique(level):
+        at = level == k
+        low, middle, high = np.quantile(distance[at], [0.25, 0.5, 0.75])
+        names = ("disagreement", "low", "median", "high")
+        values = (differs[at].mean(), min(low, 1.0), min(middle, 1.0), min(high, 1.0))
+        found.append(dict(zip(names, map(float, values), strict=True)))
+    return found
+
+
+def _class_scores(model: Any, X: Any) -> Floats | None:
+    """A score per class; None if the model has none."""
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X))
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
+    return np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
+
+
+def _texts(record: FitRecord, texts: Any) -> Array | None:
+    if texts is None:
+        return None
+    values = as_column(match_examples(texts, record.labels.examples, record.labels, "texts", partial=True), "texts")
+    if len(values) != len(record.labels):
+        raise DataError(f"texts must be one per example, {len(record.labels)}; got {len(values)}.")
+    objects = values.astype(object)
+    objects[missing_mask(objects)] = None
+    return objects
+
+
+def _truth(record: FitRecord, truth: Any) -> Array:
+    """Positions of the right classes, -1 where unknown; for ratings the ratings, NaN where unknown."""
+    labels = record.labels
+    if labels.classes is not None:
+        return codes_of_truth(truth, labels.examples, labels)
+    values = as_column(match_examples(truth, labels.examples, labels, "truth", partial=True), "truth")
+    if len(values) != len(labels):
+        raise DataError(f"truth must be one per example, {len(labels)}; got {len(values)}.")
+    try:
+        return np.where(missing_mask(values), np.nan, values).astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("truth must be ratings, which are numbers, or missing.") from None
+
+
+def _shown_truth(record: FitRecord, truth: Positions | Floats) -> Array:
+    """The truth as rows show it; None where it is unknown."""
+    if record.classes is None:
+        return np.array([plain(value) for value in truth], dtype=object)
+    names = np.array([*(named(name) for name in record.classes), None], dtype=object)
+    return names[truth]
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "crowdwise": crowdwise.__version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }

@@ -1,0 +1,255 @@
+"""A summary -> sentences: three that open the page, and about ten lines for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Summary = dict[str, Any]
+
+# From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
+_AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
+_NOTICEABLE = 0.005
+_NAMED = 3
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a percentage, never rounded up to 100 % nor down to 0 %."""
+    text = f"{100 * share:.{digits}f}"
+    least = 10.0**-digits
+    if share < 1 and float(text) >= 100:
+        return f"over {100 - least:.{digits}f} %"
+    if share > 0 and float(text) <= 0:
+        return f"under {least:.{digits}f} %"
+    return f"{text} %"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def joined(names: list[str]) -> str:
+    """Names with commas, and "and" before the last."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def some_of(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - _NAMED
+    return joined(names if more <= 1 else [*names[:_NAMED], count(more, "other")])
+
+
+def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
+    """The ends of an interval."""
+    return f"{scale * part['low']:.{digits}f} to {scale * part['high']:.{digits}f}"
+
+
+def headline(summary: Summary) -> list[str]:
+    """Three sentences: how far the crowd agrees, what the consensus is worth, what to do next."""
+    return [agreement_sentence(summary), quality_sentence(summary), next_sentence(summary)]
+
+
+def agreement_sentence(summary: Summary) -> str:
+    """How far the annotators agree beyond chance."""
+    alpha, who = summary["alpha"], count(summary["size"]["annotators"], "annotator")
+    if summary["size"]["annotators"] == 1:
+        return "There is one annotator, so nothing can be said about agreement."
+    if alpha["value"] is None:
+        if summary["size"]["labels_per_example"]["max"] < 2:
+            return f"No example has two labels, so it is unknown whether these {who} agree."
+        return f"All labels of these {who} are the same, so it is unknown whether they agree beyond chance."
+    value = alpha["value"]
+    how = next((f"agree {word}" for least, word in _AGREEMENT if value >= least), "agree less than by chance")
+    if alpha["low"] is not None and alpha["low"] <= 0 <= value:
+        how = "agree hardly more than by chance"
+    span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
+    return f"These {who} {how}: Krippendorff’s alpha is {value:.2f}{span}, where 0 is chance and 1 is perfect."
+
+
+def quality_sentence(summary: Summary) -> str:
+    """How much better the consensus is than the majority vote, known or estimated, and why."""
+    quality, known = summary["quality"], summary["quality"]["known"]
+    if summary["kind"] == "rating":
+        return _rating_sentence(quality, known)
+    if known and known["n"]:
+        ours, theirs = known["consensus"], known["majority"]
+        return (
+            f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
+            f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote for "
+            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})."
+        )
+    if summary["size"]["annotators"] == 1:
+        return "The consensus is what this one annotator says, as there is nobody to compare with."
+    gap = quality["estimated"]["difference"]["value"]
+    assuming = "This estimate assumes that annotators err independently; where they share difficulties, it is too high."
+    if gap < _NOTICEABLE:
+        return f"The consensus is estimated to be about as good as the majority vote on this crowd. {assuming}"
+    return (
+        f"The consensus is estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, "
+        f"because it counts annotators by how reliable they are{_and_model(summary)}. {assuming}"
+    )
+
+
+def in_hundred(share: float) -> str:
+    """A difference of two shares, in examples."""
+    return f"{100 * share:.1f} in 100"
+
+
+def _and_model(summary: Summary) -> str:
+    return " and learns from the features" if summary["model"]["uses_features"] else ""
+
+
+def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> str:
+    if known and known["n"]:
+        return (
+            f"On the {count(known['n'], 'example')} of known truth the consensus is off by {known['consensus']:.3g} "
+            f"(root mean squared) and the plain mean of the ratings by {known['mean']:.3g}."
+        )
+    return (
+        f"A rating of the consensus is estimated to be off by about {quality['typical_error']:.3g}, if annotators err "
+        "independently; annotators count by how reliable they are, which the plain mean does not do."
+    )
+
+
+def numbers(summary: Summary) -> list[dict[str, str]]:
+    """The four numbers of the first screen, each with what it is and a note."""
+    alpha, quality, known = summary["alpha"], summary["quality"], summary["quality"]["known"]
+    first = {"value": "–" if alpha["value"] is None else f"{alpha['value']:.2f}", "name": "agreement beyond chance"}
+    first["note"] = "Krippendorff’s alpha" + ("" if alpha["low"] is None else f", {interval(alpha)}")
+    flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
+    last = {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
+    if summary["kind"] == "rating":
+        error = {"value": f"{quality['typical_error']:.3g}", "name": "estimated error of a rating"}
+        single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
+        return [
+            first,
+            error | {"note": "if annotators err independently"},
+            single | {"note": "nobody to compare with"},
+            last,
+        ]
+    if known and known["n"]:
+        ours = known["consensus"]
+        second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}
+        second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
+    else:
+        gap = quality["estimated"]["difference"]["value"]
+        second = {"value": f"+{100 * gap:.1f}", "name": "in 100 examples right, against the majority"}
+        second["note"] = "estimated, if annotators err independently"
+    part = summary["changed"]
+    third = {"value": f"{part['total']:,}", "name": "answers of the majority changed"}
+    third["note"] = f"and {count(part['ties'], 'tie')} decided"
+    unsure = {"value": f"{quality['unsure']:,}", "name": "examples unsure"}
+    unsure["note"] = f"below {percent(quality['unsure_below'])} confidence"
+    return [first, second, third, unsure]
+
+
+def flagged(summary: Summary, flag: str) -> list[str]:
+    """Annotators with a flag that begins in some way."""
+    rows = summary["annotators"]["rows"]
+    return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
+
+
+def next_sentence(summary: Summary) -> str:
+    """What to do next: whom to look at, and what to label again."""
+    advice = []
+    if adverse := flagged(summary, "worse than chance"):
+        verb = "answers" if len(adverse) == 1 else "answer"
+        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} worse than chance")
+    if copies := flagged(summary, "same labels as"):
+        advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+    rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
+    if rows and rows[0]["gain"] > 0:
+        first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
+        of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
+        advice.append(f"ask for one more label{of}, first on {first}")
+    return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """About ten lines that a person can read: how good is this crowd, who stands out, what to do next.
+
+    Parameters
+    ----------
+    summary : dict
+        What `summarize` gives.
+
+    Returns
+    -------
+    lines : list of str
+    """
+    size, per = summary["size"], summary["size"]["labels_per_example"]
+    of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
+    lines = [
+        f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
+        f"{size['labels']:,} {of}; {per['mean']:.1f} per example ({per['min']} to {per['max']})",
+        f"Agreement   {_alpha_line(summary)}",
+        *_quality_lines(summary),
+        *_changed_lines(summary),
+        *_annotator_lines(summary),
+        *_next_lines(summary),
+    ]
+    if not summary["model"]["converged"]:
+        lines.append("Caution     the rounds stopped before they settled; allow more of them")
+    return lines
+
+
+def _alpha_line(summary: Summary) -> str:
+    alpha = summary["alpha"]
+    if alpha["value"] is None:
+        return "unknown: " + agreement_sentence(summary)
+    span = "" if alpha["low"] is None else f" ({interval(alpha)})"
+    return f"Krippendorff's alpha {alpha['value']:.2f}{span}; 0 is chance, 1 is perfect"
+
+
+def _quality_lines(summary: Summary) -> list[str]:
+    quality, known = summary["quality"], summary["quality"]["known"]
+    if summary["kind"] == "rating":
+        return [f"Consensus   {_rating_sentence(quality, known)}"]
+    gap = quality["estimated"]["difference"]["value"]
+    lines = [
+        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, if annotators",
+        "            err independently (where they share difficulties, the estimate is too high)",
+    ]
+    if known and known["n"]:
+        ours, theirs = known["consensus"], known["majority"]
+        lines.append(
+            f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
+            f"({interval(ours, 100, 1)}), majority vote for {percent(theirs['value'], 1)}"
+        )
+    return lines
+
+
+def _changed_lines(summary: Summary) -> list[str]:
+    if summary["kind"] == "rating":
+        return []
+    part, quality = summary["changed"], summary["quality"]
+    return [
+        f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
+        f"{count(quality['unsure'], 'example')} below {percent(quality['unsure_below'])} confidence"
+    ]
+
+
+def _annotator_lines(summary: Summary) -> list[str]:
+    rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
+    lines = []
+    if len(rows) > 1:
+        best, worst = rows[0], rows[-1]
+        lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
+    stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
+    if stand_out:
+        lines.append(f"Stand out   {some_of(stand_out)}")
+    return lines
+
+
+def _scored(row: dict[str, Any]) -> str:
+    if row.get("accuracy") is None:
+        return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
+    return f"{row['annotator']} (estimated accuracy {percent(row['accuracy'])}, {count(row['labels'], 'label')})"
+
+
+def _next_lines(summary: Summary) -> list[str]:
+    rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] > 0]
+    if not rows:
+        return []
+    first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
+    return [f"Next        label again: {first}"]

@@ -1,0 +1,20 @@
+"""From files to answers: what the commands do, in one line of Python each."""
+
+from crowdwise.runs.check import Check, check
+from crowdwise.runs.inputs import Inputs, read_inputs
+from crowdwise.runs.result_table import ResultTable
+from crowdwise.runs.run import Run, SavedRun, Settings, fit, fit_inputs, open_run
+
+__all__ = [
+    "Check",
+    "Inputs",
+    "ResultTable",
+    "Run",
+    "SavedRun",
+    "Settings",
+    "check",
+    "fit",
+    "fit_inputs",
+    "open_run",
+    "read_inputs",
+]

@@ -1,0 +1,228 @@
+"""Labels, perhaps features -> what is in them, what is wrong, how far annotators agree, and whether to weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
+from crowdwise.diagnosis import diagnose
+from crowdwise.em.aggregate import aggregate
+from crowdwise.exceptions import DataError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.runs.inputs import Inputs
+
+_ENOUGH = 10  # shared examples, for the kappa of a pair
+_MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
+_MOST_FLAGS = 8
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a look at labels and features found.
+
+    Parameters
+    ----------
+    size : dict
+        How many examples, annotators, labels and classes.
+    classes : dict from class to share
+        How often each was given.
+    labels_per_example, labels_per_annotator : dict
+        Least, median and most.
+    alpha : float or None
+        Krippendorff's; None if there is nothing to compare.
+    kappas : dict or None
+        Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
+    unanimous : float or None
+        Share of the examples with two or more labels on which all agree.
+    problems : tuple of str
+        What to look at.
+    weighting : str or None
+        Whether weighting suits this crowd, and why; None without features.
+    """
+
+    size: dict[str, int]
+    classes: dict[str, float]
+    labels_per_example: dict[str, float]
+    labels_per_annotator: dict[str, float]
+    alpha: float | None
+    kappas: dict[str, float] | None
+    unanimous: float | None
+    problems: tuple[str, ...]
+    weighting: str | None
+
+    def as_text(self) -> str:
+        """One screen for a person."""
+        size = self.size
+        shares = sorted(self.classes.items(), key=lambda item: -item[1])
+        named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares[:6])
+        lines = [
+            f"{size['labels']:,} labels of {size['examples']:,} examples by {size['annotators']:,} annotators",
+            f"  {len(self.classes)} classes               {named}{', ...' if len(shares) > 6 else ''}",
+            f"  labels per example      {_span(self.labels_per_example)}",
+            f"  labels per annotator    {_span(self.labels_per_annotator)}",
+            "",
+            "How far annotators agree (1 is always, 0 is by chance)",
+            f"  all together            {_alpha_line(self.alpha)}",
+        ]
+        if self.kappas is not None:
+            kappa = self.kappas
+            lines.append(
+                f"  two at a time           Cohen's kappa {kappa['median']:.2f}; 80 % of {kappa['pairs']:,.0f} pairs have "
+                f"{kappa['low']:.2f} to {kappa['high']:.2f}"
+            )
+        if self.unanimous is not None:
+            lines.append(f"  all agree on            {100 * self.unanimous:.0f} % of the examples with two or more labels")
+        lines += ["", "To look at", *(f"  {problem}" for problem in self.problems or ("nothing: no fault was found",))]
+        weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
+        return "\n".join([*lines, "", "Does it help to let contested examples count less?", f"  {weighting}"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return vars(self) | {"problems": list(self.problems)}
+
+
+def check(inputs: Inputs) -> Check:
+    """A look at labels and features; nothing is fitted for long.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What `read_inputs` read.
+
+    Returns
+    -------
+    check : Check
+        `check.as_text()` is one screen.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.runs import Inputs, check
+    >>> found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"], ["a", "b"]])))
+    >>> found.size["labels"], round(found.alpha, 2)
+    (6, 0.44)
+    """
+    labels = inputs.labels
+    assert labels.classes is not None
+    shares = labels.tally.sum(axis=0) / max(labels.n_labels, 1)
+    paired = labels.labels_per_example > 1
+    agree = (labels.tally[paired] > 0).sum(axis=1) == 1
+    return Check(
+        size={
+            "examples": labels.n_examples,
+            "annotators": labels.n_annotators,
+            "labels": labels.n_labels,
+            "classes": len(labels.classes),
+        },
+        classes={str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)},
+        labels_per_example=_spread(labels.labels_per_example),
+        labels_per_annotator=_spread(labels.labels_per_annotator),
+        alpha=_alpha(labels, paired.any()),
+        kappas=_kappas(labels),
+        unanimous=float(agree.mean()) if paired.any() else None,
+        problems=tuple(problems(labels)),
+        weighting=_weighting(inputs),
+    )
+
+
+def problems(labels: CrowdLabels) -> list[str]:
+    """What a person should look at before trusting these labels, in words.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes.
+
+    Returns
+    -------
+    problems : list of str
+    """
+    found = []
+    per_example = labels.labels_per_example
+    if n := int((per_example == 0).sum()):
+        found.append(f"{n:,} examples have no label")
+    if n := int((per_example == 1).sum()):
+        found.append(f"{n:,} examples have one label: nobody can disagree there")
+    single = _single_minded(labels)
+    found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
+    if len(single) > _MOST_FLAGS:
+        found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
+    return found + _flags(labels)
+
+
+def _flags(labels: CrowdLabels) -> list[str]:
+    given = np.unique(labels.values)
+    if labels.n_annotators < 2 or len(given) < 2:
+        what = "one annotator" if labels.n_annotators < 2 else "one class"
+        return [f"there is only {what}: nothing can be learnt from disagreement"]
+    by_flag: dict[str, list[str]] = {}
+    for name, flags in aggregate(labels).annotator_flags.items():
+        for flag in flags:
+            by_flag.setdefault(flag, []).append(str(name))
+    return [f"{flag}: {_some(names)}" for flag, names in by_flag.items()]
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_FLAGS
+    return ", ".join(names[:_MOST_FLAGS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
+    """Annotators who gave one and the same label many times, where others gave more than one."""
+    assert labels.classes is not None
+    given = labels.labels_per_annotator
+    most = np.zeros(labels.n_annotators)
+    for k in range(len(labels.classes)):
+        most = np.maximum(most, labels.sum_per_annotator((labels.values == k).astype(np.float64)))
+    same = np.flatnonzero((most == given) & (given >= _ENOUGH))
+    return [(labels.annotators[i], int(given[i])) for i in same[np.argsort(-given[same], kind="stable")]]
+
+
+def _alpha(labels: CrowdLabels, comparable: bool) -> float | None:
+    alpha = krippendorff_alpha(labels) if comparable else float("nan")
+    return None if np.isnan(alpha) else alpha
+
+
+def _kappas(labels: CrowdLabels) -> dict[str, float] | None:
+    pairs = cohen_kappas(labels, min_shared=_ENOUGH)
+    known = pairs.kappa[~np.isnan(pairs.kappa)]
+    if len(known) == 0:
+        return None
+    low, middle, high = np.quantile(known, [0.1, 0.5, 0.9]).tolist()
+    return {"pairs": len(known), "low": low, "median": middle, "high": high}
+
+
+def _weighting(inputs: Inputs) -> str | None:
+    if inputs.X is None:
+        return None
+    X, labels = inputs.X, inputs.labels
+    if len(labels) > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(len(labels), _MOST_ROWS, replace=False))
+        X, labels = X[rows], labels[rows]
+    try:
+        return diagnose(X, labels).advice
+    except DataError as error:
+        return f"cannot be said: {error}"
+
+
+def _spread(counts: Any) -> dict[str, float]:
+    if len(counts) == 0:
+        return {"least": 0, "median": 0.0, "most": 0}
+    return {"least": int(counts.min()), "median": float(np.median(counts)), "most": int(counts.max())}
+
+
+def _span(spread: dict[str, float]) -> str:
+    if spread["least"] == spread["most"]:
+        return f"{spread['least']:,.0f} each"
+    return f"{spread['least']:,.0f} to {spread['most']:,.0f}, median {spread['median']:,.4g}"
+
+
+def _alpha_line(alpha: float | None) -> str:
+    if alpha is None:
+        return "unknown: no example has two labels, or all labels are the same"
+    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"))
+    word = next((word for limit, word in words if alpha >= limit), "hardly more than chance")
+    return f"Krippendorff's alpha {alpha:.2f}: {word}"

@@ -1,0 +1,224 @@
+"""Files of labels, features and known answers -> the same examples on all sides, and what is worth saying about them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from crowdwise import formats
+from crowdwise.arrays import Array
+from crowdwise.checks import check_choice
+from crowdwise.exceptions import AlignmentError, DataError
+from crowdwise.features import FeatureTable, Recipe, read_features
+from crowdwise.formats.names import candidates
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_objects
+from crowdwise.tables import open_table
+
+Join = Literal["exact", "inner"]
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a run starts from; all in the order of the labels' examples.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Who said what.
+    features : FeatureTable or None, default=None
+        Features of the same examples.
+    texts : list of str or None, default=None
+        What was labelled.
+    truth : dict from example to label, default=None
+        Known answers of some examples.
+    notes : tuple of str, default=()
+        What was found, guessed and left out, in words.
+    """
+
+    labels: CrowdLabels
+    features: FeatureTable | None = None
+    texts: list[str] | None = None
+    truth: dict[Any, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def X(self) -> Any:
+        """The features as numbers, or None."""
+        return None if self.features is None else self.features.X
+
+
+def read_inputs(
+    labels: PathLike,
+    features: PathLike | None = None,
+    *,
+    truth: PathLike | None = None,
+    labels_as: Mapping[str, Any] | None = None,
+    features_as: Mapping[str, Any] | None = None,
+    join: Join = "exact",
+) -> Inputs:
+    """Labels, features and known answers, matched by the ids of the examples.
+
+    Parameters
+    ----------
+    labels : str or path
+        File of labels; anything that `crowdwise.formats.read` takes.
+    features : str or path, default=None
+        File of features; anything that `crowdwise.features.read_features` takes. If none is given, and a column of
+        texts is named in `features_as`, the texts in the file of labels are taken.
+    truth : str or path, default=None
+        Table with the known answers of some examples. By default those that the file of labels marks as such.
+    labels_as, features_as : mapping, default=None
+        Settings of `crowdwise.formats.read` and of `crowdwise.features.read_features`.
+    join : {"exact", "inner"}, default="exact"
+        Whether labelled examples without features are an error or left out. Examples without labels are kept.
+
+    Returns
+    -------
+    inputs : Inputs
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.runs import read_inputs
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "labels.csv").write_text("task,worker,label\\n1,ann,yes\\n2,ann,no\\n2,bob,no\\n")
+    >>> _ = (folder / "sizes.csv").write_text("id,size\\n2,0.5\\n1,1.5\\n3,1.0\\n")
+    >>> inputs = read_inputs(folder / "labels.csv", folder / "sizes.csv")
+    >>> inputs.labels.examples.tolist(), inputs.X.shape, inputs.notes[-1]
+    ([2, 1, 3], (3, 1), '2 examples have labels and features; 1 have features only and get a prediction')
+    """
+    check_choice("join", join, ("exact", "inner"))
+    file = formats.read(labels, **(labels_as or {}))
+    table = _features(file, features, dict(features_as or {}))
+    inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
+    texts = inputs.texts
+    if texts is None and file.texts is not None:
+        texts = [file.texts.get(example, "") for example in inputs.labels.examples.tolist()]
+    known, notes = (dict(file.truth or {}), ()) if truth is None else read_truth(truth, inputs.labels)
+    return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
+
+
+def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str, Any]) -> FeatureTable | None:
+    if path is not None:
+        return read_features(path, **settings)
+    named = [name for key in ("text", "embedding", "columns") for name in settings.get(key) or ()]
+    if not named:
+        return None
+    if settings.get("text") and len(named) == 1 and file.texts is not None:
+        examples = list(file.texts)
+        table = {named[0]: [file.texts[example] for example in examples]}
+        recipe, notes = Recipe.learn(table, text=named)
+        X, gaps = recipe.transform(table)
+        return FeatureTable(as_objects(list(map(str, examples))), X, recipe, table[named[0]], (*notes, *gaps))
+    raise DataError(
+        f"the column {named[0]!r} is looked for in a file of features, and none is given: name it after the labels. "
+        "(Texts in the file of labels are found if their column is named text, sentence, comment, ...)"
+    )
+
+
+def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
+    """Labels and features of the same examples, in the order of the features."""
+    labels = file.labels
+    place = {str(example): i for i, example in enumerate(labels.examples.tolist())}
+    at = np.array([place.get(example, -1) for example in table.ids.tolist()], dtype=np.intp)
+    found = np.zeros(len(labels), dtype=bool)
+    found[at[at >= 0]] = True
+    n_both, n_lost = int(found.sum()), int((~found).sum())
+    if n_both == 0 or (n_lost and join == "exact"):
+        raise AlignmentError(_describe_mismatch(labels.examples[~found], table.ids[at < 0], n_both))
+    notes = [f"{n_both:,} examples have labels and features"]
+    if n_lost:
+        notes.append(f"{n_lost:,} have labels only and are left out")
+    if (at < 0).any():
+        notes.append(f"{int((at < 0).sum()):,} have features only and get a prediction")
+    matched = _with_unlabelled(labels, at, table.ids)
+    return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
+
+
+def _describe_mismatch(only_labels: Array, only_features: Array, n_both: int) -> str:
+    shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
+    sides = (
+        f"{n_both:,} examples have labels and features, {len(only_labels):,} only labels (such as {shown[0]})"
+        + (f", {len(only_features):,} only features (such as {shown[1]})" if len(only_features) else "")
+    )
+    if n_both == 0:
+        return f"no example has both labels and features: {sides}. Is the right column named? --example, --id."
+    return f"{sides}. Leave out those without features with --join inner, or complete the features."
+
+
+def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
+    """The labels in the order of the features, with empty rows for examples without labels."""
+    if (at >= 0).all():
+        return replace(labels[at], id_source="given")
+    known = labels.examples.tolist()
+    names = [known[i] if i >= 0 else _like(known[0], name) for i, name in zip(at.tolist(), ids.tolist(), strict=True)]
+    if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
+        names = list(map(str, names))
+        labels = replace(labels, examples=as_objects([str(name) for name in known]))
+    return CrowdLabels.from_table(
+        labels[at[at >= 0]].to_table(), examples=names, annotators=labels.annotators, classes=labels.classes
+    )
+
+
+def _like(known: Any, name: str) -> Any:
+    """An id as the labels have theirs: a whole number if it is spelt like one."""
+    return int(name) if isinstance(known, int) and name.lstrip("-").isdecimal() and str(int(name)) == name else name
+
+
+def read_truth(path: PathLike, labels: CrowdLabels) -> tuple[dict[Any, Any], tuple[str, ...]]:
+    """Known answers of examples that are labelled, and what is worth saying about them.
+
+    Parameters
+    ----------
+    path : str or path
+        A table with a column for the example and one for its label.
+    labels : CrowdLabels
+        Whose examples and classes they are about.
+
+    Returns
+    -------
+    truth : dict from example to label
+    notes : tuple of str
+    """
+    table = open_table(path)
+    name = table.source.name
+    columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
+    examples = {str(example): example for example in labels.examples.tolist()}
+    assert labels.classes is not None
+    classes = {str(value): value for value in labels.classes.tolist()}
+    truth: dict[Any, Any] = {}
+    n_unknown = 0
+    for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
+        if not label:
+            continue
+        if label not in classes:
+            raise DataError(
+                f"{name}, row {row} after the header: the label {label!r} is none of the classes of the labels, "
+                f"{', '.join(map(repr, classes))}."
+            )
+        if example not in examples:
+            n_unknown += 1
+        elif truth.setdefault(examples[example], classes[label]) != classes[label]:
+            raise DataError(f"{name}: the example {example!r} has two different labels; known answers are unique.")
+    if not truth:
+        raise DataError(f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}.")
+    notes = [f"known answers: {len(truth):,} examples, used to judge the result"]
+    notes += [f"{n_unknown:,} known answers are of examples without labels or features"] if n_unknown else []
+    return truth, tuple(notes)
+
+
+def _one(name: str, header: Sequence[str], role: str) -> str:
+    found = candidates(header, role) or [column for column in header if column.lower() in ("truth", "gold") and role == "label"]  # fmt: skip
+    if len(found) != 1:
+        raise DataError(
+            f"{name}: one column with the {role} was expected, named like that; its columns are {', '.join(header)}. "
+            f"Rename it to {role!r}."
+        )
+    return found[0]

@@ -1,0 +1,371 @@
+"""Files -> a fitted model and its results, kept in a folder; and from that folder back to results and predictions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdwise.exceptions import DataError, MissingDataError, OutputError
+from crowdwise.features import Recipe, read_features
+from crowdwise.files import write_file
+from crowdwise.model_file import load
+from crowdwise.reporting import summarize
+import crowdwise.reporting
+render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
+from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
+from crowdwise.runs.models import Setting, choose_model, fit_model
+from crowdwise.runs.new_folder import holds_only, new_folder, recover
+from crowdwise.runs.result_table import ResultTable, read_table
+from crowdwise.runs.tables import annotators_table, consensus_table, next_table
+from crowdwise.versions import versions
+
+NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
+_SCHEMA = "crowdwise.run/1"
+_MOST_NEXT = 10_000
+_TRUSTED = ("sklearn.tree._tree.Tree",)  # what a forest is made of
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is to do, apart from its files.
+
+    Parameters
+    ----------
+    model : str, default="auto"
+        One of `crowdwise.runs.models.MODELS`.
+    steepness, l2 : float or "auto", default="auto"
+        Of the model.
+    choose_by_truth : bool, default=False
+        Whether known answers choose the steepness; by default they judge the result only.
+    """
+
+    model: str = "auto"
+    steepness: Setting = "auto"
+    l2: Setting = "auto"
+    choose_by_truth: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A fitted model, what it was fitted to, and its results.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        What it was fitted to.
+    settings : Settings
+        What was wanted.
+    model : estimator or Aggregation
+        The fitted model, or the result of `aggregate`.
+    """
+
+    inputs: Inputs
+    settings: Settings
+    model: Any
+
+    def consensus(self) -> ResultTable:
+        """One row per example."""
+        return consensus_table(self.model, self.inputs.labels)
+
+    def annotators(self) -> ResultTable:
+        """One row per annotator."""
+        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
+
+    def next(self, n: int = 50) -> ResultTable:
+        """What to label again, at most n examples."""
+        return next_table(self.model, self.inputs.labels, n)
+
+    def summary(self, command: str | None = None) -> dict[str, Any]:
+        """What the report shows, as a plain dictionary."""
+        at = self.inputs
+        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=command)
+
+    def found(self) -> dict[str, Any]:
+        """The settings that were chosen where none were given."""
+        model = self.model
+        name = choose_model(
+            self.settings.model, features=self.inputs.features is not None, by_truth=self.settings.choose_by_truth
+        )
+        at = {key: getattr(model, f"{key}_", getattr(model, key, None)) for key in ("steepness", "l2", "converged")}
+        return {"model": name, **{key: _plain(value) for key, value in at.items() if value is not None}}
+
+
+def fit(
+    labels: PathLike,
+    features: PathLike | None = None,
+    *,
+    out: PathLike | None = None,
+    force: bool = False,
+    truth: PathLike | None = None,
+    labels_as: Mapping[str, Any] | None = None,
+    features_as: Mapping[str, Any] | None = None,
+    join: Join = "exact",
+    settings: Settings | None = None,
+    command: str | None = None,
+    say: Say = lambda _: None,
+) -> Run:
+    """Fit a model to files, and leave a folder with everything that was found.
+
+    Parameters
+    ----------
+    labels, features, truth : str or path
+        The files, see `read_inputs`; the last two by default None.
+    out : str or path, default=None
+        The folder; by default nothing is written.
+    force : bool, default=False
+        Whether to replace a folder of an earlier run.
+    labels_as, features_as, join
+        See `read_inputs`.
+    settings : Settings, default=None
+        Which model, and how; by default all is chosen.
+    command : str, default=None
+        What makes the run again, to be noted in it.
+    say : callable, default=nothing
+        Is told what is being done and what is worth knowing.
+
+    Returns
+    -------
+    run : Run
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.runs import fit, open_run
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = "".join(f"{i},{who},{'yes' if i % 2 else 'no'}\\n" for i in range(6) for who in ("ann", "bob"))
+    >>> _ = (folder / "labels.csv").write_text("task,worker,label\\n" + rows)
+    >>> run = fit(folder / "labels.csv", out=folder / "run")
+    >>> open_run(folder / "run").table("consensus").columns["label"][:2]
+    ['no', 'yes']
+    """
+    wanted = settings or Settings()
+    files = {"labels": labels, "features": features, "truth": truth}
+
+    def work() -> Run:
+        inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
+        for note in inputs.notes:
+            say(note)
+        return fit_inputs(inputs, wanted)
+
+    if out is None:
+        return work()
+    began, started = time.monotonic(), _now()
+    with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
+        run = work()
+        _write(run, folder, command)
+        note = {
+            "schema": _SCHEMA,
+            "command": command,
+            "settings": asdict(wanted),
+            "found": run.found(),
+            "inputs": [_described(what, path) for what, path in files.items() if path is not None],
+            "notes": list(run.inputs.notes),
+            "versions": versions(),
+            "started": started,
+            "finished": _now(),
+            "seconds": round(time.monotonic() - began, 2),
+            "files": sorted([*(path.name for path in folder.iterdir()), NOTE]),
+        }
+        write_file(folder / NOTE, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
+    return run
+
+
+def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
+    """Fit a model to what was read.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Labels, and features if there are any.
+    settings : Settings, default=None
+        Which model, and how; by default all is chosen.
+
+    Returns
+    -------
+    run : Run
+    """
+    wanted = settings or Settings()
+    if wanted.choose_by_truth and not inputs.truth:
+        raise DataError("known answers are to choose, and there are none: --truth FILE.")
+    model = fit_model(
+        inputs.labels,
+        inputs.X,
+        model=wanted.model,
+        steepness=wanted.steepness,
+        l2=wanted.l2,
+        truth=inputs.truth if wanted.choose_by_truth else None,
+    )
+    return Run(inputs, wanted, model)
+
+
+def _write(run: Run, folder: Path, command: str | None) -> None:
+    tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
+    for table in tables:
+        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
+            table.write_csv(file)
+    (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
+    run.model.save(folder / MODEL)
+    if run.inputs.features is not None:
+        (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
+
+
+def _described(what: str, path: PathLike) -> dict[str, Any]:
+    """A file that went in, so that another one of the same name is noticed."""
+    name = os.fspath(path)
+    if name == "-":
+        return {"what": what, "path": name}
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"what": what, "path": name, "bytes": file.tell(), "sha256": digest}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """The folder of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    note : dict
+        What its run.json says.
+    """
+
+    path: Path
+    note: dict[str, Any]
+
+    def table(self, name: str) -> ResultTable:
+        """One of the tables: "consensus", "annotators" or "next"."""
+        path = self.path / f"{name}.csv"
+        if not path.is_file():
+            raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
+        return read_table(path, name)
+
+    def predict(self, features: PathLike, *, id: str | None = None, say: Say = lambda _: None) -> ResultTable:
+        """What the model says of new examples.
+
+        Parameters
+        ----------
+        features : str or path
+            A file like the one of the fit.
+        id : str, default=None
+            Its column with the ids of the examples, if its name does not say so.
+        say : callable, default=nothing
+            Is told what is worth knowing.
+
+        Returns
+        -------
+        table : ResultTable
+            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities.
+        """
+        if not (self.path / RECIPE).is_file():
+            raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
+        table = read_features(features, id=id, recipe=Recipe.from_json((self.path / RECIPE).read_bytes()))
+        for note in table.notes:
+            say(note)
+        model = load(self.path / MODEL, trusted=_TRUSTED)
+        return predictions(model, table.ids.tolist(), table.X)
+
+
+def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
+    """A row per example with the class that a fitted model predicts.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model.
+    ids : list
+        Of the examples.
+    X : array or sparse matrix of shape (n_examples, n_features)
+        Features.
+
+    Returns
+    -------
+    table : ResultTable
+    """
+    columns: dict[str, list[Any]] = {"example": ids, "label": model.predict(X).tolist()}
+    if hasattr(model, "predict_proba"):
+        proba = np.asarray(model.predict_proba(X))
+        columns["confidence"] = proba.max(axis=1).tolist()
+        columns |= {f"p({name})": p.tolist() for name, p in zip(model.classes_.tolist(), proba.T, strict=True)}
+    else:
+        scores = np.asarray(model.decision_function(X))
+        columns["score"] = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
+    return ResultTable("predictions", columns)
+
+
+def open_run(path: PathLike) -> SavedRun:
+    """The folder that `fit` left.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Returns
+    -------
+    run : SavedRun
+    """
+    folder = Path(path)
+    recover(Path(os.path.realpath(folder)))
+    if not folder.is_dir():
+        raise MissingDataError(f"there is no folder {folder}; a run of crowdwise fit was expected.")
+    return SavedRun(folder, _read_note(folder))
+
+
+def _read_note(folder: Path) -> dict[str, Any]:
+    try:
+        note = json.loads((folder / NOTE).read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{folder} is no run of crowdwise fit: it has no {NOTE}.") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{folder / NOTE} is damaged: {error}. Make the run again.") from error
+    if not isinstance(note, dict) or not str(note.get("schema", "")).startswith("crowdwise.run/"):
+        raise DataError(f"{folder / NOTE} is not the note of a run of crowdwise fit.")
+    if note["schema"] != _SCHEMA:
+        raise DataError(
+            f"{folder} was written by crowdwise {note.get('versions', {}).get('crowdwise')} as {note['schema']}; "
+            f"this version reads {_SCHEMA}. Use that version, or make the run again."
+        )
+    return note
+
+
+def check_is_run(folder: Path) -> bool:
+    """Whether a folder is a run with nothing else in it; else an error, for it must not be replaced.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    is_run : bool
+        Always True.
+    """
+    try:
+        ours = {*_read_note(folder)["files"]}
+    except (DataError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{folder} is not replaced, for it is no run of crowdwise fit. Choose another folder with --out."
+        ) from error
+    return holds_only(folder, ours)

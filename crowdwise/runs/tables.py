@@ -1,0 +1,87 @@
+"""A fit and its labels -> the tables that people take away: consensus, annotators, and what to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.relabel import what_to_label_next
+from crowdwise.reporting.columns import annotator_columns, consensus_columns
+from crowdwise.runs.result_table import ResultTable
+
+
+def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
+    """One row per example, in the order of the fit: its label, how sure it is, the majority, and its place from easy to hard.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels
+        The labels that it was fitted to.
+
+    Returns
+    -------
+    table : ResultTable
+        See `crowdwise.reporting.columns.consensus_columns`.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels, aggregate
+    >>> from crowdwise.runs.tables import consensus_table
+    >>> labels = CrowdLabels.from_matrix([[1, 0, 0], [0, 0, 0], [1, 1, 1]])
+    >>> table = consensus_table(aggregate(labels), labels)
+    >>> table.columns["majority"], table.columns["order"]
+    ([0, 0, 1], [3, 1, 2])
+    """
+    return _table("consensus", consensus_columns(FitRecord.of(model, labels)))
+
+
+def annotators_table(model: Any, labels: CrowdLabels, X: Any = None) -> ResultTable:
+    """One row per annotator: how many labels, how good, whether they agree with the others, and flags in words.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels
+        The labels that it was fitted to.
+    X : array or sparse matrix of shape (n_examples, n_features), default=None
+        The features that it was fitted to.
+
+    Returns
+    -------
+    table : ResultTable
+        See `crowdwise.reporting.columns.annotator_columns`.
+    """
+    return _table("annotators", annotator_columns(FitRecord.of(model, labels), X))
+
+
+def next_table(model: Any, labels: CrowdLabels, n: int = 50) -> ResultTable:
+    """What to label again, the example first of which one more answer is expected to say most.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels
+        The labels that it was fitted to.
+    n : int, default=50
+        How many rows at most.
+
+    Returns
+    -------
+    table : ResultTable
+        "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
+    """
+    found = what_to_label_next(model, labels, n=n)
+    columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
+    return _table("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
+
+
+def _table(name: str, columns: Mapping[str, Any]) -> ResultTable:
+    return ResultTable(name, {column: np.asarray(values).tolist() for column, values in columns.items()})

@@ -1,0 +1,191 @@
+"""JSON Lines, or a JSON list of records -> records, and blocks of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from crowdwise.exceptions import DataError
+from crowdwise.tables.block import N_ROWS, Block, no_header
+from crowdwise.tables.lines import encoding_of, line_blocks
+from crowdwise.tables.source import Source
+
+Record = dict[str, Any]
+# Names of columns are collected from so many records.
+_N_NAMED = 1000
+
+
+def as_text(value: Any) -> str:
+    """A value of JSON as a cell of a table: text as it is, null as an empty cell, all else as JSON writes it.
+
+    Parameters
+    ----------
+    value : object
+        What JSON can hold.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> from crowdwise.tables.json_rows import as_text
+    >>> as_text("a"), as_text(None), as_text(3), as_text([1, "b"])
+    ('a', '', '3', '[1, "b"]')
+    """
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def parse_document(source: Source, encoding: str | None = None) -> Any:
+    """A whole JSON document.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str, default=None
+        Of the file; by default what its first bytes announce, else UTF-8.
+
+    Returns
+    -------
+    document : object
+    """
+    content = source.read()
+    encoding = encoding or encoding_of(content)
+    try:
+        return _parse(content.decode(encoding))
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{source.name}, line {line}: this is not {encoding.upper()}, in which JSON is written. Save it as UTF-8, "
+            "or name its encoding: --encoding NAME."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{source.name}, line {error.lineno}, column {error.colno}: this is not JSON ({error.msg}). Is the file "
+            "cut off? Export it again."
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise DataError(f"{source.name}: this JSON cannot be read ({error}).") from None
+
+
+def _parse(text: str) -> Any:
+    return json.loads(text, parse_constant=_constant)
+
+
+def _constant(name: str) -> Any:
+    """NaN is a missing value, as pandas writes it; infinity is none that a label can have."""
+    if name == "NaN":
+        return None
+    raise ValueError(f"{name} is not a value of JSON")
+
+
+def json_records(source: Source, encoding: str | None = None) -> Iterator[tuple[int, Record]]:
+    """The records of JSON Lines, or of a JSON document that is a list, each with its line (or its number in the list).
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str, default=None
+        Of the file; by default what its first bytes announce, else UTF-8.
+
+    Yields
+    ------
+    line : int
+        From 1.
+    record : dict
+    """
+    encoding = encoding or encoding_of(source.head)
+    if is_document(source, encoding):
+        document = parse_document(source, encoding)
+        if not isinstance(document, list):
+            document = [document]
+        for number, record in enumerate(document, start=1):
+            yield number, _checked_record(source, f"record {number}", record)
+        return
+    lines = chain.from_iterable(line_blocks(source, encoding))
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                record = _parse(line)
+            except (ValueError, RecursionError) as error:
+                raise DataError(
+                    f"{source.name}, line {number}: this is not JSON ({error}). A line per record was expected, each "
+                    "{...}. Is the file cut off?"
+                ) from None
+            yield number, _checked_record(source, f"line {number}", record)
+
+
+def is_document(source: Source, encoding: str) -> bool:
+    """Whether a file is one JSON document rather than a line per record, by its first line.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str
+        Its encoding.
+
+    Returns
+    -------
+    is_document : bool
+    """
+    start = source.head.decode(encoding, "ignore").lstrip()
+    if not start.startswith("{"):
+        return True
+    first, _, rest = start.partition("\n")
+    try:
+        _parse(first)
+    except (ValueError, RecursionError):
+        # A line that is cut off, too long for a look at it, or broken is still a line if it looks like one.
+        return first.strip() == "{" or not (first.rstrip().endswith("}") or not rest)
+    return not rest.strip() and source.suffix not in (".jsonl", ".ndjson")
+
+
+def _checked_record(source: Source, place: str, record: Any) -> Record:
+    if not isinstance(record, dict):
+        raise DataError(
+            f"{source.name}, {place}: a record with names and values was expected, {{...}}; got {as_text(record)[:40]}."
+        )
+    return record
+
+
+class JsonRows:
+    """The rows of records, block by block; `header` holds the names that occur in the first of them.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    encoding : str or None
+        Of the file.
+    """
+
+    def __init__(self, source: Source, encoding: str | None) -> None:
+        self.source, self.records = source, json_records(source, encoding)
+        self.first = list(islice(self.records, _N_NAMED))
+        if not self.first:
+            raise no_header(source.name)
+        self.header = list(dict.fromkeys(name for _, record in self.first for name in record))
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows."""
+        records = chain(self.first, self.records)
+        while rows := list(islice(records, N_ROWS)):
+            yield self._block(rows)
+
+    def _block(self, rows: Sequence[tuple[int, Record]]) -> Block:
+        known = set(self.header)
+        for line, record in rows:
+            if not record.keys() <= known:
+                raise DataError(
+                    f"{self.source.name}, line {line}: the names {sorted(record.keys() - known)} do not occur in the "
+                    f"first {_N_NAMED:,} records. Give all records the same names."
+                )
+        columns = [[as_text(record.get(name)) for _, record in rows] for name in self.header]
+        return Block(columns, lambda i: rows[i][0])

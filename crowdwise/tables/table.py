@@ -1,0 +1,155 @@
+"""A file -> its header, and its rows or columns of text, whatever the file is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from crowdwise.exceptions import DataError
+from crowdwise.tables.block import Block, checked_header
+from crowdwise.tables.delimited import DELIMITERS, DelimitedRows, guess_delimiter
+from crowdwise.tables.json_rows import JsonRows
+from crowdwise.tables.lines import encoding_of
+from crowdwise.tables.parquet import MAGIC, ParquetRows
+from crowdwise.tables.source import Source
+
+_FOREIGN = {b"PK\x03\x04": "a zip archive (or a spreadsheet)", b"\x93NUMPY": "a NumPy file", b"%PDF": "a PDF"}
+
+
+class _Rows(Protocol):
+    header: list[str]
+
+    def blocks(self) -> Iterator[Block]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of text with a header.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    header : tuple of str
+        Names of the columns.
+    notes : tuple of str
+        What was guessed, in words.
+    open_rows : callable
+        Opens the file at its start.
+    """
+
+    source: Source
+    header: tuple[str, ...]
+    notes: tuple[str, ...]
+    open_rows: Callable[[], _Rows]
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, some at a time and column by column: the fastest way to go through a large file."""
+        return self.open_rows().blocks()
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """All rows, one at a time."""
+        for block in self.blocks():
+            yield from zip(*block.columns, strict=True)
+
+    def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """Whole columns.
+
+        Parameters
+        ----------
+        names : sequence of str, default=None
+            Which; by default all.
+
+        Returns
+        -------
+        columns : dict from name to list of str
+        """
+        at = {name: self.position(name) for name in (self.header if names is None else names)}
+        columns: dict[str, list[str]] = {name: [] for name in at}
+        for block in self.blocks():
+            for name, i in at.items():
+                columns[name].extend(block.columns[i])
+        return columns
+
+    def position(self, name: str) -> int:
+        """Which column has a name, from 0.
+
+        Parameters
+        ----------
+        name : str
+            Of the column, as in the header.
+
+        Returns
+        -------
+        position : int
+        """
+        if name not in self.header:
+            raise DataError(f"{self.source.name} has no column {name!r}; its columns are {', '.join(self.header)}.")
+        return self.header.index(name)
+
+
+def open_table(
+    path: str | os.PathLike[str] | Source, encoding: str | None = None, delimiter: str | None = None
+) -> Table:
+    """A table in a file: CSV with any delimiter, TSV, JSON Lines or Parquet, compressed with gzip or not.
+
+    What the file is is decided by its first bytes, not by its name. Rows are read when they are asked for.
+
+    Parameters
+    ----------
+    path : str, path or Source
+        The file; "-" is standard input.
+    encoding : str, default=None
+        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+    delimiter : str, default=None
+        One character; by default the one of comma, semicolon, tab and pipe that fits.
+
+    Returns
+    -------
+    table : Table
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.tables import open_table
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> _ = path.write_text("task;worker;label\\na;ann;yes\\n")
+    >>> table = open_table(path)
+    >>> table.header, table.columns(["label"])
+    (('task', 'worker', 'label'), {'label': ['yes']})
+    >>> table.notes
+    ('delimiter: semicolon',)
+    """
+    source = path if isinstance(path, Source) else Source(os.fspath(path))
+    open_rows, notes = _kind(source, encoding, delimiter)
+    header = checked_header(source.name, open_rows().header)
+    return Table(source, header, notes, open_rows)
+
+
+def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[Callable[[], _Rows], tuple[str, ...]]:
+    """How the rows are read, and what was guessed."""
+    head = source.head
+    if head.startswith(MAGIC):
+        return lambda: ParquetRows(source), ("format: Parquet",)
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")
+    used = encoding or encoding_of(head)
+    said = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
+    if delimiter is None and head.decode(used, "ignore").lstrip()[:1] in ("{", "["):
+        return lambda: JsonRows(source, used), (*said, "format: JSON")
+    if delimiter is not None:
+        _check_delimiter(delimiter)
+        return lambda: DelimitedRows(source, used, delimiter), said
+    guessed = guess_delimiter(source, used)
+    if guessed != ",":
+        said = (*said, f"delimiter: {DELIMITERS[guessed]}")
+    return lambda: DelimitedRows(source, used, guessed), said
+
+
+def _check_delimiter(delimiter: str) -> None:
+    if len(delimiter) != 1 or delimiter in '"\r\n\0' or (not delimiter.isprintable() and delimiter != "\t"):
+        raise ValueError(f"delimiter must be one character, such as ; or a tab; got {delimiter!r}.")

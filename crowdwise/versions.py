@@ -1,0 +1,30 @@
+"""What a result may depend on: the versions of Python and of the packages."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import crowdwise
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that a result may depend on.
+
+    Returns
+    -------
+    versions : dict from name to version
+
+    Examples
+    --------
+    >>> from crowdwise.versions import versions
+    >>> list(versions())
+    ['python', 'platform', 'crowdwise', 'numpy', 'scipy', 'scikit-learn']
+    """
+    found = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": crowdwise.__version__}
+    for package in ("numpy", "scipy", "scikit-learn"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # installed in some other way
+            found[package] = "unknown"
+    return found

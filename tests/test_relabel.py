@@ -1,0 +1,179 @@
+import math
+
+import numpy as np
+import pytest
+from all_models import crowd, fit_quietly
+from sklearn.linear_model import LogisticRegression
+
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeRegressor,
+    EasyFirstPerceptron,
+    aggregate,
+    what_to_label_next,
+)
+from crowdwise.exceptions import AlignmentError, LabelError
+from crowdwise.fit_record import FitRecord
+from crowdwise.relabel import answer_information, information_gain
+
+MODELS = {
+    "ridge": CrowdRidgeClassifier(),
+    "logistic": CrowdLogisticClassifier(),
+    "any": CrowdClassifier(LogisticRegression()),
+}
+
+
+def entropy(probabilities):
+    return -sum(p * math.log2(p) for p in probabilities if p > 0)
+
+
+def information_twin(p, confusion):
+    """H(p) - sum over answers of P(answer) H(p | answer), one answer after the other."""
+    n, gain = len(p), entropy(p)
+    for answer in range(n):
+        joint = [p[k] * confusion[k][answer] for k in range(n)]
+        if sum(joint) > 0:
+            gain -= sum(joint) * entropy([value / sum(joint) for value in joint])
+    return gain
+
+
+def gain_twin(found, labels):
+    """The gain of every example under the hard and easy examples of an aggregation, by their joint probabilities."""
+    behaviour, gains = found.fitted.behaviour, []
+    index = {name: place for place, name in enumerate(found.annotators.tolist())}
+    codes = {name: place for place, name in enumerate(found.classes.tolist())}
+    for p, (_, given) in zip(found.proba, labels, strict=True):
+        confusion = []
+        for k in range(len(p)):
+            likelihood = [
+                behaviour.share[j][k]
+                * math.prod(behaviour.confusion[index[who], j, k, codes[said]] for who, said in given.items())
+                for j in range(len(behaviour.share))
+            ]
+            difficulty = [value / sum(likelihood) for value in likelihood]
+            confusion.append(
+                [sum(difficulty[j] * behaviour.crowd[j, k, c] for j in range(len(difficulty))) for c in range(len(p))]
+            )
+        gains.append(information_twin(p, confusion))
+    return gains
+
+
+def test_the_information_of_an_answer_equals_that_of_the_loop_over_answers(rng):
+    proba, confusion = rng.dirichlet(np.ones(3), 20), rng.dirichlet(np.ones(3), 3)
+    expected = [information_twin(p, confusion) for p in proba]
+    np.testing.assert_allclose(answer_information(proba, confusion), expected, rtol=0, atol=1e-12)
+    per_example = rng.dirichlet(np.ones(3), (20, 3))
+    expected = [information_twin(*one) for one in zip(proba, per_example, strict=True)]
+    np.testing.assert_allclose(answer_information(proba, per_example), expected, rtol=0, atol=1e-12)
+
+
+def test_a_coin_says_nothing_and_one_who_is_always_right_says_all(rng):
+    proba = rng.dirichlet(np.ones(2), 10)
+    np.testing.assert_allclose(answer_information(proba, np.full((2, 2), 0.5)), 0.0, atol=1e-12)
+    np.testing.assert_allclose(answer_information(proba, np.eye(2)), [entropy(p) for p in proba], rtol=1e-12)
+    np.testing.assert_allclose(answer_information(proba, 1 - np.eye(2)), [entropy(p) for p in proba], rtol=1e-12)
+
+
+@pytest.mark.parametrize("hard_examples", [False, True])
+def test_the_gain_equals_that_of_loops_over_examples_classes_and_difficulties(hard_examples):
+    _, _, labels = crowd(n=60, n_classes=3, missing=0.4)
+    found = aggregate(labels, hard_examples=hard_examples)
+    expected = gain_twin(found, labels)
+    gain = information_gain(FitRecord.of(found, labels))
+    np.testing.assert_allclose(gain, expected, rtol=1e-9, atol=1e-12)
+    ordered = what_to_label_next(found, labels, n=60)
+    np.testing.assert_allclose(ordered.gain, sorted(expected, reverse=True), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_gain_of_a_model_is_at_most_the_uncertainty_of_its_consensus(name):
+    X, _, labels = crowd(n=120, missing=0.5)
+    model = fit_quietly(MODELS[name], X, labels)
+    gain = information_gain(FitRecord.of(model, labels))
+    uncertainty = np.array([entropy(p) for p in model.consensus_proba_])
+    assert (gain <= uncertainty + 1e-12).all()
+    assert gain.max() > 0.01
+    found = what_to_label_next(model, labels, n=7)
+    assert len(found) == 7
+    assert (np.diff(found.gain) <= 0).all()
+    np.testing.assert_array_equal(found.gain, np.sort(gain)[::-1][:7])
+    assert "7 examples" in repr(found)
+
+
+def test_a_ridge_model_has_the_confusion_of_all_labels_against_its_consensus():
+    X, _, labels = crowd(n=50, missing=0.3)
+    record = FitRecord.of(fit_quietly(CrowdRidgeClassifier(), X, labels), labels)
+    counts = np.full((2, 2), 0.5)  # a label never given is not impossible
+    for p, (_, given) in zip(record.proba, labels, strict=True):
+        for said in given.values():
+            counts[:, labels.classes.tolist().index(said)] += p
+    np.testing.assert_allclose(record.crowd_confusion(), counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_reasons_are_given_in_words():
+    matrix = [["a", "a", "a", "a"]] * 6 + [["b", "b", "b", "b"]] * 6
+    matrix += [["a", "b", None, None], ["a", None, None, None], [None] * 4, ["a", "a", "b", None]]
+    labels = CrowdLabels.from_matrix(matrix)
+    with pytest.warns(UserWarning, match="no label"):
+        found = aggregate(labels)
+    frame = what_to_label_next(found, labels, n=len(labels)).to_frame()
+    assert list(frame.columns) == ["example", "gain", "labels", "label", "reason"]
+    reason = dict(zip(frame["example"], frame["reason"], strict=True))
+    assert reason[12] == "annotators split 1 to 1"
+    assert reason[13] == "only one label"
+    assert reason[14] == "no label yet"
+    assert reason[15] == "annotators split 2 to 1"
+    assert reason[0] == "all 4 labels agree, but of annotators who often err"
+    assert frame["labels"].tolist()[frame["example"].tolist().index(15)] == 3
+
+
+def test_a_model_that_overrules_the_labels_is_a_reason():
+    X, _, labels = crowd(n=200, n_annotators=3, missing=0.3, experts=0)
+    model = fit_quietly(CrowdLogisticClassifier(), X, labels)
+    overruled = set(model.examples_[model.consensus_ != model.label_consensus_].tolist())
+    found = what_to_label_next(model, labels, n=200)
+    said = {e for e, why in zip(found.examples.tolist(), found.reason, strict=True) if "model and the labels" in why}
+    assert said
+    assert said == overruled
+
+
+def test_ratings_gain_by_how_much_an_answer_narrows_them():
+    X, _, labels = crowd(n=60, missing=0.5)
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    model = fit_quietly(CrowdRidgeRegressor(), X, ratings)
+    found = what_to_label_next(model, ratings, n=60)
+    after = 1 / (1 / model.consensus_std_**2 + model.fitted_.crowd_expertise)
+    expected = 0.5 * np.log2(model.consensus_std_**2 / after)
+    np.testing.assert_allclose(found.gain, np.sort(expected)[::-1], rtol=1e-12)
+    assert found.n_labels[0] == labels.labels_per_example.min()
+    assert found.reason[0] == "no label yet"
+
+
+def test_labels_of_another_order_are_matched_by_their_ids():
+    X, _, labels = crowd(n=40, missing=0.2)
+    table = labels.to_table() | {"example": np.char.add("e", labels.to_table()["example"].astype(str))}
+    ids = np.char.add("e", np.arange(40).astype(str))
+    one = CrowdLabels.from_table(table, examples=ids)
+    other = CrowdLabels.from_table(table, examples=ids[::-1])
+    model = fit_quietly(CrowdLogisticClassifier(), X, one)
+    np.testing.assert_array_equal(what_to_label_next(model, other).reason, what_to_label_next(model, one).reason)
+
+
+def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
+    X, _, labels = crowd(n=40)
+    found = aggregate(labels)
+    with pytest.raises(AlignmentError, match="40"):
+        what_to_label_next(found, labels[:10])
+    with pytest.raises(LabelError, match="fitted to"):
+        what_to_label_next(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
+    with pytest.raises(LabelError, match="class"):
+        what_to_label_next(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
+    with pytest.raises(TypeError, match="got str"):
+        what_to_label_next("model", labels)
+    with pytest.raises(TypeError, match="EasyFirstPerceptron finds no consensus"):
+        what_to_label_next(EasyFirstPerceptron().fit(X, labels), labels)
+    with pytest.raises(ValueError, match="n must be"):
+        what_to_label_next(found, labels, n=0)
