@@ -14,9 +14,10 @@ from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.precision import Precision
-from crowdwise.ridge.problem import L2Choice, RidgeData, SumsProblem, Weights
-from crowdwise.ridge.rounds import RoundWeights, Weighting, alternate
+from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.rounds import Weighting, WeightSequence, alternate
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.curricula import Fixed
 
@@ -113,7 +114,7 @@ def tuned(X: Any, labels: CrowdLabels, steepnesses: Sequence[float]) -> list[Tun
 def _tuned_model(data: RidgeData, steepness: float) -> TunedModel:
     choice = L2Choice(np.array(PAPER_L2S) * (WEIGHT_OVER_G if steepness > 0 else 1.0), every_round=True)
     easiness = data.easiness(steepness)
-    weights = RoundWeights(data, steepness, Weighting(Fixed()))
+    weights = WeightSequence(data, steepness, Weighting(Fixed()))
     settled = alternate(FollowingFolds(data, easiness, choice), weights, max_rounds=MAX_ROUNDS, tol=TOL)
     coef, _ = data.to_features(settled.theta)
     return TunedModel(steepness, coef[0], choice.l2, settled.n_rounds, settled.converged)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
 from crowdwise.ridge.classifier_cv import PAPER_L2S
+from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.features import Rows, row_space
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
-from crowdwise.ridge.statistics import row_sums, values_from
 
 N_FOLDS = 10
 

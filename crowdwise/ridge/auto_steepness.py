@@ -10,9 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.features import N_FOLDS, Rows, one_blas_thread, row_space
 from crowdwise.ridge.path import Folds
-from crowdwise.ridge.problem import EXACT_COLUMNS, fold_models
+from crowdwise.ridge.rows_problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.ridge.votes import Votes

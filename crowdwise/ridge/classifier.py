@@ -15,10 +15,10 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -279,8 +279,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.l2_, self.route_ = fit.l2, fit.route
         self.model_precision_ = found.fitted.model_precision
         self.label_score_ = _flat(found.label_score)
-        worth = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(data.classes)) if worth is None else worth
+        class_weight = fit.settled.weights.class_weight
+        self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
         self._keep(found.results)
 
 

@@ -17,9 +17,9 @@ from crowdwise.labels.encode import as_array, encode_declared, missing_mask
 from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum

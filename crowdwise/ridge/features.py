@@ -62,11 +62,11 @@ class Rows:
             return cls(X, np.zeros(X.shape[1]), False)
         if sparse.issparse(X):
             return cls._sparse(X)
-        some = X[:: max(1, len(X) // 101)][:101]
-        shift = np.sort(some, axis=0)[len(some) // 2].astype(np.float64)
+        sample = X[:: max(1, len(X) // 101)][:101]
+        shift = np.sort(sample, axis=0)[len(sample) // 2].astype(np.float64)
         shift[~np.isfinite(shift)] = 0.0  # reported when the sums are checked
         with np.errstate(invalid="ignore", over="ignore"):
-            spread = np.abs(some - shift).max(axis=0)
+            spread = np.abs(sample - shift).max(axis=0)
         shift[np.abs(shift) <= spread] = 0.0  # near enough to zero: nothing is lost, and there is less to do
         return cls(X, shift, True, distant_offset(shift, spread) is not None)
 
@@ -80,10 +80,10 @@ class Rows:
         shift = np.zeros(X.shape[1])
         full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0])
         if len(full):
-            some = X[:: max(1, X.shape[0] // 101)][:101][:, full].toarray().astype(np.float64)
-            middle = np.sort(some, axis=0)[len(some) // 2]
+            sample = X[:: max(1, X.shape[0] // 101)][:101][:, full].toarray().astype(np.float64)
+            middle = np.sort(sample, axis=0)[len(sample) // 2]
             with np.errstate(invalid="ignore", over="ignore"):
-                far = np.isfinite(middle) & (np.abs(middle) > _FAR_OFF * np.abs(some - middle).max(axis=0))
+                far = np.isfinite(middle) & (np.abs(middle) > _FAR_OFF * np.abs(sample - middle).max(axis=0))
             shift[full[far]] = middle[far]
         if not shift.any():
             return cls(X, shift, True)
@@ -102,17 +102,17 @@ class Rows:
         Dense ones are written into `out`, if it is given, unless they can be used where they stand.
         """
         if self.is_sparse:
-            some = self.X[at].astype(np.float64)
-            return some if root is None else some.multiply(root).tocsr()
+            x = self.X[at].astype(np.float64)
+            return x if root is None else x.multiply(root).tocsr()
         if isinstance(at, slice):
-            some = self.X[at]
+            x = self.X[at]
         else:
-            some = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
+            x = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
         if self.is_shifted:
-            some = np.subtract(some, self.shift, out=out, dtype=np.float64)
+            x = np.subtract(x, self.shift, out=out, dtype=np.float64)
         if root is not None:
-            some = np.multiply(some, root, out=out, dtype=np.float64)
-        return some.astype(np.float64, copy=False)
+            x = np.multiply(x, root, out=out, dtype=np.float64)
+        return x.astype(np.float64, copy=False)
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -121,7 +121,7 @@ class Rows:
             yield slice(start, min(start + step, span.stop))
 
     def scores(self, theta: Floats, at: Positions | None = None) -> Floats:
-        """Scores of all rows, or of some, with coefficients `theta` of shape (n_columns, n_targets)."""
+        """Scores of all rows, or of those `at`, with coefficients `theta` of shape (n_columns, n_targets)."""
         if at is None:
             return self.fold_scores(theta[np.newaxis], None)
         coef, offset = self._parts(theta)

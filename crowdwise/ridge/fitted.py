@@ -17,10 +17,10 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.precision import SMALLEST_ERROR
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.votes import Votes, estimated_accuracy
 
 
@@ -243,7 +243,7 @@ def _annotator_results(
     return AnnotatorResults(fitted.annotators, labels.labels_per_annotator, fitted.expertise, accuracy, flags)
 
 
-def _among_all(learnt: Array, own: Floats, others: Floats) -> Floats:
-    scores = np.empty((len(learnt), own.shape[1]))
-    scores[learnt], scores[~learnt] = own, others
+def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:
+    scores = np.empty((len(learnt), of_learnt.shape[1]))
+    scores[learnt], scores[~learnt] = of_learnt, of_others
     return scores

@@ -17,18 +17,11 @@ from crowdwise.checks import check_whole
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
+from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite, run_parallel, spans
-from crowdwise.ridge.problem import (
-    L2Choice,
-    RidgeData,
-    Route,
-    RowsProblem,
-    SumsProblem,
-    choose_route,
-    fits_in_memory,
-    sums_are_cheap,
-)
-from crowdwise.ridge.rounds import RoundWeights, Settled, Weighting, alternate
+from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
+from crowdwise.ridge.rows_problem import RowsProblem
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
@@ -252,7 +245,7 @@ def ridge_path(
     n_cells = 2 * folds.n_folds if tuned else 1
     route = choose_route(data, n_cells, needs_rows=weighting.needs_rows)
 
-    def turn(problem: Any, weights: RoundWeights, **start: Any) -> Settled[Any]:
+    def turn(problem: Any, weights: WeightSequence, **start: Any) -> Settled[Any]:
         report = reporter.rounds(f"steepness {weights.steepness:g}")
         return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
 
@@ -283,7 +276,7 @@ def _fit_sums(
     plain = sums.plain()
 
     def fit(steepness: float) -> PathFit:
-        weights, choice = RoundWeights(data, steepness, weighting), L2Choice(l2s, every_round)
+        weights, choice = WeightSequence(data, steepness, weighting), L2Choice(l2s, every_round)
         problem = SumsProblem(data, sums.easy(steepness), plain, choice)
         return _finish(data, steepness, folds, turn(problem, weights), choice, "sums")
 
@@ -304,7 +297,7 @@ def _fit_rows(
     turn: Turn,
 ) -> PathFit:
     """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-    weights = RoundWeights(data, steepness, weighting)
+    weights = WeightSequence(data, steepness, weighting)
     choice = L2Choice(l2s, every_round and not costly)
     problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
     settled = turn(problem, weights)
@@ -312,8 +305,8 @@ def _fit_rows(
         chosen, choice.l2 = choice.l2, np.nan
         settled.problem.solve(settled.expertise)
         if choice.l2 != chosen:
-            again = RoundWeights(data, steepness, weighting)
-            settled = turn(settled.problem, again, expertise=settled.expertise, done=settled.n_rounds)
+            weights = WeightSequence(data, steepness, weighting)
+            settled = turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
     return _finish(data, steepness, folds, settled, choice, route)
 
 
@@ -336,7 +329,7 @@ def held_out_rankings(
     n_targets = data.targets.n_targets
     scores = np.empty((len(examples), len(path) * n_targets))
     for k in range(folds.n_folds):
-        here = folds.fold[examples] == k
+        held_out = folds.fold[examples] == k
         theta = np.hstack([fit.fold_theta[k] for fit in path])
-        scores[here] = data.rows.scores(theta, examples[here])
+        scores[held_out] = data.rows.scores(theta, examples[held_out])
     return [ranking(scores[:, s * n_targets : (s + 1) * n_targets], codes, n_classes) for s in range(len(path))]

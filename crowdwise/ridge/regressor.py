@@ -17,10 +17,10 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
 from crowdwise.ridge.path import Folds, ridge_path
-from crowdwise.ridge.problem import RidgeData
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum

@@ -10,7 +10,8 @@ import numpy as np
 from crowdwise.arrays import Array, Floats
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
-from crowdwise.ridge.problem import Problem, RidgeData, Weights
+from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.problem import Problem
 from crowdwise.ridge.votes import Votes
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
@@ -57,7 +58,7 @@ class Weighting:
         return self.class_weight is not None or not self.curriculum.is_mixture
 
 
-class RoundWeights:
+class WeightSequence:
     """The weights of one fit, round after round.
 
     The class of an example is the one that leads in the consensus, not a mixture by votes: where one class is rare, the
@@ -79,18 +80,19 @@ class RoundWeights:
         """The weights of round t, after a round that ended with `expertise` and `theta`."""
         if self.steady:
             return self.first
-        own, curriculum = self.data.training.sample_weight, self.weighting.curriculum
+        sample_weight, curriculum = self.data.training.sample_weight, self.weighting.curriculum
         if not self.weighting.needs_rows:
-            return Weights(self.data, self.steepness, own, share=curriculum.share(t, self.rng))
+            return Weights(self.data, self.steepness, sample_weight, share=curriculum.share(t, self.rng))
         losses = self._losses(expertise, theta) if curriculum.reads_losses and theta is not None else None
         easiness = self.data.easiness(self.steepness)
-        weight = checked_weights(curriculum.weights(t, easiness, losses, self.rng, own), curriculum)
+        weight = checked_weights(curriculum.weights(t, easiness, losses, self.rng, sample_weight), curriculum)
         if self.weighting.class_weight is None:
-            return Weights(self.data, self.steepness, own, weight)
+            return Weights(self.data, self.steepness, sample_weight, weight)
         alike = np.ones(self.data.labels.n_annotators)
         shares = self.leaders.shares(Votes.of(self.data.labels, alike if expertise is None else expertise).votes)
-        worth = class_weights(self.weighting.class_weight, shares, weight * own)
-        return Weights(self.data, self.steepness, own * (shares @ worth), weight, class_weight=worth)
+        class_weight = class_weights(self.weighting.class_weight, shares, weight * sample_weight)
+        sample_weight = sample_weight * (shares @ class_weight)
+        return Weights(self.data, self.steepness, sample_weight, weight, class_weight=class_weight)
 
     def _losses(self, expertise: Floats | None, theta: Floats) -> Floats:
         """How far the last model is from the present consensus."""
@@ -169,7 +171,7 @@ class Settled(Generic[P]):
 
 def alternate(
     problem: P,
-    weights: RoundWeights,
+    weights: WeightSequence,
     *,
     max_rounds: int,
     tol: float,
@@ -186,7 +188,7 @@ def alternate(
     ----------
     problem : Problem
         Gives coefficients for expertise, and squared errors for coefficients, with the weights of any round.
-    weights : RoundWeights
+    weights : WeightSequence
         Gives these weights.
     max_rounds : int
         The most rounds.

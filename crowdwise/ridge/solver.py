@@ -231,6 +231,6 @@ def _damped_step(operator: LinearOperator, right: Floats, l2: float, begin: Floa
         rmatvec=lambda u: operator.rmatvec(u[:n_rows]) + damp * u[n_rows:],
         dtype=np.float64,
     )
-    rest = np.concatenate([right - operator.matvec(begin), -damp * begin])
-    solution = lsmr(stacked, rest, atol=tol, btol=tol, conlim=0.0, maxiter=10 * min(n_rows, n_features))
+    remainder = np.concatenate([right - operator.matvec(begin), -damp * begin])
+    solution = lsmr(stacked, remainder, atol=tol, btol=tol, conlim=0.0, maxiter=10 * min(n_rows, n_features))
     return begin + solution[0]

@@ -58,8 +58,8 @@ class Votes:
             total = labels.sum_per_example(precision)
             for k in range(1, votes.shape[1]):
                 votes[:, k] = labels.sum_per_example(np.where(labels.values == k, precision, 0.0))
-        rest = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
-        np.maximum(total - rest, 0.0, out=votes[:, 0])
+        not_first = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
+        np.maximum(total - not_first, 0.0, out=votes[:, 0])
         return cls(votes, total)
 
     def mean_targets(self, targets: Targets) -> Floats:
@@ -93,21 +93,21 @@ class Votes:
             return Consensus(labels.examples, labels.classes, self._two_probabilities(scores, precision))
         counted = np.zeros((1, 1)) if scores is None else np.reshape(precision, (-1, 1)) * scores
         if labels.classes is None:
-            together = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
-            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / together, together**-0.5)
+            precisions = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
+            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / precisions, precisions**-0.5)
         return Consensus(labels.examples, labels.classes, softmax(2 * self.votes + counted, axis=1))
 
     def _two_probabilities(self, scores: Floats | None, precision: Floats | float) -> Floats:
         """Of the first and the second of two classes, small ones with all their digits."""
         proba = np.empty(self.votes.shape)
-        each = np.broadcast_to(precision, self.total.shape)
+        precisions = np.broadcast_to(precision, self.total.shape)
 
         def write(span: range) -> None:
             for start in range(span.start, span.stop, _BLOCK):  # small enough to stay in the cache
                 block = slice(start, min(start + _BLOCK, span.stop))
                 log_odds = self.votes[block, 1] - self.votes[block, 0]
                 if scores is not None:
-                    log_odds += each[block] * scores[block, 0]
+                    log_odds += precisions[block] * scores[block, 0]
                 odds = np.exp(np.clip(2 * log_odds, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
                 first = 1 / (1 + odds)
                 proba[block, 0], proba[block, 1] = first, odds * first

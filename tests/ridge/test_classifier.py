@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 import crowdwise.ridge.features
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import Rows
-from crowdwise.ridge.problem import L2Choice, RidgeData, SumsProblem
-from crowdwise.ridge.rounds import RoundWeights, Settled, Weighting, alternate
+from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.curricula import Fixed
@@ -153,7 +154,7 @@ def test_two_classes_as_two_columns_equal_one_column_of_signs(missing):
         rows = Rows.of(X, intercept=True)
         first = majority_targets(labels, Targets.of(labels)) @ [[1.0] if targets.n_targets == 1 else [-1.0, 1.0]]
         data = RidgeData(TrainingSet.of(X, labels, None), X, rows, None, targets, first)
-        weights = RoundWeights(data, 2.0, Weighting(Fixed()))
+        weights = WeightSequence(data, 2.0, Weighting(Fixed()))
         problem = SumsProblem(data, data.sums(data.easiness(2.0)), None, L2Choice(np.ones(1), False))
         settled.append(alternate(problem, weights, max_rounds=100, tol=1e-10))
     signs, columns = settled
@@ -235,9 +236,9 @@ def test_every_route_gives_the_same(route, n_classes, fit_intercept, monkeypatch
     sums = fit(X, matrix, n_classes, **settings)
     assert sums.route_ == "sums"
     if route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
+        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
     assert other.route_ == route
     assert_same_model(other, sums, rtol=1e-6)
@@ -378,11 +379,11 @@ def test_every_route_gives_the_same_consensus(route, n_classes, monkeypatch):
     sums = fit(X, matrix, n_classes, **settings)
     if route == "one cell":  # sums fit into memory, but not for every fold
         n_targets = 1 if n_classes == 2 else n_classes
-        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 8 * 4 * (6 * 4 + 6 * n_targets))
+        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 8 * 4 * (6 * 4 + 6 * n_targets))
     elif route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
+        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
     assert other.route_ == ("sums" if route == "one cell" else route)
     for name in ("consensus_proba_", "label_proba_", "model_precision_", "accuracy_"):

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
-import crowdwise.ridge.problem
+import crowdwise.ridge.data
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.ridge import path as ridge_path
 from crowdwise.ridge.classifier_cv import PAPER_L2S
@@ -107,9 +107,9 @@ def test_other_routes_choose_at_the_first_and_the_settled_consensus(route, monke
     settings = {"steepnesses": (2.0,), "l2s": L2S, "cv": 4, "tune": "once"}
     once = CrowdRidgeClassifierCV(**settings).fit(X, labels_of(matrix))
     if route == "rows":
-        monkeypatch.setattr(crowdwise.ridge.problem, "MEMORY_BUDGET", 0)
+        monkeypatch.setattr(crowdwise.ridge.data, "MEMORY_BUDGET", 0)
     else:
-        monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+        monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     other = CrowdRidgeClassifierCV(**settings).fit(sparse.csr_array(X), labels_of(matrix))
     assert other.route_ == route
     assert other.l2_ == once.l2_
@@ -241,7 +241,7 @@ def test_a_series_of_truth_is_matched_by_its_index():
 def test_sorting_rows_piece_by_piece_changes_nothing(monkeypatch):
     X, matrix = crowd(n_examples=300)
     whole = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
-    monkeypatch.setattr("crowdwise.ridge.statistics._SORT_ROWS", 70)
+    monkeypatch.setattr("crowdwise.ridge.collect._SORT_ROWS", 70)
     pieces = CrowdRidgeClassifierCV((0.0, 2.0), cv=4).fit(X, labels_of(matrix))
     assert_allclose(pieces.cv_results_["coef"], whole.cv_results_["coef"], rtol=1e-10)
     assert_allclose(pieces.cv_results_["held_out_error"], whole.cv_results_["held_out_error"], rtol=1e-10)

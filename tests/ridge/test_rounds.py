@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from test_classifier_cv import naive_choice
 
-import crowdwise.ridge.problem
+import crowdwise.ridge.data
 from crowdwise import (
     CrowdLabels,
     CrowdRidgeClassifier,
@@ -474,7 +474,7 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
     X_all, labels_all = _two(rare(4), flip=False)
     X_all = sparse.csr_array(X_all)
     tuned = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight).fit(X_all, labels_all)
-    monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+    monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     iterated = CrowdRidgeClassifier(class_weight=class_weight).fit(sparse.csr_array(X), labels)
     tuned_iterated = CrowdRidgeClassifierCV(l2s=L2S, cv=3, tune="once", class_weight=class_weight)
     tuned_iterated.fit(X_all, labels_all)
@@ -489,7 +489,7 @@ def test_class_weights_work_iteratively_and_on_sparse_features(class_weight, mon
 @pytest.mark.parametrize("curriculum", [Smooth(3.0), SelfPaced()])
 def test_tuned_iteratively_the_curriculum_goes_on_after_l2_is_chosen_again(curriculum, monkeypatch):
     X, matrix = rare(4, missing=0.3)
-    monkeypatch.setattr(crowdwise.ridge.problem, "EXACT_COLUMNS", 1)
+    monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     model = CrowdRidgeClassifierCV(l2s=L2S, cv=3, curriculum=curriculum).fit(sparse.csr_array(X), labels_of(matrix))
     monkeypatch.undo()
     steepness = 0.0 if isinstance(curriculum, Smooth) else 2.0  # where each of them ends

@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
+from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.features import Rows, RowSpace
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
-from crowdwise.ridge.statistics import row_sums, values_from
 
 
 def problem(seed=0, n_rows=30, n_features=4, n_targets=2):

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import DataError
+from crowdwise.ridge.collect import collect
 from crowdwise.ridge.features import Rows
-from crowdwise.ridge.statistics import collect
 from crowdwise.ridge.targets import Targets, majority_targets
 
 
