@@ -85,9 +85,9 @@ html_sidebars = {"first-steps": [], "index": []}
 
 def escape_trailing_underscores(app, what, name, obj, options, lines):
     """Types such as "ndarray of shape (n_features_in_,)" are no links, which is what RST takes a trailing _ for."""
-    lines[:] = [
-        re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line) if ":vartype" in line or ":type" in line else line for line in lines
-    ]
+    for i, line in enumerate(lines):
+        if ":vartype" in line or ":type" in line:
+            lines[i] = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
 
 
 def setup(app):

@@ -21,8 +21,8 @@ labels, truth = crowd.labels, crowd.truth
 print(labels)
 
 # %%
-# Ask some of the annotators, drawn at random, and compare both answers with the truth. With even numbers there are ties,
-# so only odd ones are tried.
+# Ask some of the annotators, drawn at random, and compare both answers with the truth. Even numbers would make ties, so
+# only odd ones are tried.
 
 numbers = [3, 5, 9, 15, 21, 29, 39]
 rng = np.random.default_rng(0)
@@ -34,9 +34,9 @@ for n in numbers:
 
 # %%
 # The majority does not get better with more people: on some photographs most of them err in the same way. The consensus
-# does, as soon as there are enough labels to know who is to be believed. (That it falls a little at the end is the doing
-# of ``hard_examples="auto"``, which is not needed for these birds: with 29 people and more,
-# ``aggregate(labels, hard_examples=False)`` is right for 89 %.)
+# does, as soon as there are enough labels to know who is to be believed. It falls a little at the end because of
+# ``hard_examples="auto"``, which these birds do not need: with 29 people and more,
+# ``aggregate(labels, hard_examples=False)`` is right for 89 %.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, shares), marker, colour in zip(right.items(), "os", ("tab:orange", "tab:blue"), strict=True):
