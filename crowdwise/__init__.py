@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
     from crowdwise.relabel import what_to_label_next
+    from crowdwise.reporting.report import report
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -47,6 +48,7 @@ _HOMES = {
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
     "read_labels": "formats.read",
+    "report": "reporting.report",
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
@@ -74,6 +76,7 @@ __all__ = [
     "krippendorff_alpha",
     "load",
     "read_labels",
+    "report",
     "simulate_annotators",
     "what_to_label_next",
 ]

@@ -2,8 +2,8 @@
 Who is to be believed?
 ======================
 
-110 people judged the sentiment of tweets about the weather, 20 of them per tweet (Venanzi et al. 2015). How often is each of them
-right? Their agreement with each other tells, without any truth.
+110 people judged the sentiment of tweets about the weather, 20 of them per tweet (Venanzi et al. 2015). How often is
+each of them right? Their agreement with each other tells, without any truth.
 """
 
 # %%
@@ -29,8 +29,8 @@ print(frame.head(5).to_string(index=False))
 print(frame.tail(5).to_string(index=False))
 
 # %%
-# Estimates against the truth. People with few labels (small dots) are drawn towards the crowd's average, since little is
-# known about them.
+# Estimates against the truth. People with few labels (small dots) are drawn towards the crowd's average, since little
+# is known about them.
 
 given = np.asarray(labels)
 right = np.nanmean(np.where(np.isnan(given), np.nan, given == crowd.truth[:, np.newaxis]), axis=0)
@@ -40,7 +40,7 @@ figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
 axes.axline((0.5, 0.5), slope=1, color="0.8", linewidth=1, zorder=0)
 for which, colour, name in (
     (~flagged, "tab:blue", "annotator"),
-    (flagged, "tab:orange", "flagged, such as: few labels"),
+    (flagged, "tab:orange", "flagged: few labels"),
 ):
     size = 2 + labels.labels_per_annotator[which] / 2
     axes.scatter(right[which], found.accuracy[which], s=size, color=colour, alpha=0.6, linewidths=0, label=name)

@@ -2,8 +2,9 @@
 How far can a consensus be trusted?
 ===================================
 
-74 people were asked of 2,040 pairs of a name and a web address whether they belong together (Demartini et al. 2012). The consensus has a
-confidence for each pair. It is no promise, but it sorts: the pairs of low confidence are those to look at again.
+74 people were asked of 2,040 pairs of a name and a web address whether they belong together (Demartini et al. 2012).
+The consensus has a confidence for each pair. It is no promise, but it sorts: the pairs of low confidence are those to
+look at again.
 """
 
 # %%
@@ -35,8 +36,8 @@ for name, (answer, confidence) in answers.items():
     print(f"{name:<18}right {np.mean(answer == truth):.3f}, mean confidence {confidence.mean():.3f}")
 
 # %%
-# Take the surest pairs first. How many of those taken are wrong? At the right end all pairs are taken. The vote knows little
-# about which of its answers are wrong; the consensus knows more, although it is surer of itself than it should be.
+# Take the surest pairs first. How many of those taken are wrong? At the right end all pairs are taken. The vote says
+# little about which of its answers are wrong. The confidence of the consensus says more, although it is too high.
 
 taken = np.arange(1, len(truth) + 1)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -2,9 +2,9 @@
 What should be labelled next?
 =============================
 
-Labels cost money. Is it better to collect them where one more answer is expected to say most, or anywhere? A real crowd is
-replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three labels per tweet are shown; then 60 more
-at a time.
+Labels cost money. Is it better to collect them where one more answer is expected to say most, or anywhere? A real crowd
+is replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three labels
+per tweet are shown; then 60 more at a time.
 """
 
 # %%

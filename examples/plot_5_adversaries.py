@@ -2,9 +2,9 @@
 Can one learn from a crowd that is wrong half of the time?
 ==========================================================
 
-Twelve simulated annotators, as in the paper: ten who err near the decision boundary, an expert who is always right, and an
-adversary who is always wrong. About half of all labels are wrong, and no vote recovers the truth. Easy examples, on which
-annotators agree, are enough to learn a classifier from.
+Twelve simulated annotators, as in the paper: ten who err near the decision boundary, an expert who is always right, and
+an adversary who is always wrong. About half of all labels are wrong, and no vote recovers the truth. Easy examples, on
+which annotators agree, are enough to learn a classifier from.
 """
 
 # %%

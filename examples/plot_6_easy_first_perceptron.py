@@ -2,8 +2,8 @@
 Does it help a perceptron to see the easiest examples first?
 ============================================================
 
-The paper's theorem 2 bounds the mistakes of a perceptron by how they are spread over the margins of the examples. It holds
-for any order; does the order matter all the same?
+The paper's theorem 2 bounds the mistakes of a perceptron by how they are spread over the margins of the examples. It
+holds for any order; does the order matter all the same?
 """
 
 # %%
@@ -40,20 +40,18 @@ for name, (mistakes, theorem, novikoff) in zip(ORDERS, trials.mean(axis=0), stri
     print(f"{name:<14}{mistakes:5.1f} mistakes; at most {theorem:5.0f} by theorem 2, {novikoff:5.0f} by Novikoff")
 
 # %%
-# Fewer mistakes *during* the pass, and a smaller bound. With noisy labels little of this is left: :doc:`/theory` has the
-# whole measurement.
+# Fewer mistakes *during* the pass, and a smaller bound. With noisy labels little of this is left: :doc:`/theory` has
+# the whole measurement.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-for place in range(3):
-    mistakes, theorem, novikoff = trials[:, place].T
-    axes.plot(place + np.linspace(-0.2, 0.2, len(mistakes)), mistakes, "o", color="0.6", markersize=4)
-    axes.plot(
-        place, mistakes.mean(), "D", color="tab:blue", label="mistakes, mean (dots: trials)" if not place else None
-    )
-    axes.plot(place, theorem.mean(), "^", color="tab:orange", label="theorem 2, mean" if not place else None)
-    axes.plot(place, novikoff.mean(), "_", color="black", markersize=25, label="Novikoff, mean" if not place else None)
+mistakes, theorem, novikoff = trials.transpose(2, 1, 0)  # order by trial
+places = np.arange(3)
+axes.plot(places[:, np.newaxis] + np.linspace(-0.2, 0.2, len(trials)), mistakes, "o", color="0.7", markersize=4)
+axes.plot(places, mistakes.mean(axis=1), "D", color="tab:blue", label="mistakes, mean (dots: trials)")
+axes.plot(places, theorem.mean(axis=1), "^", color="tab:orange", label="theorem 2, mean")
+axes.plot(places, novikoff.mean(axis=1), "_", color="black", markersize=25, label="Novikoff, mean")
 axes.set_yscale("log")
-axes.set_xticks(range(3), ORDERS)
+axes.set_xticks(places, ORDERS)
 axes.set(ylabel="mistakes in one pass", ylim=(10, 20_000))
 axes.legend(frameon=False, ncols=3, loc="upper center")
 axes.spines[["top", "right"]].set_visible(False)

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[!_]*/*.md"))]
-# Their tables are not (yet) written by a benchmark: by `crowdwise reproduce`, by benchmarks/theory.py and by an example.
+# Their tables are written by `crowdwise reproduce`, or not yet between comments.
 OTHER_TABLES = {"README.md", "docs/evidence/reproduction.md", "docs/theory.md"}
 
 

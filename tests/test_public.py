@@ -35,11 +35,12 @@ NAMES = [
     "krippendorff_alpha",
     "load",
     "read_labels",
+    "report",
     "simulate_annotators",
     "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2"]
 
 
 def written_function(member):

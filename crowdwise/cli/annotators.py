@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import json_option, labels_options, talk_options
+from crowdwise.cli.options import FILE, json_option, labels_options, talk_options
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
-@click.command("annotators", epilog="""\b
+@click.command(
+    "annotators",
+    epilog="""\b
 Examples:
   crowdwise annotators labels.csv
   crowdwise annotators run --json
-""")  # fmt: skip
-@click.argument("source", metavar="LABELS|RUN")
+""",
+)
+@click.argument("source", metavar="LABELS|RUN", type=FILE)
 @labels_options
 @json_option
 @csv_option

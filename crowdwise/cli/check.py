@@ -9,6 +9,7 @@ import click
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
 from crowdwise.cli.options import (
+    FILE,
     features_options,
     json_option,
     labels_options,
@@ -19,13 +20,16 @@ from crowdwise.cli.options import (
 )
 
 
-@click.command("check", epilog="""\b
+@click.command(
+    "check",
+    epilog="""\b
 Examples:
   crowdwise check labels.csv
   crowdwise check labels.csv texts.csv --text text
-""")  # fmt: skip
-@click.argument("labels")
-@click.argument("features", required=False)
+""",
+)
+@click.argument("labels", type=FILE)
+@click.argument("features", type=FILE, required=False)
 @labels_options
 @features_options
 @json_option
@@ -39,7 +43,7 @@ def command(labels: str, features: str | None, join: str, as_json: bool, **optio
 
     started()
     talking = talk(options)
-    labels_as, features_as = reading_of_labels(options), reading_of_features(options)
+    labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     with talking.warnings_as_notes(), talking.step("Checking"):
         inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)  # type: ignore[arg-type]
         for note in inputs.notes:

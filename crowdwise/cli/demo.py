@@ -12,11 +12,14 @@ from crowdwise.cli import started
 from crowdwise.cli.group import crowd, show
 
 
-@click.command("demo", epilog="""\b
+@click.command(
+    "demo",
+    epilog="""\b
 Examples:
   crowdwise demo
   crowdwise demo somewhere/else --force
-""")  # fmt: skip
+""",
+)
 @click.argument("folder", default="crowdwise-demo")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier demonstration.")
 def command(folder: str, force: bool) -> None:

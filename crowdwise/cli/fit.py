@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
 from crowdwise.cli.options import (
+    FILE,
     NumberOrAuto,
     features_options,
     json_option,
@@ -23,28 +25,40 @@ from crowdwise.cli.options import (
 MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
 
 
-@click.command("fit", epilog="""\b
+@click.command(
+    "fit",
+    epilog="""\b
 Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit answers.csv --example question --annotator who --label said
-""")  # fmt: skip
-@click.argument("labels")
-@click.argument("features", required=False)
-@click.option("--out", default="run", show_default=True, metavar="FOLDER", help="Where the results go.")
+""",
+)
+@click.argument("labels", type=FILE)
+@click.argument("features", type=FILE, required=False)
+@click.option("--out", type=FILE, default="run", show_default=True, metavar="FOLDER", help="Where the results go.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
-@click.option("--model", type=click.Choice(MODELS), default="auto", help="auto is logistic with features, else labels-only.")  # fmt: skip
-@click.option("--steepness", type=NumberOrAuto(), default="auto", help="How fast contested examples lose weight; 0 weights all alike.")  # fmt: skip
+@click.option(
+    "--model", type=click.Choice(MODELS), default="auto", help="auto is logistic with features, else labels-only."
+)
+@click.option(
+    "--steepness",
+    type=NumberOrAuto(),
+    default="auto",
+    help="How fast contested examples lose weight; 0 weights all alike.",
+)
 @click.option("--l2", type=NumberOrAuto(), default="auto", help="Strength of the penalty on coefficients.")
-@click.option("--truth", metavar="FILE", help="Known answers of some examples: they judge the result.")
+@click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
 @features_options
 @json_option
 @talk_options
 @click.pass_obj
-def command(given: tuple[str, ...], /, labels: str, features: str | None, out: str, as_json: bool, **options: Any) -> None:
+def command(
+    given: tuple[str, ...], /, labels: str, features: str | None, out: str, as_json: bool, **options: Any
+) -> None:
     """Learn from labels, and from features if there are any.
 
     LABELS is a table with a row per label (CSV, TSV, JSON Lines, Parquet; - is standard input), a table with a column
@@ -58,7 +72,13 @@ def command(given: tuple[str, ...], /, labels: str, features: str | None, out: s
 
     started()
     talking = talk(options)
+    labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    has_features = features is not None or bool(features_as["text"])
+    try:
+        settings.settled(features=has_features, truth=options["truth"] is not None)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     typed = shlex.join(["crowdwise", *given])
     with talking.warnings_as_notes(), talking.step("Fitting"):
         run = fit(
@@ -66,8 +86,8 @@ def command(given: tuple[str, ...], /, labels: str, features: str | None, out: s
             features,
             out=out,
             settings=settings,
-            labels_as=reading_of_labels(options),
-            features_as=reading_of_features(options),
+            labels_as=labels_as,
+            features_as=features_as,
             command=typed,
             say=talking.say,
             **options,
@@ -76,4 +96,5 @@ def command(given: tuple[str, ...], /, labels: str, features: str | None, out: s
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:
-        show("\n".join([*summary_lines(summary), f"Report      {out}/report.html"]))
+        lines = [*summary_lines(summary), f"Report      {out}/report.html"]
+        show("\n".join(textwrap.fill(line, 100, subsequent_indent=" " * 12) for line in lines))

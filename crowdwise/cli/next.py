@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import json_option, labels_options, talk_options
+from crowdwise.cli.options import FILE, json_option, labels_options, talk_options
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
-@click.command("next", epilog="""\b
+@click.command(
+    "next",
+    epilog="""\b
 Examples:
   crowdwise next labels.csv -n 10
   crowdwise next run
-""")  # fmt: skip
-@click.argument("source", metavar="LABELS|RUN")
+""",
+)
+@click.argument("source", metavar="LABELS|RUN", type=FILE)
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
 @labels_options
 @json_option

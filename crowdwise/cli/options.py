@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 from crowdwise.cli.talk import Talk
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path()  # not looked at here: it lets a shell complete names of files
 _LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate")
 _FEATURES = ("id", "text", "embedding", "columns")
 
@@ -21,7 +23,15 @@ class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         """The number, or "auto"."""
-        return "auto" if value == "auto" else click.FloatRange(min=0).convert(value, param, ctx)
+        if value == "auto":
+            return "auto"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            self.fail(f"{value!r} is neither auto nor a number of at least 0.", param, ctx)
+        return number
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -67,9 +77,9 @@ talk_options = _options(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def reading_of_labels(options: dict[str, Any]) -> dict[str, Any]:
+def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
     """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
-    given = {name: options.pop(name) for name in _LABELS}
+    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": talking.rows_read}
     if given["missing"]:
         from crowdwise.formats.answers import MISSING
 

@@ -7,17 +7,20 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.options import json_option, talk, talk_options
+from crowdwise.cli.options import FILE, json_option, talk, talk_options
 from crowdwise.cli.show_table import csv_option, show_table
 
 
-@click.command("predict", epilog="""\b
+@click.command(
+    "predict",
+    epilog="""\b
 Examples:
   crowdwise predict run new.csv
   crowdwise predict run new.csv --json > predictions.json
-""")  # fmt: skip
-@click.argument("run")
-@click.argument("features")
+""",
+)
+@click.argument("run", type=FILE)
+@click.argument("features", type=FILE)
 @click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id.")
 @json_option
 @csv_option

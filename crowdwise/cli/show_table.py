@@ -32,7 +32,8 @@ def show_table_of(
     from crowdwise.runs import fit, open_run
 
     started()
-    talking, labels_as = talk(options), reading_of_labels(options)
+    talking = talk(options)
+    labels_as = reading_of_labels(options, talking)
     with talking.warnings_as_notes():
         if Path(source).is_dir():
             table = of_run(open_run(source))
@@ -44,9 +45,8 @@ def show_table_of(
 
 def show_table(table: ResultTable, *, as_json: bool, as_csv: bool) -> None:
     """Print a table: aligned on a terminal, CSV in a pipe or a file, or JSON."""
-    if as_json:
-        show(table.as_json())
-    elif as_csv or not sys.stdout.isatty():
-        show(table.as_csv().rstrip("\n"))
-    else:
+    if not as_json and not as_csv and sys.stdout.isatty():
         show(table.as_text())
+        return
+    for part in table.json_parts() if as_json else table.csv_parts():
+        show(part, nl=False)

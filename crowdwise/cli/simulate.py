@@ -13,11 +13,14 @@ from crowdwise.cli.options import json_option
 _COUNT = click.IntRange(min=0)
 
 
-@click.command("simulate", epilog="""\b
+@click.command(
+    "simulate",
+    epilog="""\b
 Examples:
   crowdwise simulate crowd
   crowdwise simulate crowd --examples 2000 --annotators 20 --missing 0.8 --adversaries 1
-""")  # fmt: skip
+""",
+)
 @click.argument("out", metavar="FOLDER")
 @click.option("--examples", type=click.IntRange(min=2), default=500, show_default=True, help="How many examples.")
 @click.option("--features", type=click.IntRange(min=1), default=5, show_default=True, help="How many features.")
@@ -25,8 +28,16 @@ Examples:
 @click.option("--annotators", type=_COUNT, default=10, show_default=True, help="Who err where examples are hard.")
 @click.option("--experts", type=_COUNT, default=0, show_default=True, help="Who are always right.")
 @click.option("--adversaries", type=_COUNT, default=0, show_default=True, help="Who are always wrong.")
-@click.option("--clarity", type=click.FloatRange(min=0), default=2.0, show_default=True, help="The higher, the less noise.")  # fmt: skip
-@click.option("--missing", type=click.FloatRange(0, 1, max_open=True), default=0.5, show_default=True, help="Share of labels left out.")  # fmt: skip
+@click.option(
+    "--clarity", type=click.FloatRange(min=0), default=5.0, show_default=True, help="The higher, the less noise."
+)
+@click.option(
+    "--missing",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Share of labels left out.",
+)
 @click.option("--seed", type=_COUNT, default=0, show_default=True, help="The same seed gives the same crowd.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier simulation.")
 @json_option
@@ -44,5 +55,7 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
     if as_json:
         show_json("simulate", {"out": out, "files": list(FILES), "settings": wanted, "labels": labels.n_labels})
     else:
-        show(f"{out}: {labels.n_labels:,} labels of {labels.n_examples:,} examples by {labels.n_annotators:,} annotators")
+        show(
+            f"{out}: {labels.n_labels:,} labels of {labels.n_examples:,} examples by {labels.n_annotators:,} annotators"
+        )
         show(f"Try: crowdwise fit {out}/labels.csv {out}/features.csv --truth {out}/truth.csv --out {out}-run")

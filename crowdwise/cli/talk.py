@@ -31,20 +31,27 @@ class Talk:
     def say(self, text: str) -> None:
         """A line that is worth knowing."""
         if not self.quiet:
+            self.progress("")
             click.echo(_clean(text), err=True)
+
+    def progress(self, text: str) -> None:
+        """What is being done, in place of what was shown before; on a terminal only."""
+        if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+            click.echo(f"\r\033[K{text}", err=True, nl=False)
+
+    def rows_read(self, n_rows: int) -> None:
+        """How far a large file has been read."""
+        self.progress(f"{n_rows:,} rows read ...")
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
-        """Show what is being done while it is, on a terminal; and how long it took if that is asked for."""
+        """Show what is being done while it is; and how long it took if that is asked for."""
         began = time.monotonic()
-        watched = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
-        if watched:
-            click.echo(f"{doing} ...\r", err=True, nl=False)
+        self.progress(f"{doing} ...")
         try:
             yield
         finally:
-            if watched:
-                click.echo("\r\033[K", err=True, nl=False)
+            self.progress("")
         if self.verbose:
             self.say(f"{doing}: {time.monotonic() - began:.1f} s")
 

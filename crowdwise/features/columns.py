@@ -110,7 +110,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class Words:
-    """A column of texts: TF-IDF of the terms that are in at least two of them, the 20,000 most frequent if there are more.
+    """A column of texts: TF-IDF of terms that are in two of them or more, at most the 20,000 most frequent.
 
     Parameters
     ----------
@@ -140,7 +140,9 @@ class Words:
             except ValueError:  # no term is left
                 continue
             known = (np.diff(counts.indptr) > 0).sum()
-            if 2 * known >= sum(map(bool, texts)):  # else words are hardly ever repeated: perhaps a script without spaces
+            if 2 * known >= sum(
+                map(bool, texts)
+            ):  # else words are hardly ever repeated: perhaps a script without spaces
                 return cls(name, unit, terms.get_feature_names_out().tolist(), terms.idf_.tolist())
         raise DataError(f"the column {name!r} has no text to learn from.")
 

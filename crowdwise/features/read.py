@@ -118,7 +118,11 @@ def _of_matrix(source: Source, recipe: Recipe | None) -> FeatureTable:
         values = _load_matrix(file.name, source.name)
     if recipe is not None and not recipe.is_matrix:
         raise DataError(f"{source.name} is a NumPy file; the fit had a table with columns.")
-    notes = [] if recipe else [f"features: {values.shape[1]:,} numbers per example, scaled", "ids: the numbers of the rows, from 0"]  # fmt: skip
+    notes = (
+        []
+        if recipe
+        else [f"features: {values.shape[1]:,} numbers per example, scaled", "ids: the numbers of the rows, from 0"]
+    )
     recipe = recipe or Recipe.of_matrix(values)
     X, gaps = recipe.transform({MATRIX: values})
     ids = as_objects([str(i) for i in range(len(values))])

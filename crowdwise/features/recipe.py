@@ -123,7 +123,8 @@ class Recipe:
                 f"the features need the columns {', '.join(map(repr, absent))}, as in the fit; "
                 f"the columns here are {', '.join(map(repr, table))}."
             )
-        parts, notes = [], []
+        parts: list[Any] = []
+        notes: list[str] = []
         for column in self.columns:
             part, n_without = column.transform(table[column.name])
             parts.append(part)

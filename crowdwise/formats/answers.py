@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -57,6 +58,8 @@ class Answers:
         self.n_missing: dict[str, int] = {}
         self.texts: dict[str, str] = {}
         self.truth: dict[str, str] = {}
+        self.left_out: Counter[str] = Counter()  # what, and how many of it
+        self.notes: list[str] = []
         self._indices = _Codes(), _Codes(), _Codes()
         self._columns = array("i"), array("i"), array("i")
 

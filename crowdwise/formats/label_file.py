@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,10 @@ class Wishes:
         See `CrowdLabels.from_table`.
     kind : {"class", "rating"}
         Whether labels are classes or real numbers.
+    texts : bool
+        Whether to keep the texts.
+    on_rows : callable or None
+        Is told how many rows of a plain table have been read.
     """
 
     example: str | None
@@ -65,9 +69,11 @@ class Wishes:
     missing: tuple[str, ...]
     on_duplicate: str
     kind: Kind
+    texts: bool
+    on_rows: Callable[[int], object] | None
 
 
-def make_label_file(name: str, format: str, answers: Answers, notes: list[str], wishes: Wishes) -> LabelFile:
+def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) -> LabelFile:
     """The record, from all that was read.
 
     Parameters
@@ -77,9 +83,7 @@ def make_label_file(name: str, format: str, answers: Answers, notes: list[str], 
     format : str
         What the file was taken for.
     answers : Answers
-        All of them.
-    notes : list of str
-        What to say.
+        All of them, with what to say.
     wishes : Wishes
         What the caller said.
 
@@ -87,12 +91,17 @@ def make_label_file(name: str, format: str, answers: Answers, notes: list[str], 
     -------
     file : LabelFile
     """
+    notes = [*answers.notes, *_left_out(answers)]
     if len(answers) == 0:
-        left_out = f" {' '.join(notes)}" if notes else ""
-        raise LabelError(f"{name}: there is no label in it (taken for: {format}).{left_out}")
-    if answers.n_missing:
-        total = sum(answers.n_missing.values())
-        kinds = ", ".join(f"{n:,} {f'{text!r}' if text else 'empty'}" for text, n in answers.n_missing.items())
-        notes.append(f"{total:,} rows without a label are left out ({kinds}).")
+        raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")
     labels = answers.labels(on_duplicate=wishes.on_duplicate, kind=wishes.kind)
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
+
+
+def _left_out(answers: Answers) -> list[str]:
+    """What was left out, how often, in one sentence."""
+    parts = [f"{what} ({n:,})" for what, n in answers.left_out.items() if n]
+    if answers.n_missing:
+        kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in answers.n_missing.items())
+        parts.append(f"rows without a label ({kinds})")
+    return [f"left out: {', '.join(parts)}"] if parts else []

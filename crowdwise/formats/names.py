@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from crowdwise.exceptions import LabelError
 
-# What people call the columns. A name of the second group counts where no column has one of the first.
+# What people call the columns. A name of a later group counts where no column has one of an earlier group.
 _WORDS = {
     "example": (
         ("example", "task", "item", "question", "unit", "document", "doc", "sample", "instance", "object", "hit",
          "sentence_id", "text_id", "tweet_id", "image_id", "comment_id", "post_id", "pair_id", "orig_id"),
-        ("id", "uid", "uuid", "index", "key", "row", "image", "text", "sentence", "column_1"),
+        ("id", "uid", "uuid", "index", "key", "row", "image"),
+        ("column_1", "text", "sentence"),
     ),
     "annotator": (
         ("annotator", "worker", "rater", "judge", "coder", "labeler", "labeller", "assessor", "turker", "grader",
-         "amt_worker", "crowdworker"),
+         "amt_worker", "crowdworker", "performer"),
         ("user", "participant", "expert", "reviewer", "username", "who", "person", "subject"),
     ),
     "label": (

@@ -18,7 +18,7 @@ _ONE_OF_MANY = re.compile(
 )
 
 
-def read_plain(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
+def read_plain(table: Table, wishes: Wishes) -> LabelFile:
     """Labels from a plain table, long or wide.
 
     Parameters
@@ -27,8 +27,6 @@ def read_plain(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
         The file.
     wishes : Wishes
         What the caller said.
-    with_texts : bool
-        Whether to keep what was labelled.
 
     Returns
     -------
@@ -40,7 +38,7 @@ def read_plain(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
         )
     if _is_wide(table.header, wishes):
         return _read_wide(table, wishes)
-    return _read_long(table, wishes, with_texts=with_texts)
+    return _read_long(table, wishes)
 
 
 def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
@@ -55,27 +53,27 @@ def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
     return len(numbered) >= 2 and not rest
 
 
-def _read_long(table: Table, wishes: Wishes, *, with_texts: bool) -> LabelFile:
+def _read_long(table: Table, wishes: Wishes) -> LabelFile:
     given = {"example": wishes.example, "annotator": _single(wishes.annotator), "label": wishes.label}
     found = find_columns(table.source.name, table.header, given)
-    notes = [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
     at = [table.position(column) for column in found.values()]
-    text = text_column(table.header, list(found.values())) if with_texts else None
-    answers, n_empty = Answers(wishes.missing), 0
+    text = text_column(table.header, list(found.values())) if wishes.texts else None
+    answers = Answers(wishes.missing)
+    answers.notes += [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
     for block in table.blocks():
-        columns = [block.columns[i] for i in at]
+        columns: Sequence[Sequence[str]] = [block.columns[i] for i in at]
         if "" in columns[0] or "" in columns[1]:
-            columns, n = _without_empty_rows(table, block, columns, list(found.values()))
-            n_empty += n
+            columns = _without_empty_rows(table, block, columns, list(found.values()))
+            answers.left_out["empty rows"] += len(block.columns[0]) - len(columns[0])
         answers.extend(*columns)
         if text is not None:
             for example, words in zip(block.columns[at[0]], block.columns[table.position(text)], strict=True):
                 answers.texts.setdefault(example, words)
+        if wishes.on_rows is not None:
+            wishes.on_rows(len(answers))
     if text is not None:
-        notes.append(f"texts: {text}")
-    if n_empty:
-        notes.append(f"{n_empty:,} empty rows are left out.")
-    return make_label_file(table.source.name, "table", answers, notes, wishes)
+        answers.notes.append(f"texts: {text}")
+    return make_label_file(table.source.name, "table", answers, wishes)
 
 
 def _single(annotator: str | tuple[str, ...] | None) -> str | None:
@@ -88,7 +86,7 @@ def _single(annotator: str | tuple[str, ...] | None) -> str | None:
 
 def _without_empty_rows(
     table: Table, block: Block, columns: Sequence[Sequence[str]], names: Sequence[str]
-) -> tuple[list[Sequence[str]], int]:
+) -> Sequence[Sequence[str]]:
     """The rows in which something is; an error if a label is without its example or annotator."""
     rows = []
     for i, row in enumerate(zip(*columns, strict=True)):
@@ -101,8 +99,7 @@ def _without_empty_rows(
                 f"{name!r} is empty there. Fill it in, or remove the row."
             )
         rows.append(row)
-    n_empty = len(columns[0]) - len(rows)
-    return list(zip(*rows, strict=True)) if rows else [(), (), ()], n_empty
+    return list(zip(*rows, strict=True)) if rows else [(), (), ()]
 
 
 def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
@@ -120,17 +117,17 @@ def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
     if not ids:
         _refuse_ids(columns, annotators, wishes)
     _refuse_empty_or_repeated(table, ids, examples)
-    notes = [*table.notes, f"a column per annotator: {', '.join(annotators)}"]
-    notes.append(
+    answers = Answers(wishes.missing)
+    answers.notes += [*table.notes, f"a column per annotator: {', '.join(annotators)}"]
+    answers.notes.append(
         f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"
     )
-    answers = Answers(wishes.missing)
     for annotator in annotators:
         answers.extend(examples, [annotator] * len(examples), columns[annotator])
     if text:
-        notes.append(f"texts: {text}")
+        answers.notes.append(f"texts: {text}")
         answers.texts.update(zip(examples, columns[text], strict=True))
-    return make_label_file(name, "wide table", answers, notes, wishes)
+    return make_label_file(name, "wide table", answers, wishes)
 
 
 def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:

@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import Any, Literal
 
+from crowdwise.exceptions import DataError
 from crowdwise.formats.answers import MISSING
+from crowdwise.formats.argilla import is_argilla, read_argilla
+from crowdwise.formats.doccano import is_doccano, read_doccano
+from crowdwise.formats.fields import Placed
 from crowdwise.formats.label_file import LabelFile, Wishes
+from crowdwise.formats.label_studio import is_label_studio, read_label_studio
+from crowdwise.formats.label_studio_flat import is_label_studio_flat, read_label_studio_flat
+from crowdwise.formats.listed import is_listed, read_listed
+from crowdwise.formats.mapping import ask_for_the_order, is_mapping, read_mapping
+from crowdwise.formats.mturk import is_mturk, read_mturk
 from crowdwise.formats.plain import read_plain
+from crowdwise.formats.prodigy import is_prodigy, read_prodigy
+from crowdwise.formats.toloka import is_toloka, read_toloka
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.tables import open_table
+from crowdwise.tables import Source, Table, open_table
+from crowdwise.tables.json_rows import is_document, json_records, parse_document
+from crowdwise.tables.lines import check_encoding, encoding_of
+
+# Readers of tables and of records, and how each knows its own. The first that does is taken.
+_TABLES = {
+    "mturk": (is_mturk, read_mturk),
+    "toloka": (is_toloka, read_toloka),
+    "label-studio": (is_label_studio_flat, read_label_studio_flat),
+}
+_RECORDS = {
+    "label-studio": (is_label_studio, read_label_studio),
+    "prodigy": (is_prodigy, read_prodigy),
+    "argilla": (is_argilla, read_argilla),
+    "hugging-face": (is_listed, read_listed),
+}
+_MAPPINGS = {"peerannot": True, "alttest": False}
+_PLAIN = ("table", "wide", "crowd-kit")
+FORMATS = tuple(sorted({*_PLAIN, *_TABLES, *_RECORDS, *_MAPPINGS, "doccano"}))
 
 
 def read(
@@ -28,6 +60,8 @@ def read(
     kind: Kind = "class",
     encoding: str | None = None,
     delimiter: str | None = None,
+    texts: bool = True,
+    on_rows: Callable[[int], object] | None = None,
 ) -> LabelFile:
     """Labels from a file, with the texts and known answers that come along, and what was guessed.
 
@@ -57,6 +91,10 @@ def read(
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     delimiter : str, default=None
         Of a table of text; by default it is guessed.
+    texts : bool, default=True
+        Whether to keep the texts.
+    on_rows : callable, default=None
+        Is told how many rows of a plain table have been read, again and again.
 
     Returns
     -------
@@ -75,17 +113,102 @@ def read(
     >>> file.labels.n_labels
     2
     """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     wishes = Wishes(
         example=example,
         annotator=annotator if annotator is None or isinstance(annotator, str) else tuple(annotator),
         label=label,
-        wide=wide,
+        wide=True if format == "wide" else wide,
         question=question,
         missing=_as_texts(missing),
         on_duplicate=on_duplicate,
         kind=kind,
+        texts=texts,
+        on_rows=on_rows,
     )
-    return read_plain(open_table(path, encoding, delimiter), wishes, with_texts=True)
+    source = Source(os.fspath(path))
+    file = _read(source, format, wishes, encoding, delimiter)
+    if format is None and file.format not in ("table", "wide table"):
+        file = replace(file, notes=(f"format: {file.format}", *file.notes))
+    return file if texts else replace(file, texts=None)
+
+
+def _read(source: Source, format: str | None, wishes: Wishes, encoding: str | None, delimiter: str | None) -> LabelFile:
+    if format == "doccano" or (format is None and _is_archive(source)):
+        return read_doccano(source, wishes)
+    if delimiter is None and _is_json(source, encoding) and format not in _PLAIN:
+        used = encoding or encoding_of(source.head)
+        if is_document(source, used):
+            return _read_document(source, parse_document(source, used), format, wishes)
+        placed = ((f"{source.name}, line {line}", record) for line, record in json_records(source, used))
+        return _read_records(source, placed, format, wishes)
+    table = open_table(source, encoding, delimiter)
+    if format in (None, *_TABLES):
+        for name, (is_its, read_its) in _TABLES.items():
+            if format == name or (format is None and is_its(table.header)):
+                return read_its(table, wishes)
+    if format == "hugging-face" or (format is None and _lists(table)):
+        return read_listed(source.name, _placed_rows(table), wishes)
+    if format not in (None, *_PLAIN):
+        raise DataError(f"{source.name} is a table, and JSON was expected: {format} writes no other.")
+    return read_plain(table, wishes)
+
+
+def _is_archive(source: Source) -> bool:
+    return Path(source.path).is_dir() or source.head.startswith(b"PK\x03\x04")
+
+
+def _is_json(source: Source, encoding: str | None) -> bool:
+    used = encoding_of(source.head) if encoding is None else check_encoding(encoding)
+    return source.head.decode(used, "ignore").lstrip()[:1] in ("{", "[")
+
+
+def _placed_rows(table: Table) -> Iterator[Placed]:
+    for number, row in enumerate(table.rows(), start=1):
+        yield f"{table.source.name}, row {number} after the header", dict(zip(table.header, row, strict=True))
+
+
+def _lists(table: Table) -> bool:
+    first = next(_placed_rows(table), None)
+    return first is not None and is_listed(first[1])
+
+
+def _read_document(source: Source, document: Any, format: str | None, wishes: Wishes) -> LabelFile:
+    """A whole JSON document: a list of records, one record, or records in a record."""
+    if format in _MAPPINGS:
+        return read_mapping(source.name, document, wishes, examples_outside=_MAPPINGS[format])
+    if isinstance(document, dict):
+        inner = list(document.values())
+        if all(isinstance(one, dict) for one in inner) and any(map(is_listed, inner)):
+            document = [{"id": key, **record} for key, record in document.items()]
+        elif format is None and is_mapping(document):
+            raise ask_for_the_order(source.name)
+        else:
+            document = [document]
+    records = []
+    for number, record in enumerate(document if isinstance(document, list) else [document], start=1):
+        if not isinstance(record, dict):
+            raise DataError(f"{source.name}, record {number}: a record with names and values was expected, {{...}}.")
+        records.append((f"{source.name}, record {number}", record))
+    return _read_records(source, iter(records), format, wishes)
+
+
+def _read_records(source: Source, records: Iterator[Placed], format: str | None, wishes: Wishes) -> LabelFile:
+    first = next(records, None)
+    if first is None:
+        raise DataError(f"{source.name}: there is no record in it.")
+    for name, (is_its, read_its) in _RECORDS.items():
+        flat = name in _TABLES and _TABLES[name][0](list(first[1]))  # the same tool writes tables too
+        if not flat and (format == name or (format is None and is_its(first[1]))):
+            return read_its(source.name, chain([first], records), wishes)
+    if format is None and is_doccano(first[1]):
+        return read_doccano(source, wishes)
+    table = open_table(source)
+    for name, (is_its_table, read_its_table) in _TABLES.items():
+        if format == name or (format is None and is_its_table(table.header)):
+            return read_its_table(table, wishes)
+    return read_plain(table, wishes)
 
 
 def _as_texts(missing: Any) -> tuple[str, ...]:
@@ -122,4 +245,4 @@ def read_labels(path: str | os.PathLike[str], **options: Any) -> CrowdLabels:
       labels per example: 1 to 2, mean 1.5; missing: 25.0 %
       classes: 0, 1
     """
-    return read(path, **options).labels
+    return read(path, texts=False, **options).labels

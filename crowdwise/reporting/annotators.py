@@ -39,7 +39,8 @@ def annotators(record: FitRecord, X: Any) -> dict[str, Any]:
     columns = annotator_columns(record, X)
     chosen = _chosen(record)
     shown = chosen[np.argsort(-np.nan_to_num(columns["expertise"][chosen], nan=-1.0), kind="stable")]
-    largest = float(np.nanquantile(columns["expertise"], 0.9))
+    # One who is never wrong has expertise without end, and would leave everybody else without a bar.
+    largest = min(float(np.nanmax(columns["expertise"])), 6 * float(np.nanmedian(columns["expertise"])))
     alone, mixed = _alone(record, chosen), _confusion(record, chosen)
     flags = record.results.annotators.flags
     rows = []
@@ -184,11 +185,15 @@ def _part_of(labels: CrowdLabels) -> tuple[CrowdLabels, float]:
 
 
 def _grid(labels: CrowdLabels, first: Array, second: Array, kappa: Floats) -> dict[str, Any]:
-    """Kappa of every pair of the annotators with the most labels; None where they share too little."""
-    busiest = np.sort(np.argsort(-labels.labels_per_annotator, kind="stable")[:_MOST_IN_GRID])
+    """Kappa of every pair of the annotators with the most labels, those first who agree most; NaN is None."""
+    busiest = np.argsort(-labels.labels_per_annotator, kind="stable")[:_MOST_IN_GRID]
     place = {name: at for at, name in enumerate(labels.annotators[busiest].tolist())}
-    grid: list[list[float | None]] = [[None] * len(busiest) for _ in busiest]
+    grid = np.full((len(busiest), len(busiest)), np.nan)
     for one, other, value in zip(first.tolist(), second.tolist(), kappa.tolist(), strict=True):
         if one in place and other in place:
-            grid[place[one]][place[other]] = grid[place[other]][place[one]] = round(value, 3)
-    return {"annotators": [named(name) for name in labels.annotators[busiest]], "kappa": grid}
+            grid[place[one], place[other]] = grid[place[other], place[one]] = value
+    known = ~np.isnan(grid)
+    mean = np.where(known, grid, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    order = np.argsort(-mean, kind="stable")
+    rows = [[plain(value) for value in row] for row in grid[order][:, order].round(3)]
+    return {"annotators": [named(name) for name in labels.annotators[busiest[order]]], "kappa": rows}

@@ -72,6 +72,7 @@ class Examples:
         """
         results, labels = self.record.results, self.record.labels[chosen]
         consensus, first = results.consensus, self._first(chosen)
+        tied = np.zeros(len(chosen), dtype=bool) if labels.classes is None else _n_leading(labels.tally) > 1
         weight = easiness(results.disagreement[chosen], results.steepness)
         sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
         rows = []
@@ -81,6 +82,7 @@ class Examples:
                 "label": _answer(consensus.label[i]),
                 "sure": float(sure[i]),
                 "first": first[place],
+                "tied": bool(tied[place]),
                 "labels": int(labels.labels_per_example[place]),
                 "disagreement": float(results.disagreement[i]),
                 "easiness": float(weight[place]),
@@ -119,6 +121,11 @@ class Examples:
             }
             for k in order
         ]
+
+
+def _n_leading(tally: Array) -> Array:
+    """How many classes have the most votes; none without votes."""
+    return ((tally == tally.max(axis=1, keepdims=True)) & (tally > 0)).sum(axis=1)
 
 
 def _answer(value: Any) -> str | float:

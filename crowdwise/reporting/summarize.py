@@ -181,16 +181,15 @@ def _margin(record: FitRecord, X: Any) -> dict[str, Any] | None:
 
 
 def _levels(differs: Floats, distance: Floats) -> list[dict[str, float]]:
-    """Quartiles of the distance at up to six levels of disagreement with about as many examples each."""
-    edges = np.unique(np.quantile(differs, np.linspace(0, 1, 7)))
-    level = np.clip(np.searchsorted(edges, differs, side="right") - 1, 0, max(len(edges) - 2, 0))
+    """Quartiles of the distance of unanimous examples, and at up to four levels of disagreement as frequent each."""
+    some = differs[differs > 0]
+    edges = np.unique(np.quantile(some, [0.25, 0.5, 0.75]))
+    level = np.where(differs > 0, 1 + np.searchsorted(edges, differs), 0)
     found = []
     for k in np.unique(level):
         at = level == k
-        low, middle, high = np.quantile(distance[at], [0.25, 0.5, 0.75])
-        names = ("disagreement", "low", "median", "high")
-        values = (differs[at].mean(), min(low, 1.0), min(middle, 1.0), min(high, 1.0))
-        found.append(dict(zip(names, map(float, values), strict=True)))
+        low, middle, high = np.minimum(np.quantile(distance[at], [0.25, 0.5, 0.75]), 1.0).tolist()
+        found.append({"disagreement": float(differs[at].mean()), "low": low, "median": middle, "high": high})
     return found
 
 

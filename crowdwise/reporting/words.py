@@ -9,6 +9,7 @@ Summary = dict[str, Any]
 # From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
 _AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
 _NOTICEABLE = 0.005
+_LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
 
 
@@ -21,6 +22,16 @@ def percent(share: float, digits: int = 0) -> str:
     if share > 0 and float(text) <= 0:
         return f"under {least:.{digits}f} %"
     return f"{text} %"
+
+
+def short_percent(share: float) -> str:
+    """The same for a narrow column."""
+    return percent(share).replace("over ", "> ").replace("under ", "< ")
+
+
+def decimal(value: float, digits: int = 2) -> str:
+    """A number with the sign of typography."""
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -41,7 +52,7 @@ def some_of(names: list[str]) -> str:
 
 def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
     """The ends of an interval."""
-    return f"{scale * part['low']:.{digits}f} to {scale * part['high']:.{digits}f}"
+    return f"{decimal(scale * part['low'], digits)} to {decimal(scale * part['high'], digits)}"
 
 
 def headline(summary: Summary) -> list[str]:
@@ -63,7 +74,7 @@ def agreement_sentence(summary: Summary) -> str:
     if alpha["low"] is not None and alpha["low"] <= 0 <= value:
         how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
-    return f"These {who} {how}: Krippendorff’s alpha is {value:.2f}{span}, where 0 is chance and 1 is perfect."
+    return f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
 
 
 def quality_sentence(summary: Summary) -> str:
@@ -81,18 +92,33 @@ def quality_sentence(summary: Summary) -> str:
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
     gap = quality["estimated"]["difference"]["value"]
-    assuming = "This estimate assumes that annotators err independently; where they share difficulties, it is too high."
     if gap < _NOTICEABLE:
-        return f"The consensus is estimated to be about as good as the majority vote on this crowd. {assuming}"
+        effect = "to change little on this crowd"
+    else:
+        effect = f"to make it right on {in_hundred(gap)} examples more than the majority vote"
     return (
-        f"The consensus is estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, "
-        f"because it counts annotators by how reliable they are{_and_model(summary)}. {assuming}"
+        f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
+        "the estimate assumes that annotators err independently, and is too high where they share difficulties."
     )
 
 
 def in_hundred(share: float) -> str:
     """A difference of two shares, in examples."""
     return f"{100 * share:.1f} in 100"
+
+
+def calibration_sentence(summary: Summary) -> str | None:
+    """A word of caution where known truth shows that the fit is surer than it should be."""
+    known = summary["quality"]["known"]
+    if summary["kind"] == "rating" or not known or not known["n"]:
+        return None
+    expected = summary["quality"]["estimated"]["consensus"]["value"]
+    if expected <= known["consensus"]["high"]:
+        return None
+    return (
+        f"The fit is surer than it should be: it expects {percent(expected, 1)} to be right, and "
+        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here; take confidence as an order only."
+    )
 
 
 def _and_model(summary: Summary) -> str:
@@ -114,7 +140,7 @@ def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> s
 def numbers(summary: Summary) -> list[dict[str, str]]:
     """The four numbers of the first screen, each with what it is and a note."""
     alpha, quality, known = summary["alpha"], summary["quality"], summary["quality"]["known"]
-    first = {"value": "–" if alpha["value"] is None else f"{alpha['value']:.2f}", "name": "agreement beyond chance"}
+    first = {"value": "–" if alpha["value"] is None else decimal(alpha["value"]), "name": "agreement beyond chance"}
     first["note"] = "Krippendorff’s alpha" + ("" if alpha["low"] is None else f", {interval(alpha)}")
     flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
     last = {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
@@ -158,7 +184,9 @@ def next_sentence(summary: Summary) -> str:
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
-    if rows and rows[0]["gain"] > 0:
+    if rows and rows[0]["gain"] < _LITTLE_GAIN:
+        advice.append("ask for no more labels on the whole, as the fit is sure of its answers")
+    elif rows:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
         of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
         advice.append(f"ask for one more label{of}, first on {first}")
@@ -198,7 +226,7 @@ def _alpha_line(summary: Summary) -> str:
     if alpha["value"] is None:
         return "unknown: " + agreement_sentence(summary)
     span = "" if alpha["low"] is None else f" ({interval(alpha)})"
-    return f"Krippendorff's alpha {alpha['value']:.2f}{span}; 0 is chance, 1 is perfect"
+    return f"Krippendorff's alpha {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
 
 
 def _quality_lines(summary: Summary) -> list[str]:
@@ -207,8 +235,8 @@ def _quality_lines(summary: Summary) -> list[str]:
         return [f"Consensus   {_rating_sentence(quality, known)}"]
     gap = quality["estimated"]["difference"]["value"]
     lines = [
-        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples, if annotators",
-        "            err independently (where they share difficulties, the estimate is too high)",
+        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples,",
+        "            if annotators err independently (where they share difficulties, the estimate is too high)",
     ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
@@ -216,6 +244,8 @@ def _quality_lines(summary: Summary) -> list[str]:
             f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
             f"({interval(ours, 100, 1)}), majority vote for {percent(theirs['value'], 1)}"
         )
+    if caution := calibration_sentence(summary):
+        lines.append(f"            {caution}")
     return lines
 
 
@@ -248,8 +278,8 @@ def _scored(row: dict[str, Any]) -> str:
 
 
 def _next_lines(summary: Summary) -> list[str]:
-    rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] > 0]
+    rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] >= _LITTLE_GAIN]
     if not rows:
-        return []
+        return ["Next        one more label on any example is expected to say little: the fit is sure of its answers"]
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
     return [f"Next        label again: {first}"]

@@ -2,8 +2,9 @@
 
 from crowdwise.runs.check import Check, check
 from crowdwise.runs.inputs import Inputs, read_inputs
+from crowdwise.runs.models import Settings
 from crowdwise.runs.result_table import ResultTable
-from crowdwise.runs.run import Run, SavedRun, Settings, fit, fit_inputs, open_run
+from crowdwise.runs.run import Run, SavedRun, fit, fit_inputs, open_run
 
 __all__ = [
     "Check",

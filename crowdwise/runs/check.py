@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,28 +57,28 @@ class Check:
     def as_text(self) -> str:
         """One screen for a person."""
         size = self.size
-        shares = sorted(self.classes.items(), key=lambda item: -item[1])
-        named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares[:6])
-        lines = [
-            f"{size['labels']:,} labels of {size['examples']:,} examples by {size['annotators']:,} annotators",
-            f"  {len(self.classes)} classes               {named}{', ...' if len(shares) > 6 else ''}",
-            f"  labels per example      {_span(self.labels_per_example)}",
-            f"  labels per annotator    {_span(self.labels_per_annotator)}",
-            "",
-            "How far annotators agree (1 is always, 0 is by chance)",
-            f"  all together            {_alpha_line(self.alpha)}",
-        ]
-        if self.kappas is not None:
-            kappa = self.kappas
-            lines.append(
-                f"  two at a time           Cohen's kappa {kappa['median']:.2f}; 80 % of {kappa['pairs']:,.0f} pairs have "
-                f"{kappa['low']:.2f} to {kappa['high']:.2f}"
-            )
-        if self.unanimous is not None:
-            lines.append(f"  all agree on            {100 * self.unanimous:.0f} % of the examples with two or more labels")
-        lines += ["", "To look at", *(f"  {problem}" for problem in self.problems or ("nothing: no fault was found",))]
         weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
-        return "\n".join([*lines, "", "Does it help to let contested examples count less?", f"  {weighting}"])
+        parts = {
+            f"{size['labels']:,} labels of {size['examples']:,} examples by {size['annotators']:,} annotators": [
+                _row("classes", _some([f"{name} {100 * share:.0f} %" for name, share in self.classes.items()])),
+                _row("labels per example", _span(self.labels_per_example)),
+                _row("labels per annotator", _span(self.labels_per_annotator)),
+            ],
+            "How far annotators agree (1 is always, 0 is by chance)": self._agreement(),
+            "To look at": list(self.problems) or ["nothing: no fault was found"],
+            "Does it help to let contested examples count less?": textwrap.wrap(weighting, 96),
+        }
+        return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
+
+    def _agreement(self) -> list[str]:
+        rows = [_row("all together", _alpha_line(self.alpha))]
+        if self.kappas is not None:
+            n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
+            span = f"80 % of {n:,.0f} pairs have {low:.2f} to {high:.2f}"
+            rows.append(_row("two at a time", f"Cohen's kappa {middle:.2f} in the middle; {span}"))
+        if self.unanimous is not None:
+            rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
+        return rows
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -120,7 +121,7 @@ def check(inputs: Inputs) -> Check:
         classes={str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)},
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
-        alpha=_alpha(labels, paired.any()),
+        alpha=_alpha(labels, bool(paired.any())),
         kappas=_kappas(labels),
         unanimous=float(agree.mean()) if paired.any() else None,
         problems=tuple(problems(labels)),
@@ -212,6 +213,10 @@ def _spread(counts: Any) -> dict[str, float]:
     if len(counts) == 0:
         return {"least": 0, "median": 0.0, "most": 0}
     return {"least": int(counts.min()), "median": float(np.median(counts)), "most": int(counts.max())}
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:22}{value}"
 
 
 def _span(spread: dict[str, float]) -> str:

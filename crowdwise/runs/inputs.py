@@ -1,4 +1,4 @@
-"""Files of labels, features and known answers -> the same examples on all sides, and what is worth saying about them."""
+"""Files of labels, features and known answers -> the same examples on all sides, and what to say about them."""
 
 from __future__ import annotations
 
@@ -144,13 +144,17 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
 
 def _describe_mismatch(only_labels: Array, only_features: Array, n_both: int) -> str:
     shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
-    sides = (
-        f"{n_both:,} examples have labels and features, {len(only_labels):,} only labels (such as {shown[0]})"
-        + (f", {len(only_features):,} only features (such as {shown[1]})" if len(only_features) else "")
-    )
+    sides = f"{len(only_labels):,} examples have labels only (such as {shown[0]})"
+    if len(only_features):
+        sides += f", {len(only_features):,} features only (such as {shown[1]})"
     if n_both == 0:
-        return f"no example has both labels and features: {sides}. Is the right column named? --example, --id."
-    return f"{sides}. Leave out those without features with --join inner, or complete the features."
+        return (
+            f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
+        )
+    return (
+        f"{n_both:,} examples have labels and features, but {sides}. Complete the features, or leave out examples "
+        "without them: --join inner."
+    )
 
 
 def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
@@ -215,7 +219,9 @@ def read_truth(path: PathLike, labels: CrowdLabels) -> tuple[dict[Any, Any], tup
 
 
 def _one(name: str, header: Sequence[str], role: str) -> str:
-    found = candidates(header, role) or [column for column in header if column.lower() in ("truth", "gold") and role == "label"]  # fmt: skip
+    found = candidates(header, role) or [
+        column for column in header if column.lower() in ("truth", "gold") and role == "label"
+    ]
     if len(found) != 1:
         raise DataError(
             f"{name}: one column with the {role} was expected, named like that; its columns are {', '.join(header)}. "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.any_classifier import CrowdClassifier
 from crowdwise.em.logistic import CrowdLogisticClassifier
-from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 
@@ -16,65 +16,79 @@ MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
 Setting = float | str
 
 
-def choose_model(model: str, *, features: bool, by_truth: bool = False) -> str:
-    """The model that "auto" stands for, or the one named.
+@dataclass(frozen=True)
+class Settings:
+    """Which model is wanted, and how.
 
     Parameters
     ----------
-    model : str
-        One of `MODELS`.
-    features : bool
-        Whether there are features.
-    by_truth : bool, default=False
-        Whether known answers choose the steepness.
-
-    Returns
-    -------
-    model : str
-
-    Examples
-    --------
-    >>> from crowdwise.runs.models import choose_model
-    >>> choose_model("auto", features=True), choose_model("auto", features=False)
-    ('logistic', 'labels-only')
+    model : {"auto", "logistic", "ridge", "forest", "labels-only"}, default="auto"
+        "auto" is logistic if there are features, else labels-only; ridge if known answers choose.
+    steepness : float or "auto", default="auto"
+        How fast an example's weight falls with disagreement.
+    l2 : float or "auto", default="auto"
+        Strength of the penalty on coefficients, of logistic and ridge.
+    choose_by_truth : bool, default=False
+        Whether known answers choose the steepness of ridge; by default they judge the result only.
     """
-    check_choice("model", model, MODELS)
-    if model == "auto":
-        model = "ridge" if by_truth else "logistic"
-        return model if features else "labels-only"
-    if model != "labels-only" and not features:
-        raise DataError(
-            f"the model {model} learns from features, and none are given. Name a file of them after the labels, or use "
-            "--model labels-only."
-        )
-    return model
+
+    model: str = "auto"
+    steepness: Setting = "auto"
+    l2: Setting = "auto"
+    choose_by_truth: bool = False
+
+    def settled(self, *, features: bool, truth: bool) -> Settings:
+        """The same with the model that "auto" stands for; raises if settings do not go together.
+
+        Parameters
+        ----------
+        features, truth : bool
+            Whether there are features, and known answers.
+
+        Returns
+        -------
+        settings : Settings
+
+        Examples
+        --------
+        >>> from crowdwise.runs import Settings
+        >>> Settings().settled(features=True, truth=False).model
+        'logistic'
+        """
+        check_choice("model", self.model, MODELS)
+        check_number("steepness", self.steepness, auto=True)
+        check_number("l2", self.l2, auto=True)
+        model = self.model
+        if model == "auto":
+            with_features = "ridge" if self.choose_by_truth else "logistic"
+            model = with_features if features else "labels-only"
+        if model != "labels-only" and not features:
+            raise ValueError(
+                f"the model {model} learns from features, and none are given. Name a file of them after the labels, "
+                "or use --model labels-only."
+            )
+        if self.l2 != "auto" and model not in ("logistic", "ridge"):
+            raise ValueError(f"the model {model} has no l2; it belongs to the models logistic and ridge.")
+        if self.choose_by_truth and model != "ridge":
+            raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
+        if self.choose_by_truth and not truth:
+            raise ValueError("known answers are to choose, and there are none: --truth FILE.")
+        return replace(self, model=model)
 
 
-def fit_model(
-    labels: CrowdLabels,
-    X: Any = None,
-    *,
-    model: str = "auto",
-    steepness: Setting = "auto",
-    l2: Setting = "auto",
-    truth: dict[Any, Any] | None = None,
-) -> Any:
+def fit_model(labels: CrowdLabels, X: Any, settings: Settings, truth: dict[Any, Any] | None = None) -> Any:
     """Fit the model that is wanted.
 
     Parameters
     ----------
     labels : CrowdLabels
         Who said what.
-    X : array or sparse matrix of shape (n_examples, n_features), default=None
+    X : array or sparse matrix of shape (n_examples, n_features), or None
         Features of the same examples.
-    model : {"auto", "logistic", "ridge", "forest", "labels-only"}, default="auto"
-        "auto" is logistic if there are features, else labels-only.
-    steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement.
-    l2 : float or "auto", default="auto"
-        Strength of the penalty on coefficients, of logistic and ridge.
+    settings : Settings
+        Which model, and how.
     truth : dict from example to label, default=None
-        Known answers that choose the steepness of ridge.
+        Known answers, of which the settings say whether they choose.
 
     Returns
     -------
@@ -83,30 +97,27 @@ def fit_model(
     Examples
     --------
     >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.runs import Settings
     >>> from crowdwise.runs.models import fit_model
-    >>> fit_model(CrowdLabels.from_matrix([[1, 1, 0], [0, 0, 0], [1, 1, 1]])).label.tolist()
+    >>> fit_model(CrowdLabels.from_matrix([[1, 1, 0], [0, 0, 0], [1, 1, 1]]), None, Settings()).label.tolist()
     [1, 0, 1]
     """
-    check_number("steepness", steepness, auto=True)
-    check_number("l2", l2, auto=True)
-    model = choose_model(model, features=X is not None, by_truth=truth is not None)
-    if truth is not None and model != "ridge":
-        raise DataError("known answers choose the steepness of the model ridge only: --model ridge --choose-by-truth.")
-    if l2 != "auto" and model not in ("logistic", "ridge"):
-        raise DataError(f"the model {model} has no l2; it belongs to the models logistic and ridge.")
-    if model == "labels-only":
-        return aggregate(labels, steepness=0.0 if steepness == "auto" else float(steepness))
-    if model == "logistic":
-        return CrowdLogisticClassifier(steepness, l2=l2).fit(X, labels)  # type: ignore[arg-type]
-    if model == "ridge":
-        return _ridge(steepness, l2, choose=truth is not None).fit(X, labels, truth=truth)
+    wanted = settings.settled(features=X is not None, truth=bool(truth))
+    steepness: Any = wanted.steepness
+    if wanted.model == "labels-only":
+        return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness)
+    if wanted.model == "logistic":
+        return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels)  # type: ignore[arg-type]
+    if wanted.model == "ridge":
+        known = truth if wanted.choose_by_truth else None
+        return _ridge(wanted).fit(X, labels, truth=known)  # type: ignore[arg-type]
     from sklearn.ensemble import RandomForestClassifier  # slow to import
 
-    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(X, labels)  # type: ignore[arg-type]
+    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(X, labels)
 
 
-def _ridge(steepness: Setting, l2: Setting, *, choose: bool) -> CrowdRidgeClassifierCV:
-    candidates: Any = "auto" if steepness == "auto" else (float(steepness),)
-    if choose and steepness == "auto":
-        candidates = (0.0, 1.0, 2.0, 3.0, 5.0)
-    return CrowdRidgeClassifierCV(candidates, l2s=PAPER_L2S if l2 == "auto" else (float(l2),))
+def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:
+    steepnesses: Any = "auto" if settings.steepness == "auto" else (settings.steepness,)
+    if settings.choose_by_truth and steepnesses == "auto":
+        steepnesses = (0.0, 1.0, 2.0, 3.0, 5.0)
+    return CrowdRidgeClassifierCV(steepnesses, l2s=PAPER_L2S if settings.l2 == "auto" else (float(settings.l2),))

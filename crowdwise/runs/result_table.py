@@ -10,14 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from crowdwise.exceptions import DataError
+from crowdwise.formats.csv_file import safe_cell
 
-# What a spreadsheet takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _WIDEST = 48
 _DIGITS = 6
+_BLOCK = 10_000
+# Of the shapes of JSON, where it is not 1: it goes up when a key is renamed, removed or gets another meaning.
+_VERSIONS: dict[str, int] = {}
 # Columns whose cells are texts, or whole numbers if all of them are; those of all other columns are numbers.
 TEXTS = frozenset({"example", "label", "majority", "annotator", "flags", "reason"})
 _WHOLE = re.compile(r"|0|-?[1-9][0-9]{0,17}")
@@ -31,8 +33,8 @@ class ResultTable:
     ----------
     name : str
         What it is, such as "consensus".
-    columns : mapping from name to list
-        Texts and whole numbers as they are; floats, None where there is none.
+    columns : mapping from name to list or array
+        Texts, whole numbers and floats; None or NaN where there is nothing.
 
     Examples
     --------
@@ -49,42 +51,48 @@ class ResultTable:
     """
 
     name: str
-    columns: Mapping[str, list[Any]]
+    columns: Mapping[str, Any]
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Row by row."""
-        return zip(*self.columns.values(), strict=True)
+    def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows, some at a time: a table may have millions."""
+        for start in range(0, len(self), _BLOCK):
+            at = slice(start, start + _BLOCK)
+            yield list(zip(*(_values(column[at]) for column in self.columns.values()), strict=True))
 
     def first(self, n: int) -> ResultTable:
         """The first rows."""
         return ResultTable(self.name, {name: column[:n] for name, column in self.columns.items()})
 
-    def write_csv(self, file: TextIO) -> None:
-        """Write it as CSV; a text that a spreadsheet would take for a formula gets an apostrophe before it."""
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([safe_cell(name) for name in self.columns])
-        writer.writerows([safe_cell(value) for value in row] for row in self.rows())
+    def csv_parts(self) -> Iterator[str]:
+        """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
+        yield _csv([tuple(self.columns)])
+        for rows in self.blocks():
+            yield _csv(rows)
 
     def as_csv(self) -> str:
         """As CSV."""
-        text = io.StringIO()
-        self.write_csv(text)
-        return text.getvalue()
+        return "".join(self.csv_parts())
 
-    def as_json(self) -> str:
-        """As JSON, with the version of its shape."""
-        rows = [dict(zip(self.columns, map(_plain, row), strict=True)) for row in self.rows()]
-        return as_json(self.name, {"rows": rows})
+    def json_parts(self) -> Iterator[str]:
+        """As JSON with the version of its shape, some rows at a time."""
+        yield f'{{"schema": "{schema(self.name)}", "rows": ['
+        between = "\n"
+        for rows in self.blocks():
+            dicts = (dict(zip(self.columns, map(_plain, row), strict=True)) for row in rows)
+            yield between + ",\n".join(json.dumps(row, allow_nan=False) for row in dicts)
+            between = ",\n"
+        yield "]}\n"
 
     def as_text(self) -> str:
         """Aligned: texts to the left, numbers to the right."""
-        shown = [[_shown(value) for value in column] for column in self.columns.values()]
-        numeric = [_is_numeric(column) for column in self.columns.values()]
-        widths = [max(map(len, [name, *cells])) for name, cells in zip(self.columns, shown, strict=True)]
-        rows = [list(self.columns), *map(list, zip(*shown, strict=True))]
+        columns = {name: _values(column) for name, column in self.columns.items()}
+        shown = [[_shown(value) for value in column] for column in columns.values()]
+        numeric = [_is_numeric(column) for column in columns.values()]
+        widths = [max(map(len, [name, *cells])) for name, cells in zip(columns, shown, strict=True)]
+        rows = [list(columns), *map(list, zip(*shown, strict=True))]
         return "\n".join(
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
@@ -133,27 +141,46 @@ def as_json(name: str, content: Mapping[str, Any]) -> str:
     -------
     text : str
     """
-    return json.dumps({"schema": f"crowdwise.{name}/1", **content}, indent=1, allow_nan=False)
+    return json.dumps({"schema": schema(name), **content}, indent=1, allow_nan=False)
 
 
-def safe_cell(value: Any) -> Any:
-    """A cell of a CSV file that stays what it is in a spreadsheet."""
+def schema(name: str) -> str:
+    """The name of a shape of JSON, with its version."""
+    return f"crowdwise.{name}/{_VERSIONS.get(name, 1)}"
+
+
+def _values(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else column.tolist()
+
+
+def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
+    text = io.StringIO()
+    usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in rows:
+        # Python 3.11 does not quote a carriage return, which would end the row when it is read.
+        writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
+        writer.writerow([_cell(cell) for cell in row])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}" if math.isfinite(value) else ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
+    return safe_cell(value)
 
 
 def _unsafe(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    """What `safe_cell` made this of."""
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
 
 
 def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
-    """The cells of a column: identifiers and classes are whole numbers if all of them are, as they are when labels are read."""
+    """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
     if name not in TEXTS:
         return [float(cell) if "." in cell or "e" in cell else int(cell) if cell else None for cell in cells]
     texts = [_unsafe(cell) for cell in cells]
+    if name in ("flags", "reason"):
+        return list(texts)
     if all(map(_WHOLE.fullmatch, texts)):
         return [int(text) if text else None for text in texts]
     return [text or None for text in texts]

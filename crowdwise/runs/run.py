@@ -9,20 +9,21 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdwise.exceptions import DataError, MissingDataError, OutputError
+from crowdwise import formats
+from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
+from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
-from crowdwise.reporting import summarize
-import crowdwise.reporting
-render_html = getattr(crowdwise.reporting, 'render_html', lambda s: '')
+from crowdwise.reporting import render_html, summarize
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
-from crowdwise.runs.models import Setting, choose_model, fit_model
+from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
 from crowdwise.runs.result_table import ResultTable, read_table
 from crowdwise.runs.tables import annotators_table, consensus_table, next_table
@@ -35,26 +36,6 @@ _TRUSTED = ("sklearn.tree._tree.Tree",)  # what a forest is made of
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a run is to do, apart from its files.
-
-    Parameters
-    ----------
-    model : str, default="auto"
-        One of `crowdwise.runs.models.MODELS`.
-    steepness, l2 : float or "auto", default="auto"
-        Of the model.
-    choose_by_truth : bool, default=False
-        Whether known answers choose the steepness; by default they judge the result only.
-    """
-
-    model: str = "auto"
-    steepness: Setting = "auto"
-    l2: Setting = "auto"
-    choose_by_truth: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """A fitted model, what it was fitted to, and its results.
@@ -64,7 +45,7 @@ class Run:
     inputs : Inputs
         What it was fitted to.
     settings : Settings
-        What was wanted.
+        What was wanted, with the model that "auto" stands for.
     model : estimator or Aggregation
         The fitted model, or the result of `aggregate`.
     """
@@ -93,11 +74,8 @@ class Run:
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
         model = self.model
-        name = choose_model(
-            self.settings.model, features=self.inputs.features is not None, by_truth=self.settings.choose_by_truth
-        )
         at = {key: getattr(model, f"{key}_", getattr(model, key, None)) for key in ("steepness", "l2", "converged")}
-        return {"model": name, **{key: _plain(value) for key, value in at.items() if value is not None}}
+        return {"model": self.settings.model, **{key: _plain(value) for key, value in at.items() if value is not None}}
 
 
 def fit(
@@ -160,6 +138,7 @@ def fit(
 
     if out is None:
         return work()
+    _check_extras(wanted)
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
@@ -195,25 +174,25 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
     -------
     run : Run
     """
-    wanted = settings or Settings()
-    if wanted.choose_by_truth and not inputs.truth:
-        raise DataError("known answers are to choose, and there are none: --truth FILE.")
-    model = fit_model(
-        inputs.labels,
-        inputs.X,
-        model=wanted.model,
-        steepness=wanted.steepness,
-        l2=wanted.l2,
-        truth=inputs.truth if wanted.choose_by_truth else None,
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth))
+
+
+def _check_extras(settings: Settings) -> None:
+    """Raise before the work begins if something is missing that will be needed when it is done."""
+    needed = {"jinja2": ("The report", "cli")} | (
+        {"skops": ("A forest", "skops")} if settings.model == "forest" else {}
     )
-    return Run(inputs, wanted, model)
+    for package, (what, extra) in needed.items():
+        if find_spec(package) is None:
+            raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
 
 
 def _write(run: Run, folder: Path, command: str | None) -> None:
     tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
-            table.write_csv(file)
+            file.writelines(table.csv_parts())
     (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None:
@@ -260,6 +239,10 @@ class SavedRun:
             raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
         return read_table(path, name)
 
+    def model(self) -> Any:
+        """The fitted model, or the result of `aggregate`."""
+        return load(self.path / MODEL, trusted=_TRUSTED)
+
     def predict(self, features: PathLike, *, id: str | None = None, say: Say = lambda _: None) -> ResultTable:
         """What the model says of new examples.
 
@@ -282,8 +265,34 @@ class SavedRun:
         table = read_features(features, id=id, recipe=Recipe.from_json((self.path / RECIPE).read_bytes()))
         for note in table.notes:
             say(note)
-        model = load(self.path / MODEL, trusted=_TRUSTED)
-        return predictions(model, table.ids.tolist(), table.X)
+        return predictions(self.model(), table.ids.tolist(), table.X)
+
+    def export(
+        self,
+        path: PathLike,
+        format: str = "csv",
+        *,
+        tasks: PathLike | None = None,
+        question: str | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the consensus for another tool.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        format : str, default="csv"
+            One of `crowdwise.formats.CONSENSUS_FORMATS`.
+        tasks, question
+            See `crowdwise.formats.write`.
+        force : bool, default=False
+            Whether to replace a file that is there.
+        """
+        if os.path.lexists(path) and not force:
+            raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
+        consensus = results_of(self.model()).consensus
+        formats.write(consensus, path, format=format, tasks=tasks, question=question)
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:

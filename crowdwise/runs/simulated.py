@@ -28,7 +28,7 @@ class Simulation:
         How many there are.
     annotators, experts, adversaries : int, default=10, 0 and 0
         Annotators who err where examples are hard, who are always right, and who are always wrong.
-    clarity : float, default=2.0
+    clarity : float, default=5.0
         The higher, the less noise.
     missing : float, default=0.5
         Share of labels left out at random.
@@ -42,7 +42,7 @@ class Simulation:
     annotators: int = 10
     experts: int = 0
     adversaries: int = 0
-    clarity: float = 2.0
+    clarity: float = 5.0
     missing: float = 0.5
     seed: int = 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from crowdwise.runs.result_table import ResultTable
 
 
 def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
-    """One row per example, in the order of the fit: its label, how sure it is, the majority, and its place from easy to hard.
+    """One row per example, in the order of the fit: label, confidence, majority, place from easy to hard.
 
     Parameters
     ----------
@@ -35,14 +34,14 @@ def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
     >>> from crowdwise.runs.tables import consensus_table
     >>> labels = CrowdLabels.from_matrix([[1, 0, 0], [0, 0, 0], [1, 1, 1]])
     >>> table = consensus_table(aggregate(labels), labels)
-    >>> table.columns["majority"], table.columns["order"]
+    >>> table.columns["majority"].tolist(), table.columns["order"].tolist()
     ([0, 0, 1], [3, 1, 2])
     """
-    return _table("consensus", consensus_columns(FitRecord.of(model, labels)))
+    return ResultTable("consensus", consensus_columns(FitRecord.of(model, labels)))
 
 
 def annotators_table(model: Any, labels: CrowdLabels, X: Any = None) -> ResultTable:
-    """One row per annotator: how many labels, how good, whether they agree with the others, and flags in words.
+    """One row per annotator, the best first: how many labels, how good, whether others agree, and flags in words.
 
     Parameters
     ----------
@@ -58,7 +57,9 @@ def annotators_table(model: Any, labels: CrowdLabels, X: Any = None) -> ResultTa
     table : ResultTable
         See `crowdwise.reporting.columns.annotator_columns`.
     """
-    return _table("annotators", annotator_columns(FitRecord.of(model, labels), X))
+    columns = annotator_columns(FitRecord.of(model, labels), X)
+    best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
+    return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
 
 def next_table(model: Any, labels: CrowdLabels, n: int = 50) -> ResultTable:
@@ -80,8 +81,4 @@ def next_table(model: Any, labels: CrowdLabels, n: int = 50) -> ResultTable:
     """
     found = what_to_label_next(model, labels, n=n)
     columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
-    return _table("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
-
-
-def _table(name: str, columns: Mapping[str, Any]) -> ResultTable:
-    return ResultTable(name, {column: np.asarray(values).tolist() for column, values in columns.items()})
+    return ResultTable("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))

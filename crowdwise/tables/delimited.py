@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from crowdwise.exceptions import DataError
@@ -63,33 +64,50 @@ class DelimitedRows:
     """
 
     def __init__(self, source: Source, encoding: str, delimiter: str) -> None:
-        self.source, self.line = source, 1
+        self.source = source
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # one for the whole process: only ever raised
         lines = chain.from_iterable(line_blocks(source, encoding))
-        self.reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        first = self._take(1)
-        while first and not first[0]:  # empty lines before the header
-            self.line, first = self.reader.line_num + 1, self._take(1)
-        if not first:
+        self._reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        self._rows = self._checked()
+        self.header: list[str] = next(self._rows, [])
+        if not self.header:
             raise no_header(source.name)
-        self.header = first[0]
+
+    def _checked(self) -> Iterator[list[str]]:
+        """The header and then the rows, each as long as it; empty lines are passed over."""
+        width, line = 0, 1  # the line on which the next row begins
+        self._empty: list[int] = []
+        try:
+            for row in self._reader:
+                if not row:
+                    self._empty.append(line)
+                elif len(row) == width:
+                    yield row
+                elif width == 0:
+                    yield row
+                    width = len(row)
+                else:
+                    raise DataError(self._ragged(line, width, row))
+                line = self._reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(self._broken(line, str(error))) from None
 
     def blocks(self) -> Iterator[Block]:
         """The rows after the header."""
+        width = len(self.header)
         while True:
-            self.line = self.reader.line_num + 1
-            rows = self._take(N_ROWS)
-            if not rows:
+            first, self._empty = self._reader.line_num + 1, []
+            # Cells one after the other: a list per row would make Python look for cycles among them again and again.
+            cells = list(chain.from_iterable(islice(self._rows, N_ROWS)))
+            if not cells:
                 return
-            yield self._block(rows)
+            yield Block([cells[i::width] for i in range(width)], _Lines(cells, width, first, tuple(self._empty)))
 
-    def _take(self, n: int) -> list[list[str]]:
-        rows: list[list[str]] = []
-        try:
-            rows.extend(islice(self.reader, n))  # what came before an error stays in the list
-        except csv.Error as error:
-            raise DataError(self._broken(_line_of(rows, self.line, len(rows)), str(error))) from None
-        return rows
+    def _ragged(self, line: int, width: int, row: list[str]) -> str:
+        return (
+            f"{self.source.name}, line {line}: {width} cells were expected, as in the header, and {len(row)} came. "
+            "Is a delimiter missing, or one too many, or not in quotes?"
+        )
 
     def _broken(self, line: int, error: str) -> str:
         if "end of data" in error:
@@ -104,26 +122,21 @@ class DelimitedRows:
             'Write "" for a quote in a cell.'
         )
 
-    def _block(self, rows: list[list[str]]) -> Block:
-        width, first = len(self.header), self.line
-        filled = rows
-        at: Sequence[int] = range(len(rows))
-        if set(map(len, rows)) != {width}:
-            at = [i for i, row in enumerate(rows) if row]
-            filled = [rows[i] for i in at]
-            for i in at:
-                if len(rows[i]) != width:
-                    raise DataError(
-                        f"{self.source.name}, line {_line_of(rows, first, i)}: {width} cells were expected, as in the "
-                        f"header, and {len(rows[i])} came. Is a delimiter missing, or one too many, or not in quotes?"
-                    )
-        columns = list(zip(*filled, strict=True)) if filled else [()] * width
-        return Block(columns, lambda i: _line_of(rows, first, at[i]))
 
+@dataclass(frozen=True)
+class _Lines:
+    """From the position of a row in a block to the line that it begins on; needed for messages only."""
 
-def _line_of(rows: Sequence[Sequence[str]], first: int, i: int) -> int:
-    """The line that row i begins on: rows before it may have line ends inside their cells."""
-    return first + i + sum(_line_ends(cell) for row in rows[:i] for cell in row)
+    cells: Sequence[str]
+    width: int
+    first: int
+    empty: Sequence[int]
+
+    def __call__(self, i: int) -> int:
+        line = self.first + i + sum(map(_line_ends, self.cells[: i * self.width]))
+        for empty in self.empty:
+            line += empty <= line
+        return line
 
 
 def _line_ends(cell: str) -> int:

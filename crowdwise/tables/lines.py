@@ -41,6 +41,27 @@ def encoding_of(head: bytes) -> str:
     return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
 
 
+def check_encoding(encoding: str) -> str:
+    """An encoding of text that Python knows.
+
+    Parameters
+    ----------
+    encoding : str
+        Its name.
+
+    Returns
+    -------
+    encoding : str
+    """
+    try:
+        "".encode(encoding)
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"encoding must be one that Python knows, such as utf-8 or latin-1; got {encoding!r}."
+        ) from None
+    return encoding
+
+
 def decoded(source: Source, encoding: str) -> Iterator[str]:
     """The text of a file, some at a time.
 
@@ -55,13 +76,7 @@ def decoded(source: Source, encoding: str) -> Iterator[str]:
     ------
     text : str
     """
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)()
-    except (LookupError, TypeError):
-        raise ValueError(
-            f"encoding must be one that Python knows, such as utf-8 or latin-1; got {encoding!r}."
-        ) from None
-    line = 1
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
     for chunk in _and_end(source.chunks()):
         try:
             text = decoder.decode(chunk, final=not chunk)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from crowdwise.exceptions import DataError, MissingDataError
 
@@ -32,6 +34,8 @@ class Source:
     ----------
     path : str
         Of the file; "-" is standard input.
+    title : str, default=""
+        What messages call it; by default the path.
 
     Examples
     --------
@@ -45,11 +49,12 @@ class Source:
     """
 
     path: str
+    title: str = ""
 
     @property
     def name(self) -> str:
         """What messages call it."""
-        return "standard input" if self.path == "-" else self.path
+        return self.title or ("standard input" if self.path == "-" else self.path)
 
     @property
     def suffix(self) -> str:
@@ -69,12 +74,12 @@ class Source:
 
     def read(self) -> bytes:
         """All bytes; a compressed file that would swell out of all proportion is refused."""
-        chunks, n_bytes, limit = [], 0, max(_LARGE, _LARGEST_RATIO * self._size)
+        chunks, n_bytes, limit = [], 0, max(_LARGE, _LARGEST_RATIO * self.size)
         for chunk in self.chunks():
             n_bytes += len(chunk)
             if n_bytes > limit:
                 raise DataError(
-                    f"{self.name}: a file of {self._size:,} bytes holds more than {limit:,} when it is decompressed, "
+                    f"{self.name}: a file of {self.size:,} bytes holds more than {limit:,} when it is decompressed, "
                     "which no usual file does. Decompress it first if it is meant to be so."
                 )
             chunks.append(chunk)
@@ -108,7 +113,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it is on the disk, open at its start."""
         try:
-            return open(self._standard_input.name if self.path == "-" else self.path, "rb")
+            return open(self._standard_input if self.path == "-" else self.path, "rb")
         except FileNotFoundError:
             raise MissingDataError(f"there is no file {self.path}.") from None
         except IsADirectoryError:
@@ -117,15 +122,16 @@ class Source:
             raise DataError(f"{self.path!r} cannot be the name of a file: {error}.") from None
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Bytes on the disk."""
         with self.open() as raw:
             return raw.seek(0, os.SEEK_END)
 
     @cached_property
-    def _standard_input(self) -> Any:
-        """What came in, in a file that goes when this does: it may be read more than once."""
-        kept = tempfile.NamedTemporaryFile()  # noqa: SIM115
-        while chunk := sys.stdin.buffer.read(_CHUNK):
-            kept.write(chunk)
-        kept.flush()
-        return kept
+    def _standard_input(self) -> str:
+        """A file with what came in, which goes when this does: it may be read more than once."""
+        handle, name = tempfile.mkstemp(prefix="crowdwise-")
+        weakref.finalize(self, os.unlink, name)
+        with os.fdopen(handle, "wb") as kept:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+        return name

@@ -11,7 +11,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.tables.block import Block, checked_header
 from crowdwise.tables.delimited import DELIMITERS, DelimitedRows, guess_delimiter
 from crowdwise.tables.json_rows import JsonRows
-from crowdwise.tables.lines import encoding_of
+from crowdwise.tables.lines import check_encoding, encoding_of
 from crowdwise.tables.parquet import MAGIC, ParquetRows
 from crowdwise.tables.source import Source
 
@@ -137,7 +137,7 @@ def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")
-    used = encoding or encoding_of(head)
+    used = encoding_of(head) if encoding is None else check_encoding(encoding)
     said = () if encoding or used == "utf-8" else (f"encoding: {used.removesuffix('-sig').upper()}",)
     if delimiter is None and head.decode(used, "ignore").lstrip()[:1] in ("{", "["):
         return lambda: JsonRows(source, used), (*said, "format: JSON")

@@ -1,0 +1,66 @@
+"""A fit and its labels -> a report on disk, in one call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from crowdwise.exceptions import OutputError
+from crowdwise.files import write_file
+from crowdwise.reporting.render import render_html, render_json, render_markdown
+from crowdwise.reporting.summarize import summarize
+
+RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}
+
+
+def report(
+    model: Any,
+    labels: Any,
+    *,
+    X: Any = None,
+    texts: Any = None,
+    truth: Any = None,
+    command: str | None = None,
+    path: str | os.PathLike[str] = "report.html",
+) -> Path:
+    """Write what a fit found out as one page that opens anywhere and loads nothing.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels that it was fitted to.
+    X : array-like or sparse matrix of shape (n_examples, n_features), default=None
+        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+    texts : sequence of str, series or mapping, default=None
+        Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
+    truth : array-like, series or mapping, default=None
+        Right answers, as far as they are known, in the same way.
+    command : str, default=None
+        What to type to do this again.
+    path : str or path, default="report.html"
+        Where to write it. The ending says what: ".html", ".md" or ".json".
+
+    Returns
+    -------
+    path : Path
+        Where it is. A file that was there is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from crowdwise import aggregate, report
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> report(aggregate(labels), labels, path=f"{tempfile.mkdtemp()}/report.json").name
+    'report.json'
+    """
+    place = Path(path)
+    if place.suffix not in RENDERERS:
+        raise ValueError(f"path must end in {', '.join(RENDERERS)}, which says what to write; got {str(path)!r}.")
+    if not place.parent.is_dir():
+        raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
+    page = RENDERERS[place.suffix](summarize(model, labels, X=X, texts=texts, truth=truth, command=command))
+    write_file(place, page)
+    return place

@@ -1,0 +1,128 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+
+  // An element with a class and children; text is always text.
+  const make = (name, kind, ...children) => {
+    const element = document.createElement(name);
+    if (kind) element.className = kind;
+    element.append(...children);
+    return element;
+  };
+
+  // Lists and tables show their first rows, and all when asked: thousands of rows cost nothing until then.
+  const limited = (holder, rowsOf) => {
+    const limit = Number(holder.dataset.more);
+    const button = make("button", "more");
+    button.type = "button";
+    let all = false;
+    const show = () => {
+      const rows = rowsOf().filter((row) => !row.dataset.out);
+      for (const row of rowsOf()) if (row.dataset.out) row.hidden = true;
+      rows.forEach((row, at) => { row.hidden = !all && at >= limit; });
+      button.hidden = rows.length <= limit;
+      button.textContent = all ? `Show the first ${limit}` : `Show all ${rows.length.toLocaleString("en")}`;
+    };
+    button.addEventListener("click", () => { all = !all; show(); });
+    (holder.closest(".scroll") || holder).after(button);
+    show();
+    return show;
+  };
+
+  const valueOf = (row, column, kind) => {
+    const cell = row.rows[0].cells[column];
+    if (kind === "text") return cell.textContent.trim();
+    return Number(cell.dataset.v ?? cell.textContent.replace(/[^-\d.e]/g, ""));
+  };
+  const words = new Intl.Collator(undefined, { numeric: true });
+
+  for (const table of document.querySelectorAll("table[data-sortable]")) {
+    const rows = () => [...table.tBodies];
+    const show = limited(table, rows);
+    const heads = [...table.tHead.rows[0].cells];
+    const status = make("p", "status");
+    status.setAttribute("role", "status");
+    table.closest(".scroll").after(status);
+
+    heads.forEach((head, column) => {
+      const button = head.querySelector("button");
+      button.addEventListener("click", () => {
+        const kind = button.dataset.sort;
+        const was = head.getAttribute("aria-sort");
+        const down = was ? was === "ascending" : kind === "number";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const keyed = rows().map((row) => [valueOf(row, column, kind), row]);
+        keyed.sort((a, b) => (kind === "text" ? words.compare(a[0], b[0]) : a[0] - b[0]) * (down ? -1 : 1));
+        table.append(...keyed.map((pair) => pair[1]));
+        show();
+        status.textContent = `Sorted by ${button.textContent}, ${down ? "descending" : "ascending"}.`;
+      });
+    });
+
+    const search = document.querySelector(`[data-filter="${table.id}"]`);
+    const only = document.querySelector(`[data-flagged="${table.id}"]`);
+    const filter = () => {
+      const wanted = search ? search.value.trim().toLowerCase() : "";
+      let left = 0;
+      for (const row of rows()) {
+        const out = (wanted && !row.textContent.toLowerCase().includes(wanted)) || (only?.checked && !row.classList.contains("flagged"));
+        if (out) row.dataset.out = "1"; else { delete row.dataset.out; left += 1; }
+      }
+      show();
+      status.textContent = wanted || only?.checked ? `${left.toLocaleString("en")} of ${rows().length.toLocaleString("en")} rows.` : "";
+    };
+    search?.addEventListener("input", filter);
+    only?.addEventListener("change", filter);
+  }
+
+  for (const list of document.querySelectorAll("ul[data-more]")) limited(list, () => [...list.children]);
+
+  // What an annotator mixes up: a row per class of the consensus, a column per answer.
+  const confusion = (matrix, classes) => {
+    const head = make("tr", "", make("td"), ...classes.map((name) => { const cell = make("th", "number", name); cell.scope = "col"; return cell; }));
+    const rows = matrix.map((shares, k) => {
+      const title = make("th", "", classes[k]);
+      title.scope = "row";
+      return make("tr", "", title, ...shares.map((share, c) => {
+        const cell = make("td", k === c ? "number right" : "number wrong", `${Math.round(100 * share)} %`);
+        cell.style.setProperty("--share", `${Math.round(42 * share)}%`);
+        return cell;
+      }));
+    });
+    const caption = make("caption", "", "Estimated share of answers (columns) by class (rows)");
+    return make("table", "confusion", caption, make("thead", "", head), make("tbody", "", ...rows));
+  };
+  const listOf = (title, items) => make("div", "", make("h4", "", title), make("ul", "", ...items.map((words) => make("li", "", words))));
+
+  const detail = (found) => {
+    const parts = [];
+    if (found.confusion) parts.push(confusion(found.confusion, data.classes));
+    if (found.mixed_up) parts.push(listOf("Mixes up most", found.mixed_up.map((one) => `${one.truth}, said ${one.said}: ${Math.round(100 * one.share)} %`)));
+    const alone = found.alone;
+    if (alone && alone.total) {
+      const title = data.classes ? `Stands alone on ${alone.total.toLocaleString("en")}` : "Farthest from the consensus";
+      parts.push(listOf(title, alone.rows.map((one) => `${one.example}: said ${one.said}, consensus ${one.label}`)));
+    } else if (data.classes) parts.push(make("p", "note", "Never stands alone on an example of three labels or more."));
+    return make("div", "detail", ...parts);
+  };
+
+  for (const button of document.querySelectorAll("[data-open]")) {
+    button.addEventListener("click", () => {
+      const row = button.closest("tr");
+      const open = button.getAttribute("aria-expanded") === "true";
+      button.setAttribute("aria-expanded", String(!open));
+      if (open) row.nextElementSibling.remove();
+      else {
+        const cell = make("td", "", detail(data.annotators[Number(button.dataset.open)]));
+        cell.colSpan = row.cells.length;
+        row.after(make("tr", "opened", cell));
+      }
+    });
+  }
+
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Select and copy by hand"; }));
+  }
+})();

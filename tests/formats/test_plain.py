@@ -1,0 +1,197 @@
+"""Plain tables, long and wide -> labels; which columns are taken, and what is asked in doubt."""
+
+import numpy as np
+import pytest
+
+import crowdwise
+from crowdwise import CrowdLabels, formats
+from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.formats.answers import Answers
+from crowdwise.formats.names import candidates
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Writes content to a file and gives its path."""
+
+    def save(content, name="labels.csv"):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "task,worker,label",
+        "Example,Annotator,Label",
+        "item_id,rater_id,rating",
+        "ItemID,RaterID,Answer",
+        "question,user,response",
+        "id,judge,class",
+        "TaskId,Worker Id,value",
+        "!amt_annotation_ids,!amt_worker_ids,orig_id,response",
+    ],
+)
+def test_columns_are_found_by_their_usual_names_in_any_spelling(saved, header):
+    names = header.split(",")
+    extra = len(names) == 4
+    rows = "".join(f"{'x,ann,a' if extra else 'a,ann'},yes\n{'y,bob,a' if extra else 'a,bob'},no\n" for _ in range(1))
+    file = formats.read(saved(f"{header}\n{rows}"))
+    assert list(file.labels) == [("a", {"ann": "yes", "bob": "no"})]
+    roles = (names[2], names[1], names[3]) if extra else tuple(names)
+    said = ", ".join(f"{name} -> {role}" for name, role in zip(roles, ("example", "annotator", "label"), strict=True))
+    assert file.notes == (f"columns: {said}",)
+    assert file.format == "table"
+    assert (file.texts, file.truth) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("task,item,worker,label", r"'task' and 'item' may both hold the example.*columns are task, item, worker, "
+         r"label.*--example COLUMN --annotator worker --label label"),
+        ("task,worker,label,answer", r"'label' and 'answer' may both hold the label"),
+        ("a,b,c,d", r"no column is named like the example; no column is named like the annotator;.*--wide"),
+        ("task,worker,x,y", r"no column is named like the label"),
+    ],
+)  # fmt: skip
+def test_a_doubt_is_an_error_that_lists_the_columns_and_the_flags(saved, header, message):
+    with pytest.raises(LabelError, match=message):
+        formats.read(saved(f"{header}\n1,2,3,4\n"))
+
+
+def test_columns_can_be_named(saved):
+    path = saved("a,b,c,d\n1,ann,x,yes\n2,bob,y,no\n")
+    labels = crowdwise.read_labels(path, example="a", annotator="b", label="d")
+    assert list(labels) == [(1, {"ann": "yes"}), (2, {"bob": "no"})]
+    with pytest.raises(LabelError, match=r"no column 'z' for label; its columns are a, b, c, d"):
+        crowdwise.read_labels(path, example="a", annotator="b", label="z")
+    with pytest.raises(LabelError, match="one column cannot be two things"):
+        crowdwise.read_labels(path, example="a", annotator="a", label="d")
+    assert candidates(["annotation_id", "label"], "label") == ["label"]
+
+
+def test_whole_numbers_become_integers_and_all_else_stays_as_it_came(saved):
+    labels = crowdwise.read_labels(saved("task,worker,label\n2,007,1\n10,8,0\n"))
+    assert labels.examples.tolist() == [2, 10]
+    assert labels.annotators.tolist() == ["007", "8"]
+    assert labels.classes.tolist() == [0, 1]
+    labels = crowdwise.read_labels(saved("task,worker,label\n2,a,1.0\nx,a,2\n3,a,1\n"))
+    assert labels.examples.tolist() == ["2", "3", "x"]
+    assert labels.classes.tolist() == [1, 2]
+    for label in ("1e999", "Infinity", "²"):
+        assert crowdwise.read_labels(saved(f"task,worker,label\na,b,{label}\n")).classes.tolist() == [label]
+
+
+def test_labels_are_those_of_the_same_table_in_memory(saved):
+    rng = np.random.default_rng(0)
+    cells = sorted({(int(i), int(j)) for i, j in rng.integers(40, size=(300, 2))}, key=lambda cell: hash(cell) % 997)
+    table = {
+        "task": [f"t{i}" for i, _ in cells],
+        "worker": [j for _, j in cells],
+        "label": rng.choice(["b", "a", "c"], size=len(cells)).tolist(),
+    }
+    rows = "\n".join(",".join(map(str, row)) for row in zip(*table.values(), strict=True))
+    read = crowdwise.read_labels(saved("task,worker,label\n" + rows))
+    assert read == CrowdLabels.from_table(table)
+    assert read.id_source == "sorted"
+    ratings = {**table, "label": rng.normal(size=len(cells)).round(3).tolist()}
+    rows = "\n".join(",".join(map(str, row)) for row in zip(*ratings.values(), strict=True))
+    read = crowdwise.read_labels(saved("task,worker,label\n" + rows), kind="rating")
+    assert read == CrowdLabels.from_table(ratings, kind="rating")
+
+
+def test_missing_labels_are_left_out_and_counted(saved):
+    path = saved("task,worker,label\na,ann,yes\na,bob,\nb,ann,NA\nb,bob,None\n,,\n")
+    file = formats.read(path)
+    assert list(file.labels) == [("a", {"ann": "yes"}), ("b", {"bob": "None"})]
+    assert "left out: empty rows (1), rows without a label (1 empty, 1 'NA')" in file.notes
+    assert formats.read(path, missing="None").labels.classes.tolist() == ["NA", "yes"]
+    assert formats.read(saved("task,worker,label\na,ann,1\na,bob,-1\n"), missing=-1).labels.n_labels == 1
+
+
+def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(saved):
+    with pytest.raises(LabelError, match=r"line 3: every label needs its annotator, and the column 'worker' is empty"):
+        formats.read(saved("task,worker,label\na,ann,yes\nb,,no\n"))
+    with pytest.raises(LabelError, match=r"line 2: every label needs its example"):
+        formats.read(saved("task,worker,label\n,ann,yes\n"))
+    with pytest.raises(LabelError, match="there is no label in it"):
+        formats.read(saved("task,worker,label\n"))
+    with pytest.raises(LabelError, match=r"no label in it.*\(taken for: table\)"):
+        formats.read(saved("task,worker,label\na,ann,\n"))
+
+
+def test_repeated_labels_count_once_and_different_ones_are_an_error(saved):
+    with pytest.warns(CrowdWarning, match="1 labels repeat"):
+        assert formats.read(saved("task,worker,label\na,ann,yes\na,ann,yes\n")).labels.n_labels == 1
+    path = saved("task,worker,label\na,ann,yes\na,ann,no\nb,ann,maybe\n")
+    with pytest.raises(LabelError, match=r"annotator 'ann' on example 'a': 'yes' and 'no'.*on_duplicate"):
+        formats.read(path)
+    with pytest.warns(CrowdWarning, match="the last was kept"):
+        labels = formats.read(path, on_duplicate="last").labels
+    assert list(labels) == [("a", {"ann": "no"}), ("b", {"ann": "maybe"})]
+    assert labels.classes.tolist() == ["maybe", "no"], "a class that only a dropped label had is none"
+
+
+def test_ratings_and_fractions(saved):
+    path = saved("item,rater,rating\na,ann,3.5\na,bob,4\n")
+    assert formats.read(path, kind="rating").labels.values.tolist() == [3.5, 4.0]
+    with pytest.raises(LabelError, match='kind="rating"'):
+        formats.read(path)
+    with pytest.raises(LabelError, match="ratings must be numbers; found 'good'"):
+        formats.read(saved("item,rater,rating\na,ann,good\n"), kind="rating")
+
+
+def test_texts_come_along(saved):
+    file = formats.read(saved("task,worker,label,text\n1,ann,yes,<b>one</b>\n1,bob,no,one\n2,ann,yes,two\n"))
+    assert file.texts == {1: "<b>one</b>", 2: "two"}
+    assert "texts: text" in file.notes
+
+
+@pytest.mark.parametrize("header", ["id,annotator_1,annotator_2", "task,rater A,rater B", "item,Worker1,Worker2"])
+def test_a_column_per_annotator_is_seen_where_they_are_numbered(saved, header):
+    file = formats.read(saved(f"{header}\na,1,0\nb,,1\n"))
+    first, second = header.split(",")[1:]
+    assert list(file.labels) == [("a", {first: 1, second: 0}), ("b", {second: 1})]
+    assert file.format == "wide table"
+    assert f"a column per annotator: {first}, {second}" in file.notes
+    assert f"columns: {header.split(',')[0]} -> example" in file.notes
+
+
+def test_a_column_per_annotator_can_be_asked_for(saved):
+    path = saved("id,ann,bob,text\na,yes,no,one\nb,yes,,two\n")
+    with pytest.raises(LabelError, match="--wide"):
+        formats.read(path)
+    file = formats.read(path, wide=True)
+    assert list(file.labels) == [("a", {"ann": "yes", "bob": "no"}), ("b", {"ann": "yes"})]
+    assert file.texts == {"a": "one", "b": "two"}
+    assert list(formats.read(path, wide=True, annotator=["bob"]).labels) == [("a", {"bob": "no"})]
+    assert formats.read(saved("ann,bob\nyes,no\nno,no\n"), wide=True).labels.examples.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,ann,bob\na,1,0\na,1,1\n", r"row 2 after the header:.*'id' 'a' occurs a second time"),
+        ("id,ann,bob\n,1,0\n", "row 1 after the header:.*it is empty"),
+        ("task,item,ann,bob\na,b,1,0\n", "may both hold the example. Say which does: --example"),
+        ("id\na\n", "no column is left for an annotator"),
+        ("name,ann,bob\n" + "".join(f"n{i},1,0\n" for i in range(20)), "looks like ids of the examples"),
+    ],
+)
+def test_a_wide_table_has_a_row_per_example(saved, content, message):
+    with pytest.raises(LabelError, match=message):
+        formats.read(saved(content), wide=True)
+
+
+def test_answers_one_by_one_are_those_in_columns():
+    rows = [("b", "ann", "1"), ("a", "bob", "NA"), ("a", "ann", "0")]
+    single, many = Answers(), Answers()
+    for row in rows:
+        single.add(*row)
+    many.extend(*zip(*rows, strict=True))
+    assert single.n_missing == many.n_missing == {"NA": 1}
+    assert single.labels() == many.labels()

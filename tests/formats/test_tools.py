@@ -1,0 +1,279 @@
+"""Exports of labelling tools -> labels, texts and truth; what is left out is counted, and what is in doubt is asked."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from crowdwise import formats
+from crowdwise.exceptions import DataError, LabelError
+
+FILES = Path(__file__).parent / "files"
+
+
+def labels_of(name, **options):
+    return dict(formats.read(FILES / name, **options).labels)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Writes records as JSON, or bytes as they are, and gives the path."""
+
+    def save(content, name="export.json"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return path
+
+    return save
+
+
+# ---------------------------------------------------------------------- Label Studio
+
+
+def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out_what_is_none():
+    file = formats.read(FILES / "label_studio.json")
+    assert file.format == "Label Studio"
+    assert dict(file.labels) == {
+        1: {"ann@example.org": "Neutral", "bob@example.org": "Positive", "model:m0": "Positive"},
+        2: {"5": "Negative|Neutral", "ann@example.org": "Negative"},
+    }
+    assert file.texts == {1: "A fine film.", 2: "<script>alert(1)</script>"}
+    assert file.truth == {2: "Negative"}
+    (left_out,) = [note for note in file.notes if note.startswith("left out")]
+    for part in (
+        "drafts (1)",
+        "cancelled answers (1)",
+        "rejected answers (1)",
+        "repeated annotations (1)",
+        "results that are no class or rating (spans, boxes, texts) (1)",
+        "answers about a part of an example (1)",
+        "predictions of which the file has only the id (1)",
+        "earlier answers of the same annotator to the same example (1)",
+    ):
+        assert part in left_out
+    assert "the predictions of 'model:m0' are an annotator of their own." in file.notes
+    assert any("started from a model's prediction" in note for note in file.notes)
+    assert any("'Negative|Neutral'" in note for note in file.notes)
+
+
+def test_label_studio_with_several_questions_asks_which():
+    with pytest.raises(LabelError, match=r"has 2 questions: sentiment, stars. Pick one: --question sentiment"):
+        formats.read(FILES / "label_studio_questions.json")
+    assert labels_of("label_studio_questions.json", question="stars") == {1: {1: 2, 2: 3}, 2: {1: 3, 2: 4}}
+    assert formats.read(FILES / "label_studio_questions.json", question="stars", kind="rating").labels.kind == "rating"
+    with pytest.raises(LabelError, match="no question 'x'; its questions are sentiment, stars"):
+        formats.read(FILES / "label_studio_questions.json", question="x")
+
+
+def test_label_studio_reads_old_exports_and_other_types_of_values(saved):
+    def task(number, value, kind, **more):
+        result = [{"from_name": "q", "to_name": "text", "type": kind, "value": value}]
+        return {"id": number, "data": {}, "completions": [{"id": number, "completed_by": 1, "result": result, **more}]}
+
+    path = saved(
+        [
+            task(1, {"taxonomy": [["a", "b"], ["c"]]}, "taxonomy"),
+            task(2, {"selected": "left"}, "pairwise"),
+            task(3, {"number": 4}, "number"),
+            task(4, {"choices": ["x"]}, "choices", skipped=True),
+            task(5, {"choices": ["x"]}, "choices", reviews=[{"accepted": True}, {"accepted": False}]),
+        ]
+    )
+    assert dict(formats.read(path).labels) == {1: {1: "a/b|c"}, 2: {1: "left"}, 3: {1: "4"}}
+
+
+def test_flat_exports_of_label_studio_are_read():
+    expected = {1: {3: "Positive", 4: "Negative|Neutral"}, 2: {3: "Negative"}}
+    assert labels_of("label_studio_min.json") == labels_of("label_studio_min.json", format="label-studio") == expected
+
+
+# ---------------------------------------------------------------------- Prodigy
+
+
+def test_prodigy_choices_are_labels_and_reviews_are_truth():
+    file = formats.read(FILES / "prodigy.jsonl")
+    assert dict(file.labels) == {
+        -91551573: {"news-ann": "pos", "news-böb": "neg"},
+        48213: {"news-ann": "pos"},
+        777: {"2024-02-06_10-17-19": "pos"},
+    }
+    assert file.truth == {48213: "neg"}
+    assert file.texts[777] == "A long film."
+    assert any("ignored tasks (1)" in note and "tasks without a chosen option (1)" in note for note in file.notes)
+    assert any("times at which Prodigy was started" in note for note in file.notes)
+
+
+def test_prodigy_binary_answers_are_those_to_the_label(saved):
+    assert labels_of("prodigy_binary.jsonl") == {1: {"d-ann": "accept", "d-bob": "reject"}}
+    lines = (FILES / "prodigy_binary.jsonl").read_text()
+    path = saved((lines + lines.replace("FILM", "BOOK")).encode(), "two.jsonl")
+    with pytest.raises(LabelError, match="has 2 questions: FILM, BOOK"):
+        formats.read(path)
+    assert dict(formats.read(path, question="BOOK").labels) == {1: {"d-ann": "accept", "d-bob": "reject"}}
+
+
+# ---------------------------------------------------------------------- Argilla
+
+
+def test_argilla_counts_submitted_responses_and_takes_suggestions_for_an_annotator():
+    file = formats.read(FILES / "argilla_flat.json")
+    assert dict(file.labels) == {
+        "r1": {"model:gpt-4o": "pos", "uuid-1": "pos", "uuid-3": "pos"},
+        "r2": {"uuid-1": "neg"},
+    }
+    assert file.texts == {"r1": "A fine film.", "r2": "A dull film."}
+    assert "left out: draft responses (1), discarded responses (1)" in file.notes
+
+
+def test_nested_records_of_argilla_come_with_a_word_about_drafts():
+    with pytest.raises(LabelError, match="has 2 questions: label, tags"):
+        formats.read(FILES / "argilla_nested.json")
+    file = formats.read(FILES / "argilla_nested.json", question="label")
+    assert dict(file.labels) == {"r1": {"model:gpt-4o": "pos", "uuid-1": "pos", "uuid-2": "neg"}}
+    assert any("drafts and discarded ones count too" in note for note in file.notes)
+    assert labels_of("argilla_nested.json", question="tags") == {"r1": {"uuid-1": "a|b"}}
+
+
+# ---------------------------------------------------------------------- doccano
+
+
+def test_doccano_has_a_file_per_annotator(tmp_path):
+    expected = {12: {"ann": "positive", "bob": "negative"}, 13: {"bob": "negative|odd"}}
+    file = formats.read(FILES / "doccano.zip")
+    assert dict(file.labels) == expected
+    assert file.texts == {12: "A fine film.", 13: "A dull film."}
+    assert "left out: examples that an annotator did not label (1)" in file.notes
+    shutil.unpack_archive(FILES / "doccano.zip", tmp_path / "folder")
+    assert dict(formats.read(tmp_path / "folder").labels) == expected
+    assert dict(formats.read(tmp_path / "folder" / "ann.jsonl").labels) == {12: {"ann": "positive"}}
+    (tmp_path / "folder" / "cy.csv").write_text("id,text,label,Comments\n13,A dull film.,odd#negative,\n")
+    assert dict(formats.read(tmp_path / "folder").labels)[13] == {"bob": "negative|odd", "cy": "negative|odd"}
+
+
+def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
+    line = {"id": 1, "text": "a", "label": ["x"]}
+    with pytest.raises(LabelError, match="does not say who labelled what"):
+        formats.read(saved(line, "all.jsonl"), format="doccano")
+    with pytest.raises(LabelError, match="holds spans"):
+        formats.read(saved({**line, "label": [[0, 1, "x"]]}, "ann.jsonl"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="there is no file of an annotator in it"):
+        formats.read(tmp_path / "empty")
+    archive = (FILES / "doccano.zip").read_bytes()
+    with pytest.raises(DataError, match="the archive is cut off or damaged"):
+        formats.read(saved(archive[:-30], "cut.zip"))
+
+
+def test_an_archive_that_would_swell_is_refused_before_it_is_unpacked(monkeypatch):
+    monkeypatch.setattr("crowdwise.formats.doccano._LARGE", 10)
+    monkeypatch.setattr("crowdwise.formats.doccano._LARGEST_RATIO", 0)
+    with pytest.raises(DataError, match="more than any export has"):
+        formats.read(FILES / "doccano.zip")
+
+
+# ---------------------------------------------------------------------- marketplaces
+
+
+def test_mechanical_turk_takes_hits_with_the_same_input_for_one_example():
+    file = formats.read(FILES / "mturk.csv")
+    assert dict(file.labels) == {
+        "3HIT1": {"A1WORKER": "Positive", "A2WORKER": "Negative", "A3WORKER": "Positive"},
+        "3HIT3": {"A1WORKER": "Negative"},
+    }
+    assert file.texts["3HIT3"] == 'A dull film, "sadly".'
+    assert "left out: rejected assignments (2)" in file.notes
+    assert any("have the input of another one" in note for note in file.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [("tone", "glad", "sad"), ("topic", "film", "book"), ("parts", "plot", "music|plot")],
+)
+def test_boxes_and_json_of_mechanical_turk_are_questions(question, first, second):
+    with pytest.raises(LabelError, match="has 3 questions: tone, topic, parts"):
+        formats.read(FILES / "mturk_boxes.csv")
+    assert labels_of("mturk_boxes.csv", question=question) == {"t1": {"A1WORKER": first, "A2WORKER": second}}
+
+
+def test_broken_json_in_a_cell_of_mechanical_turk_is_told_with_its_row(saved):
+    text = (FILES / "mturk_boxes.csv").read_text().replace('[{""topic"":{""label"":""book""}', "[{", 1)
+    with pytest.raises(DataError, match=r"row 2 after the header: Answer.taskAnswers is not JSON"):
+        formats.read(saved(text.encode(), "batch.csv"), question="tone")
+
+
+def test_toloka_leaves_out_what_was_not_accepted_and_knows_golden_answers():
+    file = formats.read(FILES / "toloka.tsv")
+    assert dict(file.labels) == {"t1": {"w1": "cat", "w2": "dog"}, "t2": {"w1": "dog"}}
+    assert file.truth == {"t1": "cat"}
+    assert "left out: answers of rejected assignments (1)" in file.notes
+
+
+def test_toloka_without_task_ids_takes_the_inputs_for_examples(saved):
+    rows = "INPUT:image\tOUTPUT:result\tASSIGNMENT:worker_id\na.jpg\tcat\tw1\na.jpg\tdog\tw2\n"
+    assert dict(formats.read(saved(rows.encode(), "results.tsv")).labels) == {"a.jpg": {"w1": "cat", "w2": "dog"}}
+
+
+# ---------------------------------------------------------------------- other layouts
+
+
+def test_two_levels_of_json_are_never_guessed():
+    with pytest.raises(LabelError, match=r"--format peerannot if it is .*--format alttest"):
+        formats.read(FILES / "peerannot.json")
+    assert labels_of("peerannot.json", format="peerannot") == {0: {"w1": 1, "w2": 0}, 1: {"w1": 1}}
+    assert labels_of("peerannot.json", format="alttest") == {"w1": {0: 1, 1: 1}, "w2": {0: 0}}
+
+
+def test_rows_with_lists_are_read_as_lists_texts_or_records():
+    assert labels_of("crowd_kit.csv") == {"t1": {"w1": "cat", "w2": "dog"}, "t2": {"w1": "dog"}}
+    assert labels_of("hugging_face.jsonl") == {"h1": {"a1": 1, "a2": 0}, "h2": {"a2": 0, "a3": 0}}
+    assert labels_of("lewidi_2023.json") == {1: {"Ann1": 0, "Ann2": 0, "Ann3": 1}, 2: {"Ann1": 1}}
+    assert labels_of("lewidi_2025.json") == {1: {"Ann1": 0, "Ann2": 1}, 2: {"Ann1": 1}}
+
+
+def test_lists_in_parquet_are_read(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": ["h1"], "annotators": [["a1", "a2"]], "labels": [[1, 0]]})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    assert dict(formats.read(tmp_path / "rows.parquet").labels) == {"h1": {"a1": 1, "a2": 0}}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": 1, "annotators": ["a"], "labels": [1, 2]}, "must be of one length; got 1 and 2"),
+        ({"id": 1, "annotators": [""], "labels": [1]}, "every label needs its example and its annotator"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused_with_their_record(saved, record, message):
+    with pytest.raises(DataError, match=rf"record 1: .*{message}"):
+        formats.read(saved([record]))
+
+
+def test_labels_without_annotators_are_refused(saved):
+    with pytest.raises(LabelError, match="no column lists whose they are"):
+        formats.read(saved([{"id": 1, "labels": [1, 0]}]), format="hugging-face")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FILES.iterdir() if path.suffix != ".zip"))
+def test_every_file_may_be_compressed(name, tmp_path):
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress((FILES / name).read_bytes()))
+
+    def outcome(path):
+        try:
+            return formats.read(path).labels
+        except LabelError as error:
+            return str(error).replace(str(path), "")
+
+    assert outcome(packed) == outcome(FILES / name)
+
+
+def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="format must be one of alttest, argilla, crowd-kit"):
+        formats.read(FILES / "mturk.csv", format="excel")
+    with pytest.raises(DataError, match="is a table, and JSON was expected"):
+        formats.read(FILES / "mturk.csv", format="prodigy")
+    with pytest.raises(DataError, match="has no column"):
+        formats.read(FILES / "crowd_kit.csv", format="toloka")
