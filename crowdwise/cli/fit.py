@@ -45,10 +45,13 @@ Examples:
 @click.option(
     "--steepness",
     type=NumberOrAuto(),
+    metavar="auto|NUMBER",
     default="auto",
     help="How fast contested examples lose weight; 0 weights all alike.",
 )
-@click.option("--l2", type=NumberOrAuto(), default="auto", help="Strength of the penalty on coefficients.")
+@click.option(
+    "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
+)
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
@@ -97,4 +100,4 @@ def command(
         show_json("fit", {"out": out, "summary": summary})
     else:
         lines = [*summary_lines(summary), f"Report      {out}/report.html"]
-        show("\n".join(textwrap.fill(line, 100, subsequent_indent=" " * 12) for line in lines))
+        show("\n".join(textwrap.fill(line, 110, subsequent_indent=" " * 12) for line in lines))

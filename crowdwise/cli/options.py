@@ -12,7 +12,7 @@ from crowdwise.cli.talk import Talk
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path()  # not looked at here: it lets a shell complete names of files
-_LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate")
+_LABELS = ("format", "example", "annotator", "label", "wide", "question", "missing", "on_duplicate", "encoding")
 _FEATURES = ("id", "text", "embedding", "columns")
 
 
@@ -34,6 +34,20 @@ class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
+class Encoding(click.ParamType):  # type: ignore[type-arg]
+    """The name of an encoding of text."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if Python knows it."""
+        try:
+            "".encode(value)
+        except LookupError:
+            self.fail(f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example.", param, ctx)
+        return str(value)
+
+
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -43,12 +57,16 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return add
 
 
+encoding_option = click.option(
+    "--encoding", type=Encoding(), metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
+)
 labels_options = _options(
     click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
     click.option("--annotator", metavar="COLUMN", help="Column with the annotator's name."),
     click.option("--label", metavar="COLUMN", help="Column with the label."),
     click.option("--wide", is_flag=True, default=None, help="The table has a column per annotator."),
     click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
+    encoding_option,
     click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
     click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
     click.option(
@@ -80,6 +98,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
     """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
     given = {name: options.pop(name) for name in _LABELS} | {"on_rows": talking.rows_read}
+    if given["format"] is not None:
+        from crowdwise.formats import FORMATS
+
+        if given["format"] not in FORMATS:
+            raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {given['format']}.")
     if given["missing"]:
         from crowdwise.formats.answers import MISSING
 

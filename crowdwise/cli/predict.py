@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.options import FILE, json_option, talk, talk_options
+from crowdwise.cli.options import FILE, encoding_option, json_option, talk, talk_options
 from crowdwise.cli.show_table import csv_option, show_table
 
 
@@ -22,10 +22,13 @@ Examples:
 @click.argument("run", type=FILE)
 @click.argument("features", type=FILE)
 @click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id.")
+@encoding_option
 @json_option
 @csv_option
 @talk_options
-def command(run: str, features: str, id: str | None, as_json: bool, as_csv: bool, **options: Any) -> None:
+def command(
+    run: str, features: str, id: str | None, encoding: str | None, as_json: bool, as_csv: bool, **options: Any
+) -> None:
     """Predict the classes of new examples with a run.
 
     RUN is the folder of a run of crowdwise fit. FEATURES has the same columns as the features of the fit.
@@ -35,5 +38,5 @@ def command(run: str, features: str, id: str | None, as_json: bool, as_csv: bool
     started()
     talking = talk(options)
     with talking.warnings_as_notes(), talking.step("Predicting"):
-        table = open_run(run).predict(features, id=id, say=talking.say)
+        table = open_run(run).predict(features, id=id, encoding=encoding, say=talking.say)
     show_table(table, as_json=as_json, as_csv=as_csv)

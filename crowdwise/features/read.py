@@ -55,6 +55,7 @@ def read_features(
     text: Sequence[str] = (),
     embedding: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    encoding: str | None = None,
     recipe: Recipe | None = None,
 ) -> FeatureTable:
     """Features from a table (CSV, TSV, JSON Lines, Parquet) or a NumPy file.
@@ -71,6 +72,8 @@ def read_features(
         Columns with texts, and with lists of numbers.
     columns : sequence of str, default=None
         Columns with numbers or categories; by default all, or none if texts or embeddings are named.
+    encoding : str, default=None
+        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     recipe : Recipe, default=None
         Of a fit, to be applied to these rows; by default it is learnt from them.
 
@@ -94,7 +97,7 @@ def read_features(
     source = Source(os.fspath(path))
     if source.head.startswith(_NUMPY):
         return _of_matrix(source, recipe)
-    table = open_table(source)
+    table = open_table(source, encoding)
     name = _id_column(source.name, table.header, id)
     cells = table.columns()
     if not cells[name]:

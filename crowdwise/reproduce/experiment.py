@@ -101,7 +101,8 @@ class Report:
 
     def as_json(self, *, ascii_only: bool = False) -> str:
         """The summary as JSON; with `ascii_only`, in signs that every terminal has."""
-        return json.dumps({"experiment": self.name, **self.summary}, indent=2, ensure_ascii=ascii_only)
+        content = {"schema": "crowdwise.reproduce/1", "experiment": self.name, **self.summary}
+        return json.dumps(content, indent=2, ensure_ascii=ascii_only)
 
     def as_text(self) -> str:
         """The table as Markdown, or which files were drawn."""

@@ -74,7 +74,8 @@ def read_inputs(
     truth : str or path, default=None
         Table with the known answers of some examples. By default those that the file of labels marks as such.
     labels_as, features_as : mapping, default=None
-        Settings of `crowdwise.formats.read` and of `crowdwise.features.read_features`.
+        Settings of `crowdwise.formats.read`, whose encoding is that of all files, and of
+        `crowdwise.features.read_features`.
     join : {"exact", "inner"}, default="exact"
         Whether labelled examples without features are an error or left out. Examples without labels are kept.
 
@@ -95,13 +96,14 @@ def read_inputs(
     ([2, 1, 3], (3, 1), '2 examples have labels and features; 1 have features only and get a prediction')
     """
     check_choice("join", join, ("exact", "inner"))
+    encoding = (labels_as or {}).get("encoding")
     file = formats.read(labels, **(labels_as or {}))
-    table = _features(file, features, dict(features_as or {}))
+    table = _features(file, features, {"encoding": encoding, **(features_as or {})})
     inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
     texts = inputs.texts
     if texts is None and file.texts is not None:
         texts = [file.texts.get(example, "") for example in inputs.labels.examples.tolist()]
-    known, notes = (dict(file.truth or {}), ()) if truth is None else read_truth(truth, inputs.labels)
+    known, notes = (dict(file.truth or {}), ()) if truth is None else read_truth(truth, inputs.labels, encoding)
     return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
 
 
@@ -176,7 +178,9 @@ def _like(known: Any, name: str) -> Any:
     return int(name) if isinstance(known, int) and name.lstrip("-").isdecimal() and str(int(name)) == name else name
 
 
-def read_truth(path: PathLike, labels: CrowdLabels) -> tuple[dict[Any, Any], tuple[str, ...]]:
+def read_truth(
+    path: PathLike, labels: CrowdLabels, encoding: str | None = None
+) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
     Parameters
@@ -185,13 +189,15 @@ def read_truth(path: PathLike, labels: CrowdLabels) -> tuple[dict[Any, Any], tup
         A table with a column for the example and one for its label.
     labels : CrowdLabels
         Whose examples and classes they are about.
+    encoding : str, default=None
+        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
 
     Returns
     -------
     truth : dict from example to label
     notes : tuple of str
     """
-    table = open_table(path)
+    table = open_table(path, encoding)
     name = table.source.name
     columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
     examples = {str(example): example for example in labels.examples.tolist()}

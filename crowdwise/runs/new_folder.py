@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -58,8 +59,10 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
             _flush(folder)
             os.chmod(folder, 0o777 & ~_umask())  # mkdtemp makes it private
             _exchange(folder, place)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise OSError(f"the disk is full: {out} is not written, and what was there is unchanged.") from error
             raise
 
 

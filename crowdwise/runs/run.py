@@ -243,7 +243,9 @@ class SavedRun:
         """The fitted model, or the result of `aggregate`."""
         return load(self.path / MODEL, trusted=_TRUSTED)
 
-    def predict(self, features: PathLike, *, id: str | None = None, say: Say = lambda _: None) -> ResultTable:
+    def predict(
+        self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
+    ) -> ResultTable:
         """What the model says of new examples.
 
         Parameters
@@ -252,6 +254,8 @@ class SavedRun:
             A file like the one of the fit.
         id : str, default=None
             Its column with the ids of the examples, if its name does not say so.
+        encoding : str, default=None
+            Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
         say : callable, default=nothing
             Is told what is worth knowing.
 
@@ -262,7 +266,9 @@ class SavedRun:
         """
         if not (self.path / RECIPE).is_file():
             raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
-        table = read_features(features, id=id, recipe=Recipe.from_json((self.path / RECIPE).read_bytes()))
+        table = read_features(
+            features, id=id, encoding=encoding, recipe=Recipe.from_json((self.path / RECIPE).read_bytes())
+        )
         for note in table.notes:
             say(note)
         return predictions(self.model(), table.ids.tolist(), table.X)
