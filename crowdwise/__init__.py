@@ -52,7 +52,7 @@ _HOMES = {
     "simulate_annotators": "simulate",
     "what_to_label_next": "relabel",
 }
-_PACKAGES = ("datasets", "formats", "theory")
+_PACKAGES = ("datasets", "formats", "plots", "reporting", "theory")
 
 __all__ = [
     "CrowdClassifier",

@@ -52,16 +52,22 @@ class Consensus(FrozenArrays):
         sure = f"; mean confidence {self.confidence.mean():.2f}" if len(self) else ""
         return f"Consensus: {len(self):,} examples of {len(self.classes)} classes{sure}"
 
-    def to_frame(self) -> Any:
+    def to_frame(self, library: str | None = None) -> Any:
         """A data frame with the columns "example", "label", "confidence" and a probability per class.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default=None
+            What makes the frame; None is pandas, or polars where that is not installed.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
         columns = {"example": self.examples, "label": self.label, "confidence": self.confidence}
         return make_frame(
-            columns | {f"p({name})": column for name, column in zip(self.classes.tolist(), self.proba.T, strict=True)}
+            columns | {f"p({name})": column for name, column in zip(self.classes.tolist(), self.proba.T, strict=True)},
+            library,
         )
 
 
@@ -92,11 +98,16 @@ class RatingConsensus(FrozenArrays):
         sure = f"; mean standard deviation {self.std.mean():.3g}" if len(self) else ""
         return f"RatingConsensus: {len(self):,} examples{sure}"
 
-    def to_frame(self) -> Any:
+    def to_frame(self, library: str | None = None) -> Any:
         """A data frame with the columns "example", "label" and "std".
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default=None
+            What makes the frame; None is pandas, or polars where that is not installed.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
-        return make_frame({"example": self.examples, "label": self.label, "std": self.std})
+        return make_frame({"example": self.examples, "label": self.label, "std": self.std}, library)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 _MARK = ".partial-"
+# Seconds after which a file that nobody writes to any more was left by a writer that was killed.
+_ABANDONED = 3600
 
 
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
@@ -57,6 +61,14 @@ def sweep(directory: Path) -> int:
     for stray in strays:
         stray.unlink(missing_ok=True)
     return len(strays)
+
+
+def sweep_beside(path: Path) -> None:
+    """Remove what killed writers of one file left beside it an hour ago or earlier: others may be at work on theirs."""
+    for stray in path.parent.glob(f".{glob.escape(path.name)}{_MARK}*"):
+        with contextlib.suppress(OSError):  # somebody else's, or gone by now
+            if time.time() - stray.stat().st_mtime > _ABANDONED:
+                stray.unlink()
 
 
 def _umask() -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array
@@ -16,6 +17,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
 from crowdwise.results import FitResults
 from crowdwise.training_set import check_sample_weight
@@ -30,7 +32,10 @@ def all_or_nothing(fit: Method) -> Method:
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = vars(self).copy()
         try:
-            return fit(self, *args, **kwargs)
+            fitted = fit(self, *args, **kwargs)
+            given = [*args, *kwargs.values()][::-1]  # labels say it rather than features
+            self._frame_library = next(filter(None, map(library_of, given)), None)
+            return fitted
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -80,20 +85,30 @@ class CrowdResultsMixin:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The kind of frame that `fit` was given; pandas if it was none, polars where that is not installed.
         """
         check_is_fitted(self)
-        return self.results_.consensus.to_frame()
+        return self.results_.consensus.to_frame(getattr(self, "_frame_library", None))
 
     def annotators_frame(self) -> Any:
         """Scores and flags of the annotators of `fit`, one row per annotator.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The kind of frame that `fit` was given; pandas if it was none, polars where that is not installed.
         """
         check_is_fitted(self)
-        return self.results_.annotators.to_frame()
+        return self.results_.annotators.to_frame(getattr(self, "_frame_library", None))
+
+    def _repr_html_inner(self) -> str:
+        """What notebooks show: scikit-learn's diagram, and what the fit found."""
+        return str(estimator_html_repr(self)) + (self.results_._repr_html_() if hasattr(self, "results_") else "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
 
 class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):

@@ -38,6 +38,8 @@ class NextLabels(FrozenArrays):
         The consensus as it is.
     reason : ndarray of shape (n,)
         Why, in words.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did.
     """
 
     examples: Array
@@ -45,6 +47,7 @@ class NextLabels(FrozenArrays):
     n_labels: Codes
     label: Array
     reason: Array
+    frame_library: str | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -58,11 +61,12 @@ class NextLabels(FrozenArrays):
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
         """
         names = ("example", "gain", "labels", "label", "reason")
         columns = (self.examples, self.gain, self.n_labels, self.label, self.reason)
-        return make_frame(dict(zip(names, columns, strict=True)))
+        return make_frame(dict(zip(names, columns, strict=True)), self.frame_library)
 
 
 def what_to_label_next(model: Any, labels: Any, *, n: int = 50) -> NextLabels:
@@ -105,7 +109,12 @@ def next_labels(record: FitRecord, gain: Floats, n: int) -> NextLabels:
     rows = np.argsort(-gain, kind="stable")[:n]
     consensus, per_example = record.results.consensus, record.labels.labels_per_example
     return NextLabels(
-        consensus.examples[rows], gain[rows], per_example[rows], consensus.label[rows], reasons(record, rows)
+        consensus.examples[rows],
+        gain[rows],
+        per_example[rows],
+        consensus.label[rows],
+        reasons(record, rows),
+        record.labels.frame_library,
     )
 
 

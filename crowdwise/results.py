@@ -13,6 +13,7 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easiness import easiness
+from crowdwise.html_tables import table
 from crowdwise.labels.frames import make_frame
 
 Flags = dict[Any, tuple[str, ...]]
@@ -51,12 +52,17 @@ class AnnotatorResults(FrozenArrays):
         span = f"; expertise {known.min():.3g} to {known.max():.3g}" if len(known) else ""
         return f"AnnotatorResults: {len(self):,} annotators, {len(self.flags):,} of them flagged{span}"
 
-    def to_frame(self) -> Any:
+    def to_frame(self, library: str | None = None) -> Any:
         """A data frame with a row per annotator.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default=None
+            What makes the frame; None is pandas, or polars where that is not installed.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
         columns: dict[str, Any] = {
             "annotator": self.annotators,
@@ -65,7 +71,29 @@ class AnnotatorResults(FrozenArrays):
             "accuracy": self.accuracy,
             "flags": ["; ".join(self.flags.get(name, ())) for name in self.annotators.tolist()],
         }
-        return make_frame({name: column for name, column in columns.items() if column is not None})
+        return make_frame({name: column for name, column in columns.items() if column is not None}, library)
+
+
+def results_html(consensus: Consensus | RatingConsensus, annotators: AnnotatorResults, ending: str) -> str:
+    """What notebooks show of a fit: how sure it is, and the annotators that stand out."""
+    facts = [[f"{len(consensus):,} examples", repr(consensus).partition("; ")[2]]]
+    facts.append([f"{len(annotators):,} annotators", f"{len(annotators.flags):,} flagged"])
+    facts.append(["rounds", ending])
+    order = np.argsort(-np.nan_to_num(annotators.expertise, nan=-1.0), kind="stable")
+    shown = order if len(order) <= 6 else np.concatenate([order[:3], order[-3:]])
+    accuracy = annotators.accuracy
+    rows = [
+        [
+            annotators.annotators[i],
+            int(annotators.n_labels[i]),
+            float(annotators.expertise[i]),
+            None if accuracy is None else float(accuracy[i]),
+            "; ".join(annotators.flags.get(annotators.annotators[i], ())),
+        ]
+        for i in shown
+    ]
+    head = ["annotator", "labels", "expertise", "" if accuracy is None else "estimated accuracy", ""]
+    return table(facts) + table(rows, head=head, title="Annotators of the highest and lowest expertise")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -104,6 +132,10 @@ class FitResults(FrozenArrays):
             f"FitResults: {len(self.consensus):,} examples, {len(self.annotators):,} annotators, "
             f"{len(self.objective)} rounds, {ending}"
         )
+
+    def _repr_html_(self) -> str:
+        ending = f"{len(self.objective)}, {'settled' if self.converged else 'not settled'}"
+        return results_html(self.consensus, self.annotators, ending)
 
     def attributes(self) -> dict[str, Any]:
         """The attributes that every fitted model has, by name.

@@ -34,6 +34,21 @@ def rare_crowd(seed=0, *, n_examples=400, n_annotators=6, share=0.08):
     return X, np.where(right, truth[:, None], 1 - truth[:, None]), truth
 
 
+def clear_crowd(seed=0, *, n_examples=150, n_annotators=7, n_classes=2, missing=0.3):
+    """Features, labels and truth of annotators who are mostly right, but for annotator 2, who is always wrong."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_examples)
+    X = np.eye(n_classes)[truth] + 0.6 * rng.normal(size=(n_examples, n_classes))
+    guess = rng.integers(0, n_classes, (n_examples, n_annotators))
+    matrix = np.where(rng.random(guess.shape) < 0.7, truth[:, None], guess).astype(object)
+    matrix[:, 2] = (truth + 1) % n_classes
+    absent = rng.random(guess.shape) < missing
+    absent[np.arange(n_examples), rng.integers(0, n_annotators, n_examples)] = False
+    matrix[absent] = None
+    names = [f"annotator {i}" for i in range(n_annotators)]
+    return X, CrowdLabels.from_matrix(matrix, annotators=names, classes=range(n_classes)), truth
+
+
 # Weights of a round as a slow twin finds them, from (t, easiness, losses, likeliest class).
 
 

@@ -40,7 +40,7 @@ NAMES = [
     "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
-OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2", "skops"]
 
 
 def written_function(member):

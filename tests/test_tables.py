@@ -7,7 +7,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError
@@ -69,7 +69,8 @@ def test_a_delimiter_is_the_one_that_cuts_all_rows_alike(saved):
     assert open_table(saved("a,b\n1|2,3|4\n")).header == ("a", "b")
     assert open_table(saved("text\none\n")).columns() == {"text": ["one"]}
     assert open_table(saved("a:b\n1:2\n"), delimiter=":").columns() == {"a": ["1"], "b": ["2"]}
-    assert open_table(saved("a,b\tc\n1,2\t3\n", "x.tsv")).header == ("a,b", "c")
+    for delimiter in (None, "\t", "\\t", "tab"):
+        assert open_table(saved("a,b\tc\n1,2\t3\n", "x.tsv"), delimiter=delimiter).header == ("a,b", "c")
 
 
 def test_cells_may_hold_delimiters_quotes_and_line_ends(saved):
@@ -194,6 +195,7 @@ def test_columns_without_a_name_get_their_number(saved):
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(texts, texts), max_size=6), st.sampled_from(",;\t|"), st.sampled_from(["utf-8", "utf-16"]))
 def test_whatever_is_written_comes_back(tmp_path_factory, rows, delimiter, encoding):
     path = tmp_path_factory.mktemp("tables") / "any.csv"

@@ -23,7 +23,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import AnnotatorResults, Flags
+from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.round_weights import RoundWeights
@@ -54,6 +54,8 @@ class Aggregation:
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
         Whether the probabilities changed by no more than the tolerance in the last round.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did.
     """
 
     consensus: Consensus
@@ -65,6 +67,7 @@ class Aggregation:
     steepness: float
     objective: Floats
     converged: bool
+    frame_library: str | None = None
 
     @property
     def examples(self) -> Array:
@@ -131,16 +134,17 @@ class Aggregation:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
+            The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
         """
-        return self.consensus.to_frame()
+        return self.consensus.to_frame(self.frame_library)
 
     def consensus_frame(self) -> Any:
         """The same as `to_frame`, by the name that it has in models.
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
         return self.to_frame()
 
@@ -149,9 +153,13 @@ class Aggregation:
 
         Returns
         -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        frame : pandas.DataFrame or polars.DataFrame
         """
-        return self.annotator_results.to_frame()
+        return self.annotator_results.to_frame(self.frame_library)
+
+    def _repr_html_(self) -> str:
+        ending = f"{self.n_rounds}, {'settled' if self.converged else 'not settled'}"
+        return results_html(self.consensus, self.annotator_results, ending)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of this to a file, which `crowdwise.load` reads; see there.
@@ -297,6 +305,7 @@ def _aggregation(
         steepness,
         np.empty(0) if objective is None else objective,
         converged,
+        labels.frame_library,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from crowdwise.arrays import Array, Bools, Floats, in_c_order
+from crowdwise.arrays import Array, Bools, Floats
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.em.annotators import Behaviour
@@ -53,9 +53,7 @@ class FittedAnnotators:
         cls, labels: CrowdLabels, active: Bools, classes: Array, behaviour: Behaviour, prior: Floats
     ) -> FittedAnnotators:
         """From the behaviour of the active annotators among those of some labels."""
-        among = behaviour.among(active)
-        laid_out = Behaviour(in_c_order(among.confusion), in_c_order(among.share), in_c_order(among.crowd))
-        return cls(labels.annotators, classes, laid_out, prior)
+        return cls(labels.annotators, classes, behaviour.among(active), prior)
 
     @cached_property
     def confusion(self) -> Floats:

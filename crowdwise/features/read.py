@@ -92,7 +92,7 @@ def read_features(
     >>> features.ids.tolist(), features.X.shape
     (['a', 'b'], (2, 3))
     >>> features.notes[-1]
-    "1 gaps in 'size' were filled with the median"
+    "1 gap in 'size' was filled with the median"
     """
     source = Source(os.fspath(path))
     if source.head.startswith(_NUMPY):

@@ -187,9 +187,9 @@ def _describe(columns: Sequence[Column]) -> list[str]:
 def _without(column: Column, n: int) -> str:
     """What is said of rows in which a column tells nothing."""
     if isinstance(column, Numbers):
-        return f"{n:,} gaps in {column.name!r} were filled with the median"
+        return f"{n:,} gap{'s' if n > 1 else ''} in {column.name!r} {'were' if n > 1 else 'was'} filled with the median"
     what = "none of the known words" if isinstance(column, Words) else "none of the known categories"
-    return f"{n:,} rows have {what} in {column.name!r}"
+    return f"{n:,} {'rows have' if n > 1 else 'row has'} {what} in {column.name!r}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -117,17 +117,14 @@ class Answers:
         columns, self._columns = self._columns, (array("i"), array("i"), array("i"))
         self._id_of = _kind_of_ids([*examples, *self.texts, *self.truth] if self.texts or self.truth else examples)
         self._label_of = _kind_of_labels([*labels, *self.truth.values()])
-        codes = [np.frombuffer(column, dtype=np.intc) for column in columns]
-        found = [_id_array(examples, self._id_of), _id_array(annotators, _kind_of_ids(annotators))]
-        return CrowdLabels(
-            **parts_of_codes(
-                (codes[0], found[0]),
-                (codes[1], found[1]),
-                (codes[2], _label_array(labels, self._label_of, kind)),
-                on_duplicate=on_duplicate,
-                kind=kind,
-            )
+        distinct = (
+            _id_array(examples, self._id_of),
+            _id_array(annotators, _kind_of_ids(annotators)),
+            _label_array(labels, self._label_of, kind),
         )
+        coded = [(np.frombuffer(codes, dtype=np.intc), values) for codes, values in zip(columns, distinct, strict=True)]
+        del columns, examples  # which would be held until the end
+        return CrowdLabels(**parts_of_codes(coded, on_duplicate=on_duplicate, kind=kind))
 
     def texts_by_example(self) -> dict[Any, str] | None:
         """The texts, by the ids that `labels` has; None if there are none. Only after `labels`."""

@@ -91,7 +91,7 @@ def write_labels(labels: CrowdLabels, path: str | os.PathLike[str], *, format: s
     check_choice("format", format, LABEL_FORMATS)
     if format == "peerannot":
         document = {str(example): {str(who): label for who, label in given.items()} for example, given in labels}
-        save_file(path, json.dumps(document, ensure_ascii=False, default=str) + "\n")
+        save_file(path, json.dumps(document, default=str) + "\n")
         return ()
     if format == "crowd-kit":
         write_csv(path, ("task", "worker", "label"), _rows(labels), safe=False)

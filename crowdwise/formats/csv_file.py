@@ -60,7 +60,7 @@ def write_csv(
     """
 
     def save(file: BinaryIO) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
         for row in chain([header], rows):
             # Python 3.11 does not quote a carriage return, which would end the row when it is read.

@@ -93,7 +93,10 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
 
 def _read_files(files: list[tuple[str, Source]], source: Source, answers: Answers) -> None:
     if not files:
-        raise DataError(f"{source.name}: there is no file of an annotator in it (.jsonl, .json or .csv).")
+        raise DataError(
+            f"{source.name}: there is no file of an annotator in it (.jsonl, .json or .csv). A spreadsheet has to be "
+            "saved as CSV first."
+        )
     if [annotator for annotator, _ in files] == ["all"]:
         raise LabelError(
             f"{source.name}: this is the export of a collaborative project, which does not say who labelled what. "

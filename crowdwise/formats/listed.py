@@ -13,16 +13,17 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Placed, Record, one_label
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import candidates, plain_name, text_column
+from crowdwise.formats.names import candidates, find_example, plain_name, text_column
 from crowdwise.tables.json_rows import as_text
 
 NAME = "rows with lists"
-_ANNOTATORS = {
+_ANNOTATORS = tuple(
     f"{word}{suffix}"
     for word in ("annotator", "worker", "rater", "user", "judge", "coder")
     for suffix in ("s", "_ids", "s_ids", "_names")
-}
-_LABELS = {"annotations", "labels", "answers", "ratings", "responses", "votes", "label", "annotator_labels"}
+)
+# The most telling first: "label" beside "annotations" is one label for all.
+_LABELS = ("annotations", "annotator_labels", "labels", "answers", "ratings", "responses", "votes", "label")
 
 
 def is_listed(record: Record) -> bool:
@@ -37,17 +38,16 @@ def is_listed(record: Record) -> bool:
     -------
     answer : bool
     """
-    who, what = _columns(list(record), None, None)
+    who, what = _named(record, _ANNOTATORS), _named(record, _LABELS)
     if what is None:
         return False
-    value = _parsed(record[what])
-    return isinstance(value, dict) or (who is not None and isinstance(_parsed(record[who]), list))
+    if who is not None and isinstance(_parsed(record[who]), list):
+        return True
+    return isinstance(_parsed(record[what]), dict) and not candidates(list(record), "annotator")
 
 
-def _columns(names: Sequence[str], annotator: str | None, label: str | None) -> tuple[str | None, str | None]:
-    who = annotator or next((name for name in names if plain_name(name) in _ANNOTATORS), None)
-    what = label or next((name for name in names if plain_name(name) in _LABELS), None)
-    return who, what
+def _named(record: Record, words: Sequence[str]) -> str | None:
+    return next((name for word in words for name in record if plain_name(name) == word), None)
 
 
 def _parsed(value: Any) -> Any:
@@ -79,28 +79,26 @@ def read_listed(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFi
     file : LabelFile
     """
     answers = Answers(wishes.missing)
+    example_in = who = what = text = None
     for number, (place, record) in enumerate(records):
-        header = list(record)
-        who, what = _columns(header, wishes.annotator if isinstance(wishes.annotator, str) else None, wishes.label)
-        if what is None or what not in record:
+        if number == 0:
+            example_in = find_example(name, list(record), wishes.example)
+            who = wishes.annotator if isinstance(wishes.annotator, str) else _named(record, _ANNOTATORS)
+            what = wishes.label or _named(record, _LABELS)
+            text = text_column(list(record), [column for column in (example_in, who, what) if column])
+            said = (f"{example_in or 'number of the row'} -> example", f"{who} -> annotator" if who else "")
+            answers.notes.append("columns: " + ", ".join([*filter(None, said), f"{what} -> label"]))
+        if what not in record:
             raise LabelError(
-                f"{place}: no column lists the labels; the columns are {', '.join(header)}. Say which: --label COLUMN."
+                f"{place}: no column lists the labels; the columns are {', '.join(record)}. Say which: --label COLUMN."
             )
-        ids = (
-            [wishes.example]
-            if wishes.example
-            else [c for c in candidates(header, "example") if plain_name(c) != "text"]
-        )
-        example = as_text(record.get(ids[0])) if ids else str(number)
+        example = str(number) if example_in is None else as_text(record.get(example_in))
         for annotator, label in _pairs(place, record, who, what):
             if not example or not annotator:
                 raise LabelError(f"{place}: every label needs its example and its annotator; one of them is empty.")
             answers.add(example, annotator, label)
-        if text := text_column(header, [what, *ids]):
+        if text is not None and record.get(text) is not None:
             answers.texts[example] = as_text(record[text])
-        if number == 0:
-            said = (f"{ids[0]} -> example" if ids else "row number -> example", f"{who} -> annotator" if who else "")
-            answers.notes.append("columns: " + ", ".join([*filter(None, said), f"{what} -> label"]))
     return make_label_file(name, NAME, answers, wishes)
 
 

@@ -69,7 +69,8 @@ def read_mturk(table: Table, wishes: Wishes) -> LabelFile:
                 collected.given.append(Given(question, example, worker, label, f"{i:020}"))
             if text:
                 answers.texts.setdefault(example, columns[text][i])
-    collected.choose(table.source.name, wishes.question or wishes.label, answers)
+    wanted = wishes.question or wishes.label
+    collected.choose(table.source.name, wanted and wanted.removeprefix(_ANSWER), answers)
     return make_label_file(table.source.name, NAME, answers, wishes)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from crowdwise.exceptions import LabelError
 
-# What people call the columns. A name of a later group counts where no column has one of an earlier group.
+# What people call the columns; more than `labels.frames.USUAL_NAMES` has, for here a doubt is an error. A name of a
+# later group counts where no column has one of an earlier group.
 _WORDS = {
     "example": (
         ("example", "task", "item", "question", "unit", "document", "doc", "sample", "instance", "object", "hit",
@@ -132,6 +133,35 @@ def shell_word(name: str) -> str:
     word : str
     """
     return name if re.fullmatch(r"[\w.:/-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+
+
+def find_example(name: str, header: Sequence[str], given: str | None) -> str | None:
+    """The column with the example's id in a table with a row per example; None if no column is named like it.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    header : sequence of str
+        Names of all columns.
+    given : str or None
+        What the caller said.
+
+    Returns
+    -------
+    column : str or None
+    """
+    if given is not None:
+        if given not in header:
+            raise LabelError(f"{name} has no column {given!r} for example; its columns are {', '.join(header)}.")
+        return given
+    found = [column for column in candidates(header, "example") if plain_name(column) not in TEXT_WORDS]
+    if len(found) > 1:
+        raise LabelError(
+            f"{name}: {' and '.join(map(repr, found))} may both hold the example. Say which does: --example COLUMN (in "
+            "Python: example=...)."
+        )
+    return found[0] if found else None
 
 
 def text_column(header: Sequence[str], taken: Sequence[str]) -> str | None:

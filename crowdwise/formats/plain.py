@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import candidates, find_columns, plain_name, text_column
+from crowdwise.formats.names import candidates, find_columns, find_example, plain_name, text_column
 from crowdwise.labels.encode import as_objects
 from crowdwise.labels.mistakes import refuse_id_column
 from crowdwise.tables import Block, Table
@@ -104,12 +104,8 @@ def _without_empty_rows(
 
 def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
     name, header = table.source.name, table.header
-    ids = [wishes.example] if wishes.example is not None else candidates(header, "example")
-    if len(ids) > 1:
-        raise LabelError(
-            f"{name}: {' and '.join(map(repr, ids))} may both hold the example. Say which does: --example COLUMN (in "
-            "Python: example=...)."
-        )
+    found = find_example(name, header, wishes.example)
+    ids = [] if found is None else [found]
     text = text_column(header, ids)
     annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
     columns = table.columns([*ids, *([text] if text else []), *annotators])

@@ -119,7 +119,7 @@ def read(
         example=example,
         annotator=annotator if annotator is None or isinstance(annotator, str) else tuple(annotator),
         label=label,
-        wide=True if format == "wide" else wide,
+        wide={"wide": True, "crowd-kit": False}.get(format or "", wide),
         question=question,
         missing=_as_texts(missing),
         on_duplicate=on_duplicate,
@@ -140,9 +140,9 @@ def _read(source: Source, format: str | None, wishes: Wishes, encoding: str | No
     if delimiter is None and _is_json(source, encoding) and format not in _PLAIN:
         used = encoding or encoding_of(source.head)
         if is_document(source, used):
-            return _read_document(source, parse_document(source, used), format, wishes)
+            return _read_document(source, parse_document(source, used), format, wishes, used)
         placed = ((f"{source.name}, line {line}", record) for line, record in json_records(source, used))
-        return _read_records(source, placed, format, wishes)
+        return _read_records(source, placed, format, wishes, used)
     table = open_table(source, encoding, delimiter)
     if format in (None, *_TABLES):
         for name, (is_its, read_its) in _TABLES.items():
@@ -174,7 +174,7 @@ def _lists(table: Table) -> bool:
     return first is not None and is_listed(first[1])
 
 
-def _read_document(source: Source, document: Any, format: str | None, wishes: Wishes) -> LabelFile:
+def _read_document(source: Source, document: Any, format: str | None, wishes: Wishes, encoding: str) -> LabelFile:
     """A whole JSON document: a list of records, one record, or records in a record."""
     if format in _MAPPINGS:
         return read_mapping(source.name, document, wishes, examples_outside=_MAPPINGS[format])
@@ -191,10 +191,12 @@ def _read_document(source: Source, document: Any, format: str | None, wishes: Wi
         if not isinstance(record, dict):
             raise DataError(f"{source.name}, record {number}: a record with names and values was expected, {{...}}.")
         records.append((f"{source.name}, record {number}", record))
-    return _read_records(source, iter(records), format, wishes)
+    return _read_records(source, iter(records), format, wishes, encoding)
 
 
-def _read_records(source: Source, records: Iterator[Placed], format: str | None, wishes: Wishes) -> LabelFile:
+def _read_records(
+    source: Source, records: Iterator[Placed], format: str | None, wishes: Wishes, encoding: str
+) -> LabelFile:
     first = next(records, None)
     if first is None:
         raise DataError(f"{source.name}: there is no record in it.")
@@ -204,7 +206,7 @@ def _read_records(source: Source, records: Iterator[Placed], format: str | None,
             return read_its(source.name, chain([first], records), wishes)
     if format is None and is_doccano(first[1]):
         return read_doccano(source, wishes)
-    table = open_table(source)
+    table = open_table(source, encoding)
     for name, (is_its_table, read_its_table) in _TABLES.items():
         if format == name or (format is None and is_its_table(table.header)):
             return read_its_table(table, wishes)

@@ -16,7 +16,7 @@ from crowdwise.formats.same_inputs import SameInputs
 from crowdwise.tables import Table
 
 NAME = "Toloka"
-_INPUT, _OUTPUT, _GOLDEN, _ASSIGNMENT = "INPUT:", "OUTPUT:", "GOLDEN:", "ASSIGNMENT:"
+_INPUT, _OUTPUT, _GOLDEN = "INPUT:", "OUTPUT:", "GOLDEN:"
 _WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
 _ACCEPTED = ("", "APPROVED", "ACCEPTED", "SUBMITTED")
 
@@ -81,5 +81,6 @@ def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
             answers.texts.setdefault(example, row[text])
     if same.n_merged:
         answers.notes.append(f"{same.n_merged:,} tasks have the input of another one: they are one example.")
-    collected.choose(table.source.name, wishes.question or wishes.label, answers)
+    wanted = wishes.question or wishes.label
+    collected.choose(table.source.name, wanted and wanted.removeprefix(_OUTPUT), answers)
     return make_label_file(table.source.name, NAME, answers, wishes)

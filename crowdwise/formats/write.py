@@ -61,7 +61,7 @@ def write(
     check_choice("format", format, CONSENSUS_FORMATS)
     if format == "label-studio":
         shown = _shown_texts(consensus, texts, question) if tasks is None else _shown_tasks(consensus, tasks, question)
-        save_file(path, json.dumps(list(shown), ensure_ascii=False, indent=1) + "\n")
+        save_file(path, json.dumps(list(shown), indent=1) + "\n")
         return
     examples, labels = consensus.examples.tolist(), consensus.label.tolist()
     if format == "crowd-kit":

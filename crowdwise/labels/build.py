@@ -143,14 +143,14 @@ def parts_of_table(
     )
 
 
-def parts_of_codes(rows: Coded, who: Coded, what: Coded, *, on_duplicate: str, kind: Kind) -> Parts:
+def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Parts:
     """Parts from a long table whose columns were coded while it was read, which takes the least memory.
 
     Parameters
     ----------
-    rows, who, what : tuple of codes and distinct values
+    columns : list of codes and distinct values
         The examples, the annotators and the labels: for every row of the table the position of its value, which is
-        never missing, and the values in any order.
+        never missing, and the values in any order. The list is emptied, so that its memory is free.
     on_duplicate : {"error", "first", "last"}
         See `CrowdLabels.from_table`.
     kind : {"class", "rating"}
@@ -162,26 +162,33 @@ def parts_of_codes(rows: Coded, who: Coded, what: Coded, *, on_duplicate: str, k
     """
     check_choice("kind", kind, ("class", "rating"))
     check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
-    example_rank, examples = encode(rows[1], ids=True)
-    annotator_rank, annotators = encode(who[1], ids=True)
-    label_rank, labels = (np.arange(len(what[1])), what[1]) if kind == "rating" else encode(what[1])
+    codes, labels = columns.pop()
     if kind == "class":
+        rank, labels = encode(labels)
         refuse_fractions(labels)
         note_spellings(labels)
-    ranks = label_rank.astype(smallest_integer_type(len(label_rank)))[what[0]]
+        codes = rank[codes]
+    else:
+        codes = labels[codes]
+    who, rows = _ranked(*columns.pop()), _ranked(*columns.pop())
     parts = _parts_of_rows(
-        (example_rank[rows[0]], examples),
-        (annotator_rank[who[0]], annotators),
-        labels[ranks] if kind == "rating" else ranks,
+        rows,
+        who,
+        codes,
         names=labels if kind == "class" else None,
         on_duplicate=on_duplicate,
         classes=None,
         kind=kind,
-        id_source="given" if is_default(examples) else "sorted",
+        id_source="given" if is_default(rows[1]) else "sorted",
     )
     if parts["classes"] is not None:  # so far the positions of those that are left
         parts["classes"] = labels[parts["classes"].astype(np.intp)]
     return parts
+
+
+def _ranked(codes: Array, ids: Array) -> Coded:
+    rank, ordered = encode(ids, ids=True)
+    return rank[codes], ordered
 
 
 def _parts_of_rows(
@@ -196,17 +203,18 @@ def _parts_of_rows(
     id_source: IdSource,
 ) -> Parts:
     """Parts from rows in any order, examples and annotators coded; labels too if `names` says what the codes mean."""
-    (row_codes, examples), (who_codes, annotators) = rows, who
-    key = row_codes.astype(np.int64) * max(len(annotators), 1) + who_codes
+    examples, annotators, n_annotators = rows[1], who[1], max(len(who[1]), 1)
+    key = rows[0].astype(np.int64) * n_annotators + who[0]
+    del rows, who  # all that is deleted here is as long as the table
     order = np.argsort(key, kind="stable")
-    answers = _Answers(key[order], what[order], examples, annotators, names)
-    del key
-    keep = order[answers.settle(on_duplicate)]
-    del order, answers  # which are as long as the table
+    key, what = key[order], what[order]
+    del order
+    keep = _Answers(key, what, examples, annotators, names).settle(on_duplicate)
+    key, what = key[keep], what[keep]
     return _checked(
-        _starts(np.bincount(row_codes[keep], minlength=len(examples))),
-        who_codes[keep],
-        what[keep],
+        _starts(np.bincount(key // n_annotators, minlength=len(examples))),
+        key % n_annotators,
+        what,
         annotators=annotators,
         examples=examples,
         classes=classes,
@@ -253,11 +261,11 @@ class _Answers:
     annotators: Array
     names: Array | None  # of the labels, if `what` holds codes
 
-    def settle(self, on_duplicate: str) -> NDArray[np.intp]:
+    def settle(self, on_duplicate: str) -> NDArray[np.intp] | slice:
         """Positions to keep, one per (example, annotator)."""
         repeats = self.key[1:] == self.key[:-1]
         if not repeats.any():
-            return np.arange(len(self.key))
+            return slice(None)
         differs = repeats & np.asarray(self.what[1:] != self.what[:-1], dtype=bool)
         if differs.any() and on_duplicate == "error":
             raise LabelError(self._describe(int(np.flatnonzero(differs)[0]), int(differs.sum())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice, check_seed
 from crowdwise.exceptions import LabelError
+from crowdwise.html_tables import table
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
 from crowdwise.labels.encode import encode_declared, loses_digits, smallest_integer_type
+from crowdwise.labels.frames import library_of
 from crowdwise.labels.label_rows import LabelRows
 
 
@@ -51,6 +54,8 @@ class CrowdLabels(LabelRows):
     id_source : {"position", "default", "given", "sorted"}, default="position"
         Where `examples` come from: they are positions, a default index (0, 1, 2, ... of a pandas object), identifiers
         in the caller's order, or identifiers of a table, sorted. `align` matches features by them.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What made the data frame that the labels came in, if they did: frames of results are made with the same.
 
     Examples
     --------
@@ -113,7 +118,7 @@ class CrowdLabels(LabelRows):
         parts = parts_of_matrix(
             values, annotators=annotators, examples=examples, classes=classes, missing=missing, kind=kind
         )
-        return cls(**parts)
+        return cls(**parts, frame_library=library_of(values))
 
     @classmethod
     def from_table(
@@ -179,7 +184,7 @@ class CrowdLabels(LabelRows):
             missing=missing,
             kind=kind,
         )
-        return cls(**parts)
+        return cls(**parts, frame_library=library_of(table))
 
     # ------------------------------------------------------------------ what it is
 
@@ -203,6 +208,16 @@ class CrowdLabels(LabelRows):
             shown = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
             lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the same as text, and the labels of the first examples."""
+        first, columns = self[: min(5, self.n_examples)], min(8, self.n_annotators)
+        rows = [
+            [name, *(given.get(who) for who in self.annotators[:columns].tolist())]
+            for name, given in zip(first.examples.tolist(), (given for _, given in first), strict=True)
+        ]
+        head = ["example", *self.annotators[:columns].tolist()]
+        return f"<pre>{escape(repr(self))}</pre>" + table(rows, head=head)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CrowdLabels):

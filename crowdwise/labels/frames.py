@@ -32,6 +32,12 @@ def is_frame(data: object) -> bool:
         ) from None
 
 
+def library_of(data: object) -> str | None:
+    """Whether `data` is of pandas or of polars; None if it is neither, or labels that came from neither."""
+    name = type(data).__module__.partition(".")[0]
+    return name if name in ("pandas", "polars") else getattr(data, "frame_library", None)
+
+
 def index_of(data: object) -> Array | None:
     """The index of a pandas object, a default one too; None for anything that has none."""
     index = getattr(data, "index", None)
@@ -110,11 +116,12 @@ def table_columns(table: Any) -> dict[Hashable, Array]:
     return {name: _column(frame.get_column(name)) for name in frame.columns}
 
 
-def make_frame(columns: Mapping[str, Array]) -> Any:
-    """A data frame of pandas, or of polars where pandas is not installed; it can be changed, whatever the columns."""
+def make_frame(columns: Mapping[str, Array], library: str | None = None) -> Any:
+    """A data frame of a library, by default pandas, or polars where that is not installed; it can be changed."""
     copies = {name: np.array(column) if isinstance(column, np.ndarray) else column for name, column in columns.items()}
-    with contextlib.suppress(ImportError):
-        return importlib.import_module("pandas").DataFrame(copies)
+    if library != "polars":
+        with contextlib.suppress(ImportError):
+            return importlib.import_module("pandas").DataFrame(copies)
     with contextlib.suppress(ImportError):
         polars = importlib.import_module("polars")
         return polars.DataFrame([_polars_column(polars, name, column) for name, column in copies.items()])

@@ -31,6 +31,7 @@ class LabelRows(FrozenArrays):
     examples: Array
     classes: Array | None
     id_source: IdSource = "position"
+    frame_library: str | None = None
 
     # ------------------------------------------------------------------ how many
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crowdwise.exceptions import MissingExtraError, ModelFileError, OutputError
-from crowdwise.files import write_file
+from crowdwise.files import sweep_beside, write_file
 from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
 from crowdwise.model_file.codec import Decoder, Encoder
 
@@ -29,8 +29,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         Where it goes.
     """
     target = Path(path)
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder; a model needs the name of a file.")
+    if target.exists() and not target.is_file():
+        raise OutputError(f"{target} is a folder or a device; a model needs the name of a file.")
     try:
         write_file(target, lambda file: _write(model, file))
     except OSError as error:
@@ -39,6 +39,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise OutputError(
             f"the model cannot be written to {target}: {error.strerror or error}. What was there before is unchanged."
         ) from error
+    sweep_beside(target)
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -71,8 +72,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     [1, 0, 1]
     """
     source = Path(path)
-    if source.is_dir():
-        raise ModelFileError(f"{source} is a folder; a model is one file.")
+    if source.exists() and not source.is_file():
+        raise ModelFileError(f"{source} is a folder or a device; a model is one file.")
     with open(source, "rb") as file:
         try:
             return _read(file, [trusted] if isinstance(trusted, str) else trusted)
@@ -80,6 +81,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
         except ModelFileError as error:
             raise ModelFileError(f"{source} cannot be read: {error}.") from None
+        except MemoryError:  # of a file whose sizes are right
+            raise
         except Exception as error:  # whatever a damaged or made-up file leads to
             raise ModelFileError(
                 f"{source} cannot be read: it is damaged or not a model file ({type(error).__name__}: {error})."

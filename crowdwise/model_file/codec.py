@@ -54,8 +54,9 @@ _RECORDS = {
     "Smooth": "weights.curricula",
 }
 _PLAIN = (type(None), bool, int, str)
-# Kinds of NumPy's scalars that are written as a number or a string.
-_SCALARS = "biufU"
+# Kinds of NumPy's scalars that are written as a number or a string; times as the whole number that they are.
+_TIMES = "Mm"
+_SCALARS = f"biufU{_TIMES}"
 
 
 def _class(table: dict[str, str], name: str) -> Any:
@@ -96,8 +97,11 @@ class Encoder:
 
     def _object(self, value: Any, where: str) -> Any:
         name = type(value).__name__
-        if isinstance(value, np.generic):
-            return _scalar(value, where)
+        if isinstance(value, np.generic) and value.dtype.kind in _SCALARS and value.dtype != np.longdouble:
+            plain = int(value.astype(np.int64)) if value.dtype.kind in _TIMES else value.item()
+            return {"kind": "scalar", "type": value.dtype.str, "value": self.encode(plain, where)}
+        if type(value) is bytes:
+            return {"kind": "bytes", "value": value.hex()}
         if type(value) in (datetime.date, datetime.datetime) and getattr(value, "tzinfo", None) is None:
             return {"kind": name, "value": value.isoformat()}
         if isinstance(value, np.random.Generator) and type(value.bit_generator) is np.random.PCG64:
@@ -113,7 +117,7 @@ class Encoder:
                 "settings": self._named(settings, name),
                 "state": self._named(state, name),
             }
-        if is_foreign(value) and not type(value).__module__.startswith("crowdwise."):
+        if is_foreign(value):
             return {"kind": "foreign", "member": self._foreign(value, where)}
         raise ModelFileError(
             f"{where} cannot be saved: {value!r} is of type {type(value).__module__}.{type(value).__qualname__}. A "
@@ -129,7 +133,7 @@ class Encoder:
             name = f"{len(self._members)}.{'json' if array.dtype == object else 'npy'}"
             self._members[place] = name, array
             if array.dtype == object:
-                items = [self.encode(item, f"a value in {where}") for item in array.ravel().tolist()]
+                items = self.encode(array.ravel().tolist(), f"a value in {where}")
                 self._writer.add_json(name, {"shape": array.shape, "items": items})
             else:
                 self._writer.add_array(name, np.asarray(array))
@@ -141,20 +145,6 @@ class Encoder:
             self._members[id(value)] = name, value
             self._writer.add_bytes(name, dump_foreign(value, where))
         return self._members[id(value)][0]
-
-
-def _scalar(value: np.generic, where: str) -> dict[str, Any]:
-    """A scalar of NumPy with its type; times as the whole number that they are."""
-    dtype = value.dtype
-    if dtype.kind in "Mm":
-        return {"kind": "scalar", "type": dtype.str, "value": int(value.astype(np.int64))}
-    if dtype.kind not in _SCALARS or (dtype.itemsize > 8 and dtype.kind == "f"):
-        raise ModelFileError(f"{where} cannot be saved: {value!r} is of type {dtype}.")
-    plain = value.item()
-    return {"kind": "scalar", "type": dtype.str, "value": str(plain) if plain != plain or plain in _ENDLESS else plain}
-
-
-_ENDLESS = (math.inf, -math.inf)
 
 
 class Decoder:
@@ -177,7 +167,8 @@ class Decoder:
             "tuple": lambda node: tuple(map(self.decode, node["items"])),
             "dict": lambda node: {self.decode(key): self.decode(value) for key, value in node["items"]},
             "array": self._array,
-            "scalar": _from_scalar,
+            "scalar": self._scalar,
+            "bytes": lambda node: bytes.fromhex(node["value"]),
             "date": lambda node: datetime.date.fromisoformat(node["value"]),
             "datetime": lambda node: datetime.datetime.fromisoformat(node["value"]),
             "generator": self._generator,
@@ -191,6 +182,12 @@ class Decoder:
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
+
+    def _scalar(self, node: dict[str, Any]) -> np.generic:
+        dtype, plain = np.dtype(node["type"]), self.decode(node["value"])
+        if dtype.kind not in _SCALARS:
+            raise ModelFileError(f"it holds a scalar of type {dtype}")
+        return np.int64(plain).astype(dtype) if dtype.kind in _TIMES else dtype.type(plain)
 
     def _array(self, node: dict[str, Any]) -> Array:
         name = node["member"]
@@ -235,14 +232,6 @@ class Decoder:
         if name not in self._members:
             self._members[name] = load_foreign(self._reader.bytes(name), self._trusted)
         return self._members[name]
-
-
-def _from_scalar(node: dict[str, Any]) -> np.generic:
-    dtype = np.dtype(node["type"])
-    if dtype.kind not in f"{_SCALARS}Mm":
-        raise ModelFileError(f"it holds a scalar of type {dtype}")
-    value = float(node["value"]) if dtype.kind == "f" else node["value"]
-    return np.array([value]).astype(dtype)[0] if dtype.kind in "Mm" else dtype.type(value)
 
 
 def _check_names(kind: type, given: dict[str, Any]) -> None:

@@ -7,16 +7,16 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from crowdwise.exceptions import MissingExtraError, ModelFileError
 from crowdwise.model_file.archive import check_stored, npy_header
 
 
 def is_foreign(value: object) -> bool:
-    """Whether this is an estimator or a splitter of another package."""
+    """Whether this is an estimator or a splitter of another package; one derived from ours is not."""
+    if isinstance(value, type) or any(base.__module__.startswith("crowdwise.") for base in type(value).__mro__):
+        return False
     parts = ("get_params", "fit"), ("split", "get_n_splits")
-    return isinstance(value, BaseEstimator) or any(all(hasattr(value, name) for name in both) for both in parts)
+    return any(all(hasattr(value, name) for name in both) for both in parts)
 
 
 def dump_foreign(value: Any, where: str) -> bytes:
@@ -47,8 +47,8 @@ def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
     unknown = [name for name in io_of_skops.get_untrusted_types(data=content) if name not in trusted]
     if unknown:
         raise ModelFileError(
-            f"it holds an estimator with types that are not known to be safe, {', '.join(unknown)}. If you trust those "
-            f"who made the file: load(path, trusted={unknown!r})"
+            f"it holds an object of another package with types that are not known to be safe, {', '.join(unknown)}. "
+            f"If you trust those who made the file: load(path, trusted={unknown!r})"
         )
     return io_of_skops.loads(content, trusted=list(trusted))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -178,10 +179,8 @@ def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
 def _part_of(labels: CrowdLabels) -> tuple[CrowdLabels, float]:
     """The labels, or those of so many examples, evenly spread, that their pairs can be counted; and their share."""
     per_example = labels.labels_per_example.astype(np.float64)
-    n_pairs = float((per_example * (per_example - 1) / 2).sum())
-    step = int(np.ceil(n_pairs / _PAIRS_AT_MOST))
-    complete_enough = labels.n_annotators**2 / 2 <= _PAIRS_AT_MOST and labels.n_labels * labels.n_annotators < 10**9
-    return (labels, 1.0) if step <= 1 or complete_enough else (labels[::step], 1 / step)
+    step = math.ceil(float((per_example * (per_example - 1) / 2).sum()) / _PAIRS_AT_MOST)
+    return (labels, 1.0) if step <= 1 else (labels[::step], 1 / step)
 
 
 def _grid(labels: CrowdLabels, first: Array, second: Array, kappa: Floats) -> dict[str, Any]:

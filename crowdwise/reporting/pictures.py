@@ -10,6 +10,8 @@ from markupsafe import Markup, escape
 
 from crowdwise.reporting.words import decimal, percent
 
+__all__ = ["Markup", "bar", "comparison", "easy_to_hard", "histogram", "kappas", "margin", "span"]
+
 WIDTH = 440.0
 
 
@@ -63,15 +65,17 @@ def span(value: float | None, low: float | None, high: float | None) -> Markup:
 
 
 def comparison(quality: dict[str, Any]) -> Markup | None:
-    """How often consensus and majority vote are right: known with intervals, estimated without."""
+    """How often consensus and majority vote are right, known with intervals beside what the fit itself expects.
+
+    None if no truth is known: the level that a fit expects says little by itself.
+    """
+    if not quality["known"] or not quality["known"]["n"]:
+        return None
     rows = [
         (f"{name}, {kind}", part[name], kind)
-        for kind, part in (("known", quality.get("known")), ("estimated", quality.get("estimated")))
+        for kind, part in (("known", quality["known"]), ("estimated", quality["estimated"]))
         for name in ("consensus", "majority")
-        if part and part["n"]
     ]
-    if not rows:
-        return None
     lowest = min(row["value"] if row["low"] is None else row["low"] for _, row, _ in rows)
     low = math.floor(10 * max(lowest - 0.03, 0.0)) / 10
     left, right, step = 150.0, WIDTH - 70, 34

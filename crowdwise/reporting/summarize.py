@@ -12,26 +12,20 @@ from sklearn.base import BaseEstimator
 
 import crowdwise
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.consensus import RatingConsensus
-from crowdwise.crowd.easiness import easiness
-from crowdwise.diagnosis import codes_of_truth, margins, rank_correlation
+from crowdwise.diagnosis import codes_of_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_column, missing_mask
 from crowdwise.relabel import information_gain
 from crowdwise.reporting.annotators import annotators, pairs
-from crowdwise.reporting.columns import mean_ratings
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
-from crowdwise.reporting.quality import alpha_interval, expected_accuracy, known_accuracy
+from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
+from crowdwise.reporting.quality import alpha_interval
 from crowdwise.reporting.words import headline, numbers
 
 VERSION = 1
-# Below this probability a consensus is called unsure.
-UNSURE = 0.8
 _N_NEXT = 50
-_N_BINS = 20
-_MOST_POINTS = 600
 
 
 def summarize(
@@ -71,7 +65,7 @@ def summarize(
     record = FitRecord.of(result, labels)
     if X is not None and np.shape(X)[:1] != (len(record.labels),):
         raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
-    known = None if truth is None else _truth(record, truth)
+    known = None if truth is None else codes_or_ratings(record, truth)
     examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))
     summary: dict[str, Any] = {
         "version": VERSION,
@@ -80,12 +74,12 @@ def summarize(
         "classes": None if record.classes is None else [named(name) for name in record.classes],
         "model": _model(record),
         "alpha": alpha_interval(record.labels).plain(),
-        "quality": _quality(record, known),
+        "quality": quality_part(record, known),
         "changed": changed(examples),
         "annotators": annotators(record, X),
         "pairs": pairs(record.labels),
-        "disagreement": _histogram(record),
-        "margin": None if X is None else _margin(record, X),
+        "disagreement": disagreement_part(record),
+        "margin": None if X is None else margin_part(record, X),
         "contested": contested(examples),
         "next": upcoming(examples, information_gain(record), _N_NEXT),
         "order": ordered(examples),
@@ -120,87 +114,6 @@ def _model(record: FitRecord) -> dict[str, Any]:
     }
 
 
-def _quality(record: FitRecord, truth: Array | None) -> dict[str, Any]:
-    """How good the consensus is likely to be, and where truth is known, is."""
-    consensus = record.results.consensus
-    if isinstance(consensus, RatingConsensus):
-        known = None if truth is None else _rating_errors(record, truth)
-        return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
-    return {
-        "estimated": expected_accuracy(record).plain(),
-        "unsure": int((consensus.confidence < UNSURE).sum()),
-        "unsure_below": UNSURE,
-        "known": None if truth is None else known_accuracy(record, truth).plain(),
-    }
-
-
-def _rating_errors(record: FitRecord, truth: Floats) -> dict[str, Any]:
-    """Root mean squared errors of the consensus and of the plain mean where truth and ratings are there."""
-    at = ~np.isnan(truth) & (record.labels.labels_per_example > 0)
-    answers = {"consensus": record.results.consensus.label, "mean": mean_ratings(record.labels)}
-    errors = {
-        name: np.sqrt(((given - truth)[at] ** 2).mean()) if at.any() else np.nan for name, given in answers.items()
-    }
-    return {"n": int(at.sum())} | {name: plain(error) for name, error in errors.items()}
-
-
-def _histogram(record: FitRecord) -> dict[str, Any]:
-    """How many examples have how much disagreement, and what they weigh."""
-    differs, steepness = record.results.disagreement, record.results.steepness
-    paired = record.labels.labels_per_example > 1
-    largest = max(1.0, float(differs.max(initial=0.0)))
-    edges = np.linspace(0, largest, _N_BINS + 1)
-    counts, _ = np.histogram(differs[paired], edges)
-    at = np.linspace(0, largest, 41)
-    return {
-        "edges": edges.tolist(),
-        "counts": counts.tolist(),
-        "unanimous": int((differs[paired] == 0).sum()),
-        "paired": int(paired.sum()),
-        "steepness": float(steepness),
-        "curve": np.column_stack([at, easiness(at, steepness)]).round(4).tolist(),
-    }
-
-
-def _margin(record: FitRecord, X: Any) -> dict[str, Any] | None:
-    """Disagreement and distance from the model's boundary; None for ratings and where either does not vary."""
-    scores = None if record.classes is None else _class_scores(record.model, X)
-    paired = np.flatnonzero(record.labels.labels_per_example > 1)
-    if scores is None or len(paired) < 4:
-        return None
-    distance, _ = margins(scores[paired], np.zeros(len(paired), dtype=np.intp))
-    differs = record.results.disagreement[paired]
-    correlation = rank_correlation(differs, distance)
-    if np.isnan(correlation.value):
-        return None
-    far = float(np.quantile(distance, 0.99)) or 1.0
-    some = np.linspace(0, len(paired) - 1, min(_MOST_POINTS, len(paired))).round().astype(np.intp)
-    points = np.column_stack([differs[some], np.minimum(distance[some] / far, 1.0)])
-    part = {"value": correlation.value, "low": correlation.low, "high": correlation.high}
-    return {"correlation": part, "points": points.round(3).tolist(), "levels": _levels(differs, distance / far)}
-
-
-def _levels(differs: Floats, distance: Floats) -> list[dict[str, float]]:
-    """Quartiles of the distance of unanimous examples, and at up to four levels of disagreement as frequent each."""
-    some = differs[differs > 0]
-    edges = np.unique(np.quantile(some, [0.25, 0.5, 0.75]))
-    level = np.where(differs > 0, 1 + np.searchsorted(edges, differs), 0)
-    found = []
-    for k in np.unique(level):
-        at = level == k
-        low, middle, high = np.minimum(np.quantile(distance[at], [0.25, 0.5, 0.75]), 1.0).tolist()
-        found.append({"disagreement": float(differs[at].mean()), "low": low, "median": middle, "high": high})
-    return found
-
-
-def _class_scores(model: Any, X: Any) -> Floats | None:
-    """A score per class; None if the model has none."""
-    if hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(X))
-        return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
-    return np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
-
-
 def _texts(record: FitRecord, texts: Any) -> Array | None:
     if texts is None:
         return None
@@ -212,7 +125,7 @@ def _texts(record: FitRecord, texts: Any) -> Array | None:
     return objects
 
 
-def _truth(record: FitRecord, truth: Any) -> Array:
+def codes_or_ratings(record: FitRecord, truth: Any) -> Array:
     """Positions of the right classes, -1 where unknown; for ratings the ratings, NaN where unknown."""
     labels = record.labels
     if labels.classes is not None:

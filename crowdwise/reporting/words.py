@@ -87,7 +87,8 @@ def quality_sentence(summary: Summary) -> str:
         return (
             f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
             f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote for "
-            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})."
+            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts annotators by how reliable they "
+            f"are{_and_model(summary)}."
         )
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
@@ -117,7 +118,7 @@ def calibration_sentence(summary: Summary) -> str | None:
         return None
     return (
         f"The fit is surer than it should be: it expects {percent(expected, 1)} to be right, and "
-        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here; take confidence as an order only."
+        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here: take confidence as an order."
     )
 
 
@@ -185,12 +186,25 @@ def next_sentence(summary: Summary) -> str:
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
     if rows and rows[0]["gain"] < _LITTLE_GAIN:
-        advice.append("ask for no more labels on the whole, as the fit is sure of its answers")
+        advice.append(_enough_labels(summary))
     elif rows:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
         of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
         advice.append(f"ask for one more label{of}, first on {first}")
     return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
+
+
+def _enough_labels(summary: Summary) -> str:
+    """What to do where one more label would say little."""
+    if calibration_sentence(summary):
+        return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
+    checked = summary["quality"]["known"]
+    if checked and checked["n"]:
+        return "ask for no more labels, as one more is expected to say little about any example"
+    return (
+        "find out the right answer to a few dozen examples yourself, as one more label is expected to say little and "
+        "only known answers can show errors that the crowd shares"
+    )
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -280,6 +294,6 @@ def _scored(row: dict[str, Any]) -> str:
 def _next_lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] >= _LITTLE_GAIN]
     if not rows:
-        return ["Next        one more label on any example is expected to say little: the fit is sure of its answers"]
+        return [f"Next        {_enough_labels(summary)}"]
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
     return [f"Next        label again: {first}"]

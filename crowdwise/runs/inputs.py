@@ -17,6 +17,7 @@ from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats.names import candidates
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
+from crowdwise.reporting.words import count
 from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
@@ -93,7 +94,7 @@ def read_inputs(
     >>> _ = (folder / "sizes.csv").write_text("id,size\\n2,0.5\\n1,1.5\\n3,1.0\\n")
     >>> inputs = read_inputs(folder / "labels.csv", folder / "sizes.csv")
     >>> inputs.labels.examples.tolist(), inputs.X.shape, inputs.notes[-1]
-    ([2, 1, 3], (3, 1), '2 examples have labels and features; 1 have features only and get a prediction')
+    ([2, 1, 3], (3, 1), '2 examples with labels and features; 1 with features only, to be predicted')
     """
     check_choice("join", join, ("exact", "inner"))
     encoding = (labels_as or {}).get("encoding")
@@ -135,11 +136,11 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     n_both, n_lost = int(found.sum()), int((~found).sum())
     if n_both == 0 or (n_lost and join == "exact"):
         raise AlignmentError(_describe_mismatch(labels.examples[~found], table.ids[at < 0], n_both))
-    notes = [f"{n_both:,} examples have labels and features"]
+    notes = [f"{count(n_both, 'example')} with labels and features"]
     if n_lost:
-        notes.append(f"{n_lost:,} have labels only and are left out")
+        notes.append(f"{n_lost:,} with labels only, left out")
     if (at < 0).any():
-        notes.append(f"{int((at < 0).sum()):,} have features only and get a prediction")
+        notes.append(f"{int((at < 0).sum()):,} with features only, to be predicted")
     matched = _with_unlabelled(labels, at, table.ids)
     return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
 
@@ -219,8 +220,9 @@ def read_truth(
             raise DataError(f"{name}: the example {example!r} has two different labels; known answers are unique.")
     if not truth:
         raise DataError(f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}.")
-    notes = [f"known answers: {len(truth):,} examples, used to judge the result"]
-    notes += [f"{n_unknown:,} known answers are of examples without labels or features"] if n_unknown else []
+    notes = [f"{count(len(truth), 'known answer')} to judge the result by"]
+    if n_unknown:
+        notes.append(f"{count(n_unknown, 'known answer')} of examples without labels or features, passed over")
     return truth, tuple(notes)
 
 

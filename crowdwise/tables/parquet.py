@@ -90,6 +90,7 @@ def _polars(polars: Any, source: Source) -> tuple[list[str], Iterator[list[list[
 
 
 def _pyarrow(parquet: Any, source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
-    file = parquet.ParquetFile(source.open())
+    with source.open() as raw:
+        file = parquet.ParquetFile(raw.name)
     names = file.schema_arrow.names
     return names, ([column.to_pylist() for column in batch.columns] for batch in file.iter_batches(_N_ROWS))

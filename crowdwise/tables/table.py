@@ -104,7 +104,7 @@ def open_table(
     encoding : str, default=None
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     delimiter : str, default=None
-        One character; by default the one of comma, semicolon, tab and pipe that fits.
+        One character, or "tab"; by default the one of comma, semicolon, tab and pipe that fits.
 
     Returns
     -------
@@ -142,14 +142,16 @@ def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[
     if delimiter is None and head.decode(used, "ignore").lstrip()[:1] in ("{", "["):
         return lambda: JsonRows(source, used), (*said, "format: JSON")
     if delimiter is not None:
-        _check_delimiter(delimiter)
-        return lambda: DelimitedRows(source, used, delimiter), said
+        checked = _check_delimiter(delimiter)
+        return lambda: DelimitedRows(source, used, checked), said
     guessed = guess_delimiter(source, used)
     if guessed != ",":
         said = (*said, f"delimiter: {DELIMITERS[guessed]}")
     return lambda: DelimitedRows(source, used, guessed), said
 
 
-def _check_delimiter(delimiter: str) -> None:
+def _check_delimiter(delimiter: str) -> str:
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)  # as it is typed in a shell
     if len(delimiter) != 1 or delimiter in '"\r\n\0' or (not delimiter.isprintable() and delimiter != "\t"):
         raise ValueError(f"delimiter must be one character, such as ; or a tab; got {delimiter!r}.")
+    return delimiter

@@ -187,6 +187,13 @@ def test_a_wide_table_has_a_row_per_example(saved, content, message):
         formats.read(saved(content), wide=True)
 
 
+def test_reading_can_be_watched(saved, monkeypatch):
+    monkeypatch.setattr("crowdwise.tables.delimited.N_ROWS", 2)
+    seen = []
+    formats.read(saved("task,worker,label\n" + "".join(f"{i},ann,yes\n" for i in range(5))), on_rows=seen.append)
+    assert seen == [2, 4, 5]
+
+
 def test_answers_one_by_one_are_those_in_columns():
     rows = [("b", "ann", "1"), ("a", "bob", "NA"), ("a", "ann", "0")]
     single, many = Answers(), Answers()

@@ -197,6 +197,12 @@ def test_boxes_and_json_of_mechanical_turk_are_questions(question, first, second
     assert labels_of("mturk_boxes.csv", question=question) == {"t1": {"A1WORKER": first, "A2WORKER": second}}
 
 
+def test_columns_of_marketplaces_can_be_named_as_in_any_table():
+    labels = labels_of("mturk_boxes.csv", example="HITId", label="Answer.tone")
+    assert labels == {"3HIT1": {"A1WORKER": "glad"}, "3HIT2": {"A2WORKER": "sad"}}
+    assert labels_of("toloka.tsv", label="OUTPUT:result") == labels_of("toloka.tsv", question="result")
+
+
 def test_broken_json_in_a_cell_of_mechanical_turk_is_told_with_its_row(saved):
     text = (FILES / "mturk_boxes.csv").read_text().replace('[{""topic"":{""label"":""book""}', "[{", 1)
     with pytest.raises(DataError, match=r"row 2 after the header: Answer.taskAnswers is not JSON"):
@@ -230,6 +236,20 @@ def test_rows_with_lists_are_read_as_lists_texts_or_records():
     assert labels_of("hugging_face.jsonl") == {"h1": {"a1": 1, "a2": 0}, "h2": {"a2": 0, "a3": 0}}
     assert labels_of("lewidi_2023.json") == {1: {"Ann1": 0, "Ann2": 0, "Ann3": 1}, 2: {"Ann1": 1}}
     assert labels_of("lewidi_2025.json") == {1: {"Ann1": 0, "Ann2": 1}, 2: {"Ann1": 1}}
+
+
+def test_a_label_for_all_beside_the_lists_is_not_taken_for_them(saved):
+    row = {"text": "one", "label": 1, "worker_ids": ["a", "b"], "annotations": [1, 0]}
+    file = formats.read(saved([row]))
+    assert dict(file.labels) == {0: {"a": 1, "b": 0}}
+    assert "columns: number of the row -> example, worker_ids -> annotator, annotations -> label" in file.notes
+    with pytest.raises(LabelError, match="'item' and 'task' may both hold the example"):
+        formats.read(saved([{"item": 1, "task": 2, **row}]))
+
+
+def test_records_as_labels_of_one_annotator_are_no_list_of_annotators(saved):
+    content = 'task,worker,label\n1,ann,"{""a"": 1}"\n'
+    assert dict(formats.read(saved(content.encode(), "labels.csv")).labels) == {1: {"ann": '{"a": 1}'}}
 
 
 def test_lists_in_parquet_are_read(tmp_path):

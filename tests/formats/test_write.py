@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, aggregate, formats
@@ -98,6 +98,8 @@ def test_labels_come_back_from_every_format(tmp_path, format):
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)
 
 
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")  # about classes that differ little
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.tuples(names, names), names, min_size=1, max_size=8), st.sampled_from(["crowd-kit", "peerannot"])
 )
@@ -141,6 +143,14 @@ def test_a_file_is_converted_and_never_replaced_unasked(tmp_path):
         formats.convert(FILES / "toloka.tsv", tmp_path / "none" / "labels.csv")
 
 
+def test_half_a_character_does_not_stop_the_writing(tmp_path):
+    half = Consensus(as_objects(["\ud83d"]), as_objects(["no", "yes"]), np.array([[0.25, 0.75]]))
+    formats.write(half, tmp_path / "consensus.csv")
+    assert rows_of(tmp_path / "consensus.csv")[1][0] == "\\ud83d"
+    formats.write(half, tmp_path / "tasks.json", format="label-studio", texts={"\ud83d": "\ud83d"})
+    assert json.loads((tmp_path / "tasks.json").read_text())[0]["data"] == {"text": "\ud83d"}
+
+
 def test_names_that_look_like_formulas_are_told(tmp_path):
     (tmp_path / "in.csv").write_text("task,worker,label\n=A1,@bob,-1\n")
     notes = formats.convert(tmp_path / "in.csv", tmp_path / "out.csv").notes
@@ -148,6 +158,7 @@ def test_names_that_look_like_formulas_are_told(tmp_path):
     assert 'formulas have an apostrophe before them: 2, such as "\'=A1"' in notes[-1]
 
 
+@pytest.mark.filterwarnings("ignore")  # of crowd-kit's own calls of pandas
 def test_crowd_kit_takes_what_is_written(tmp_path):
     aggregation = pytest.importorskip(
         "crowdkit.aggregation", reason="crowd-kit is not installed: pip install crowd-kit"
@@ -162,5 +173,5 @@ def test_crowd_kit_takes_what_is_written(tmp_path):
     assert majority.to_dict() == dict(zip(labels.examples.tolist(), labels.majority().tolist(), strict=True))
     formats.write(aggregate(labels).consensus, tmp_path / "consensus.csv", format="crowd-kit")
     consensus = pd.read_csv(tmp_path / "consensus.csv").set_index("task")["agg_label"]
-    scores = accuracy_on_aggregates(frame, aggregated_labels=consensus, by="worker")
+    scores = accuracy_on_aggregates(frame, aggregates=consensus, by="worker")
     assert sorted(scores.index) == labels.annotators.tolist()

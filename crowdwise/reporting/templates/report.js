@@ -10,23 +10,25 @@
     return element;
   };
 
-  // Lists and tables show their first rows, and all when asked: thousands of rows cost nothing until then.
+  // Lists and tables show their first rows, and more when asked: thousands of rows cost nothing until then.
   const limited = (holder, rowsOf) => {
-    const limit = Number(holder.dataset.more);
+    const first = Number(holder.dataset.more);
     const button = make("button", "more");
     button.type = "button";
-    let all = false;
+    let limit = first;
     const show = () => {
-      const rows = rowsOf().filter((row) => !row.dataset.out);
-      for (const row of rowsOf()) if (row.dataset.out) row.hidden = true;
-      rows.forEach((row, at) => { row.hidden = !all && at >= limit; });
-      button.hidden = rows.length <= limit;
-      button.textContent = all ? `Show the first ${limit}` : `Show all ${rows.length.toLocaleString("en")}`;
+      let seen = 0;
+      for (const row of rowsOf()) {
+        row.hidden = Boolean(row.dataset.out) || seen >= limit;
+        if (!row.dataset.out) seen += 1;
+      }
+      button.hidden = seen <= limit;
+      button.textContent = `Show ${Math.min(200, seen - limit).toLocaleString("en")} more of ${seen.toLocaleString("en")}`;
     };
-    button.addEventListener("click", () => { all = !all; show(); });
+    button.addEventListener("click", () => { limit += 200; show(); });
     (holder.closest(".scroll") || holder).after(button);
     show();
-    return show;
+    return () => { limit = first; show(); };
   };
 
   const valueOf = (row, column, kind) => {
@@ -60,13 +62,14 @@
       });
     });
 
+    const said = new Map(rows().map((row) => [row, [...row.rows[0].cells].map((cell) => cell.textContent).join(" ").toLowerCase()]));
     const search = document.querySelector(`[data-filter="${table.id}"]`);
     const only = document.querySelector(`[data-flagged="${table.id}"]`);
     const filter = () => {
       const wanted = search ? search.value.trim().toLowerCase() : "";
       let left = 0;
       for (const row of rows()) {
-        const out = (wanted && !row.textContent.toLowerCase().includes(wanted)) || (only?.checked && !row.classList.contains("flagged"));
+        const out = (wanted && !said.get(row).includes(wanted)) || (only?.checked && !row.classList.contains("flagged"));
         if (out) row.dataset.out = "1"; else { delete row.dataset.out; left += 1; }
       }
       show();
@@ -93,7 +96,7 @@
     const caption = make("caption", "", "Estimated share of answers (columns) by class (rows)");
     return make("table", "confusion", caption, make("thead", "", head), make("tbody", "", ...rows));
   };
-  const listOf = (title, items) => make("div", "", make("h4", "", title), make("ul", "", ...items.map((words) => make("li", "", words))));
+  const listOf = (title, items) => make("div", "", make("h3", "", title), make("ul", "", ...items.map((words) => make("li", "", words))));
 
   const detail = (found) => {
     const parts = [];

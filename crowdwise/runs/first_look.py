@@ -13,6 +13,7 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.reporting.words import count
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -144,9 +145,9 @@ def problems(labels: CrowdLabels) -> list[str]:
     found = []
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
-        found.append(f"{n:,} examples have no label")
+        found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
-        found.append(f"{n:,} examples have one label: nobody can disagree there")
+        found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
     single = _single_minded(labels)
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
@@ -160,7 +161,7 @@ def _flags(labels: CrowdLabels) -> list[str]:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: nothing can be learnt from disagreement"]
     by_flag: dict[str, list[str]] = {}
-    for name, flags in aggregate(labels).annotator_flags.items():
+    for name, flags in aggregate(labels[labels.labels_per_example > 0]).annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     return [f"{flag}: {_some(names)}" for flag, names in by_flag.items()]

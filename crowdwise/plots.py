@@ -1,0 +1,453 @@
+"""The pictures of a report with matplotlib, as displays in the manner of scikit-learn.
+
+Each is made with `from_model`, keeps what it shows, draws it with `plot(ax=...)`, and has `ax_` and `figure_` then.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from crowdwise.exceptions import LabelError, MissingExtraError
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.align import as_labels
+from crowdwise.labels.encode import shown
+from crowdwise.reporting.annotators import pairs
+from crowdwise.reporting.columns import annotator_columns, easy_to_hard
+from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
+from crowdwise.reporting.summarize import codes_or_ratings
+
+__all__ = [
+    "AccuracyDisplay",
+    "AnnotatorsDisplay",
+    "ConfusionDisplay",
+    "DisagreementDisplay",
+    "EasyToHardDisplay",
+    "KappaDisplay",
+    "MarginDisplay",
+]
+
+# The two colours of the report, apart for everybody.
+_BLUE, _ORANGE = "#0b5fa5", "#b84a00"
+_MOST_ANNOTATORS = 40
+
+
+class _Display:
+    """What is shown, and how it comes onto axes."""
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : object
+            Itself, with `ax_` and `figure_`.
+        """
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise MissingExtraError(
+                    "plots need matplotlib: pip install '.[plot]' in a checkout of crowdwise."
+                ) from None
+            _, ax = pyplot.subplots()
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
+
+class AccuracyDisplay(_Display):
+    """How often the consensus and the majority vote are right: estimated, and where truth is known, known.
+
+    Parameters
+    ----------
+    quality : dict
+        What a summary has under "quality".
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.plots import AccuracyDisplay
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> AccuracyDisplay.from_model(aggregate(labels), labels).ax_.get_xlabel()
+    'share of examples that is right'
+    """
+
+    def __init__(self, quality: dict[str, Any]) -> None:
+        self.quality = quality
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, truth: Any = None, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to; classes.
+        truth : array-like, series or mapping, default=None
+            Right answers, as far as they are known.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : AccuracyDisplay
+        """
+        record = _of_classes(model, labels, "AccuracyDisplay")
+        known = None if truth is None else codes_or_ratings(record, truth)
+        return cls(quality_part(record, known)).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        parts = {"known": self.quality["known"], "estimated": self.quality["estimated"]}
+        rows = [
+            (f"{who}, {how}", part[who])
+            for how, part in parts.items()
+            if part and part["n"]
+            for who in ("consensus", "majority")
+        ]
+        for at, (name, part) in enumerate(rows):
+            if part["low"] is not None:
+                ax.plot([part["low"], part["high"]], [at, at], color=_BLUE, alpha=0.5, linewidth=2.5)
+            fill = _BLUE if name.endswith("known") else "none"
+            ax.plot([part["value"]], [at], "o", markerfacecolor=fill, markeredgecolor=_BLUE)
+        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        ax.invert_yaxis()
+        ax.set_xlabel("share of examples that is right")
+
+
+class AnnotatorsDisplay(_Display):
+    """The estimated accuracy of annotators with 95 % intervals, or for ratings their expertise; best first.
+
+    Parameters
+    ----------
+    columns : dict
+        "annotator", and "accuracy" with "accuracy_low" and "accuracy_high", or "expertise".
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.plots import AnnotatorsDisplay
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> AnnotatorsDisplay.from_model(aggregate(labels), labels).ax_.get_xlabel()
+    'estimated accuracy'
+    """
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns = columns
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : AnnotatorsDisplay
+        """
+        return cls(annotator_columns(FitRecord.of(model, labels))).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        what = "accuracy" if "accuracy" in self.columns else "expertise"
+        value = np.asarray(self.columns[what])
+        order = np.argsort(-np.nan_to_num(value, nan=-1.0), kind="stable")
+        order = order[~np.isnan(value[order])]
+        if len(order) > _MOST_ANNOTATORS:  # the best and the worst
+            order = np.concatenate([order[: _MOST_ANNOTATORS // 2], order[-_MOST_ANNOTATORS // 2 :]])
+        at = np.arange(len(order))
+        if what == "accuracy":
+            ends = np.asarray(self.columns["accuracy_low"])[order], np.asarray(self.columns["accuracy_high"])[order]
+            ax.hlines(at, *ends, color=_BLUE, alpha=0.5, linewidth=2.5)
+            ax.set_xlim(0, 1)
+        ax.plot(value[order], at, "o", color=_BLUE, markersize=4)
+        ax.set_yticks(at, [str(self.columns["annotator"][i]) for i in order])
+        ax.invert_yaxis()
+        ax.set_xlabel("estimated accuracy" if what == "accuracy" else "expertise")
+
+
+class ConfusionDisplay(_Display):
+    """What an annotator says about examples of every class, as the fit estimates it.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_classes, n_classes)
+        Probability of saying c (last axis) if the truth is k.
+    classes : sequence
+        The classes.
+    annotator : object
+        Whose it is.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.plots import ConfusionDisplay
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> ConfusionDisplay.from_model(aggregate(labels), labels, annotator=2).ax_.get_title()
+    'annotator 2'
+    """
+
+    def __init__(self, confusion: Any, classes: Any, annotator: Any) -> None:
+        self.confusion, self.classes, self.annotator = confusion, classes, annotator
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, annotator: Any, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to; classes.
+        annotator : object
+            Name of the annotator.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : ConfusionDisplay
+        """
+        record = _of_classes(model, labels, "ConfusionDisplay")
+        chosen = record.labels.annotators == annotator
+        if not np.any(chosen):
+            known = ", ".join(map(shown, record.labels.annotators[:5]))
+            raise LabelError(f"there is no annotator {shown(annotator)}; the annotators are {known}, ...")
+        assert record.classes is not None
+        return cls(record.confusion(np.asarray(chosen))[0], record.classes, annotator).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.imshow(self.confusion, cmap="Blues", vmin=0, vmax=1)
+        for k, row in enumerate(np.asarray(self.confusion)):
+            for c, share in enumerate(row):
+                ax.text(
+                    c, k, f"{100 * share:.0f} %", ha="center", va="center", color="white" if share > 0.6 else "black"
+                )
+        names = [str(name) for name in self.classes]
+        ax.set_xticks(range(len(names)), names)
+        ax.set_yticks(range(len(names)), names)
+        ax.set(xlabel="answer", ylabel="class (estimated)", title=f"annotator {self.annotator}")
+
+
+class KappaDisplay(_Display):
+    """Cohen's kappa of every pair of the annotators with the most labels, those first who agree most.
+
+    Parameters
+    ----------
+    grid : dict
+        "annotators" and "kappa", a list of rows with None where a pair shares too few examples.
+
+    Examples
+    --------
+    >>> from crowdwise.plots import KappaDisplay
+    >>> KappaDisplay.from_labels([["a", "a", "b"], ["b", "b", "b"]] * 6).ax_.get_title()
+    "Cohen's kappa"
+    """
+
+    def __init__(self, grid: dict[str, Any]) -> None:
+        self.grid = grid
+
+    @classmethod
+    def from_labels(cls, labels: Any, *, ax: Any = None) -> Self:
+        """Draw it for labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            Classes.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : KappaDisplay
+        """
+        found = pairs(as_labels(labels))
+        if found is None:
+            raise LabelError("no two annotators share ten examples: there is no pair to compare.")
+        return cls(found["grid"]).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        values = np.array([[np.nan if value is None else value for value in row] for row in self.grid["kappa"]])
+        image = ax.imshow(values, cmap="RdBu", vmin=-1, vmax=1)
+        ax.figure.colorbar(image, ax=ax)
+        names = self.grid["annotators"]
+        ax.set_xticks(range(len(names)), names, rotation=90)
+        ax.set_yticks(range(len(names)), names)
+        ax.set_title("Cohen's kappa")
+
+
+class DisagreementDisplay(_Display):
+    """How many examples have how much disagreement, and what they weigh.
+
+    Parameters
+    ----------
+    part : dict
+        What a summary has under "disagreement".
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.plots import DisagreementDisplay
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> DisagreementDisplay.from_model(aggregate(labels), labels).ax_.get_ylabel()
+    'examples'
+    """
+
+    def __init__(self, part: dict[str, Any]) -> None:
+        self.part = part
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : DisagreementDisplay
+        """
+        return cls(disagreement_part(FitRecord.of(model, labels))).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.stairs(self.part["counts"], self.part["edges"], fill=True, color=_BLUE)
+        ax.set(xlabel="disagreement", ylabel="examples")
+        weights = ax.twinx()
+        weights.plot(*np.transpose(self.part["curve"]), color=_ORANGE)
+        weights.set_ylim(0, 1.05)
+        weights.set_ylabel("weight", color=_ORANGE)
+
+
+class MarginDisplay(_Display):
+    """Distance from the model's boundary against disagreement: examples, and quartiles by level.
+
+    Parameters
+    ----------
+    part : dict
+        What a summary has under "margin".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from crowdwise import CrowdRidgeClassifier, simulate_annotators
+    >>> from crowdwise.plots import MarginDisplay
+    >>> X, truth = make_blobs(100, centers=2, cluster_std=3.0, random_state=0)
+    >>> labels = simulate_annotators(X, truth, random_state=0)
+    >>> MarginDisplay.from_model(CrowdRidgeClassifier().fit(X, labels), labels, X).ax_.get_xlabel()
+    'disagreement'
+    """
+
+    def __init__(self, part: dict[str, Any]) -> None:
+        self.part = part
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, X: Any, *, ax: Any = None) -> Self:
+        """Draw it for a fitted classifier.
+
+        Parameters
+        ----------
+        model : estimator
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to; classes.
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            The features that it was fitted to.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : MarginDisplay
+        """
+        part = margin_part(_of_classes(model, labels, "MarginDisplay"), X)
+        if part is None:
+            raise LabelError("disagreement or the distance from the boundary does not vary: there is nothing to show.")
+        return cls(part).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.plot(*np.transpose(self.part["points"]), ".", color=_BLUE, alpha=0.25)
+        for level in self.part["levels"]:
+            at = level["disagreement"]
+            ax.plot([at, at], [level["low"], level["high"]], color=_BLUE, linewidth=2.5, alpha=0.6)
+            ax.plot([at], [level["median"]], "o", color=_BLUE)
+        found = self.part["correlation"]
+        title = f"rank correlation {found['value']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+        ax.set(xlabel="disagreement", ylabel="distance from the boundary", title=title)
+
+
+class EasyToHardDisplay(_Display):
+    """Disagreement of the examples in their order from easy to hard.
+
+    Parameters
+    ----------
+    disagreement : ndarray of shape (n_examples,)
+        In that order.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.plots import EasyToHardDisplay
+    >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
+    >>> EasyToHardDisplay.from_model(aggregate(labels), labels).disagreement.tolist()
+    [0.0, 0.0, 1.0, 1.0]
+    """
+
+    def __init__(self, disagreement: Any) -> None:
+        self.disagreement = disagreement
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : EasyToHardDisplay
+        """
+        record = FitRecord.of(model, labels)
+        return cls(record.results.disagreement[easy_to_hard(record)]).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.fill_between(np.arange(1, len(self.disagreement) + 1), self.disagreement, color=_BLUE, alpha=0.5)
+        ax.set(xlabel="examples from easy to hard", ylabel="disagreement", ylim=(0, None))
+
+
+def _of_classes(model: Any, labels: Any, what: str) -> FitRecord:
+    """The record of a fit of classes; an error for ratings."""
+    record = FitRecord.of(model, labels)
+    if record.classes is None:
+        raise LabelError(f'{what} needs classes, and these labels are real numbers (kind="rating").')
+    return record

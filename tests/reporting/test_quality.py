@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from all_models import crowd, fit_quietly
+from crowds import labels_of
+from scipy.stats import norm
+
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, krippendorff_alpha
+from crowdwise.fit_record import FitRecord
+from crowdwise.reporting.quality import (
+    alpha_interval,
+    changed_examples,
+    expected_accuracy,
+    known_accuracy,
+    share_interval,
+)
+
+
+def expected_twin(found, labels):
+    """Expected accuracy of consensus and majority, one example after the other; a tie is a fair draw."""
+    codes = {name: k for k, name in enumerate(found.classes.tolist())}
+    ours, theirs = [], []
+    for p, (_, given) in zip(found.proba, labels, strict=True):
+        if not given:
+            continue
+        votes = [sum(codes[said] == k for said in given.values()) for k in range(len(codes))]
+        leading = [k for k, n in enumerate(votes) if n == max(votes)]
+        ours.append(max(p))
+        theirs.append(sum(p[k] for k in leading) / len(leading))
+    return np.mean(ours), np.mean(theirs)
+
+
+@pytest.mark.parametrize("kind", ["class", "rating"])
+def test_the_interval_of_alpha_is_that_of_drawing_examples_again(kind, rng):
+    _, _, labels = crowd(n=150, n_classes=3, missing=0.4)
+    if kind == "rating":
+        labels = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    found = alpha_interval(labels)
+    assert found.value == krippendorff_alpha(labels)
+    again = [krippendorff_alpha(labels[rng.integers(0, len(labels), len(labels))]) for _ in range(400)]
+    width = norm.ppf(0.975) * np.std(again)
+    np.testing.assert_allclose(found.high - found.value, width, rtol=0.12)
+    np.testing.assert_allclose(found.value - found.low, width, rtol=0.12)
+
+
+def test_without_two_labels_or_two_answers_alpha_is_not_known():
+    single = labels_of([[0, None], [None, 1]])
+    assert alpha_interval(single).plain() == {"value": None, "low": None, "high": None}
+    same = labels_of([[1, 1], [1, 1]])
+    assert alpha_interval(same).plain() == {"value": None, "low": None, "high": None}
+
+
+def test_the_interval_of_a_share_is_wilsons():
+    low, high = share_interval([0.0, 0.5, 1.0], [10, 10, 0])
+    np.testing.assert_allclose(low, [0.0, 0.23659, 0.0], atol=1e-5)  # textbook values for 0 and 5 of 10
+    np.testing.assert_allclose(high, [0.27753, 0.76341, 1.0], atol=1e-5)
+
+
+def test_the_expected_accuracies_equal_those_of_a_loop():
+    _, _, labels = crowd(n=80, n_classes=3, missing=0.5)
+    found = aggregate(labels)
+    comparison = expected_accuracy(FitRecord.of(found, labels))
+    ours, theirs = expected_twin(found, labels)
+    assert comparison.n == (labels.labels_per_example > 0).sum()
+    np.testing.assert_allclose(comparison.consensus.value, ours)
+    np.testing.assert_allclose(comparison.majority.value, theirs)
+    np.testing.assert_allclose(comparison.difference.value, ours - theirs)
+    assert np.isnan(comparison.consensus.low)
+
+
+def test_the_consensus_is_never_expected_to_be_worse_than_the_majority():
+    X, _, labels = crowd(n=100, missing=0.3)
+    for model in (aggregate(labels), fit_quietly(CrowdLogisticClassifier(), X, labels)):
+        assert expected_accuracy(FitRecord.of(model, labels)).difference.value >= 0
+
+
+def test_known_accuracy_counts_right_answers_on_examples_of_known_truth():
+    matrix = [["a", "a", "a"]] * 8 + [["b", "b", "b"]] * 8 + [["a", "b", None]]
+    labels = CrowdLabels.from_matrix(matrix)
+    truth = np.array([0] * 8 + [1] * 6 + [0] + [-1] + [0])
+    found = known_accuracy(FitRecord.of(aggregate(labels), labels), truth)
+    by_tie = aggregate(labels).label[-1] == "a"
+    assert found.n == 16
+    assert found.consensus.value == (14 + by_tie) / 16
+    assert found.majority.value == (14 + 0.5) / 16
+    low, high = share_interval(found.consensus.value, 16)
+    assert (found.consensus.low, found.consensus.high) == (low, high)
+    nothing = known_accuracy(FitRecord.of(aggregate(labels), labels), np.full(17, -1))
+    assert nothing.plain()["consensus"]["value"] is None
+
+
+def test_changed_and_tied_examples_are_told_apart():
+    # Annotators 0 and 1 always agree with each other; 2, 3 and 4 answer at random.
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 60)
+    matrix = np.column_stack([truth, truth, truth, rng.integers(0, 2, (60, 3))]).astype(object)
+    matrix[:10, 2] = None
+    matrix[0, :] = [0, 0, None, 1, 1, 1]
+    matrix[1, :] = [0, 0, None, 1, 1, None]
+    labels = labels_of(matrix)
+    differs, tied = changed_examples(FitRecord.of(aggregate(labels), labels))
+    assert differs[0]
+    assert not tied[0]
+    assert tied[1]
+    assert not (differs & tied).any()

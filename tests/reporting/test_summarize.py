@@ -1,0 +1,210 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from all_models import crowd, fit_quietly
+from sklearn.linear_model import LogisticRegression
+
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeRegressor,
+    aggregate,
+    disagreement,
+)
+from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
+from crowdwise.fit_record import FitRecord
+from crowdwise.reporting import summarize
+from crowdwise.reporting.annotators import pairs
+from crowdwise.reporting.columns import annotator_columns, consensus_columns
+
+MODELS = {
+    "ridge": CrowdRidgeClassifier(),
+    "logistic": CrowdLogisticClassifier(),
+    "any": CrowdClassifier(LogisticRegression()),
+}
+
+
+def as_ratings(labels):
+    return CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating", annotators=labels.annotators)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return crowd(n=90, n_classes=3, missing=0.4)
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    return aggregate(data[2])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_summary_of_every_classifier_is_plain_and_complete(name, data):
+    X, truth, labels = data
+    model = fit_quietly(MODELS[name], X, labels)
+    summary = summarize(model, labels, X=X, texts=[f"text {i}" for i in range(90)], truth=truth, command="again")
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["version"] == 1
+    assert summary["command"] == "again"
+    assert len(summary["headline"]) == 3
+    assert len(summary["numbers"]) == 4
+    assert summary["margin"]["correlation"]["low"] <= summary["margin"]["correlation"]["value"]
+    row = summary["annotators"]["rows"][0]
+    assert {"accuracy", "accuracy_low", "agrees_with_consensus", "agrees_with_model", "confusion"} <= set(row)
+    np.testing.assert_allclose(np.sum(row["confusion"], axis=1), 1.0, atol=0.002)
+
+
+def test_a_summary_of_ratings_has_no_classes_and_no_accuracy(data):
+    X, truth, labels = data
+    ratings = as_ratings(labels)
+    model = fit_quietly(CrowdRidgeRegressor(), X, ratings)
+    summary = summarize(model, ratings, X=X, truth=truth.astype(float))
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["classes"] is None
+    assert summary["pairs"] is None
+    assert summary["margin"] is None
+    assert "accuracy" not in summary["annotators"]["rows"][0]
+    labelled = labels.labels_per_example > 0
+    expected = np.sqrt(((model.consensus_ - truth)[labelled] ** 2).mean())
+    np.testing.assert_allclose(summary["quality"]["known"]["consensus"], expected)
+
+
+def test_the_order_is_from_easy_to_hard(data, found):
+    rows = summarize(found, data[2])["order"]["rows"]
+    keys = [(row["disagreement"], -row["sure"]) for row in rows]
+    assert keys == sorted(keys)
+    assert [row["order"] for row in rows] == list(range(1, 91))
+
+
+def test_the_most_contested_example_comes_first_with_who_said_what(data, found):
+    labels = data[2]
+    row = summarize(found, labels)["contested"]["rows"][0]
+    at = int(row["example"])
+    assert disagreement(labels)[at] == disagreement(labels).max()
+    given = dict(labels)[at]
+    said = {(name, answer["label"]) for answer in row["said"] for name in answer["annotators"]}
+    assert said == {(str(name), str(label)) for name, label in given.items()}
+    assert [answer["n"] for answer in row["said"]] == sorted((a["n"] for a in row["said"]), reverse=True)
+
+
+def test_annotators_stand_alone_where_nobody_else_gave_their_answer(data, found):
+    labels = data[2]
+    expected = dict.fromkeys(map(str, labels.annotators), 0)
+    for _, given in labels:
+        for name, said in given.items():
+            alone = len(given) > 2 and list(given.values()).count(said) == 1
+            expected[str(name)] += alone
+    rows = summarize(found, labels)["annotators"]["rows"]
+    assert {row["annotator"]: row["alone"]["total"] for row in rows} == expected
+
+
+def test_annotators_are_listed_from_the_highest_expertise(found, data):
+    summary = summarize(found, data[2])
+    expertise = [row["expertise"] for row in summary["annotators"]["rows"]]
+    assert expertise == sorted(expertise, reverse=True)
+    assert max(row["bar"] for row in summary["annotators"]["rows"]) == 1.0
+
+
+def test_long_lists_are_cut_and_say_so():
+    rng = np.random.default_rng(0)
+    n = 6000
+    truth = rng.integers(0, 2, n)
+    matrix = np.where(rng.random((n, 3)) < 0.8, truth[:, None], 1 - truth[:, None])
+    labels = CrowdLabels.from_matrix(matrix)
+    summary = summarize(aggregate(labels), labels, texts=["x" * 100_000] * 2 + ["short"] * (n - 2))
+    assert (summary["order"]["total"], summary["order"]["shown"]) == (6000, 5000)
+    assert summary["contested"]["shown"] == 60 < summary["contested"]["total"]
+    assert len(json.dumps(summary)) < 2_000_000
+    place = [row["order"] for row in summary["order"]["rows"]]
+    assert (place[0], place[-1]) == (1, 6000)
+
+
+def test_many_annotators_are_cut_to_the_flagged_and_the_busiest(monkeypatch):
+    monkeypatch.setattr("crowdwise.reporting.annotators.MOST_ANNOTATORS", 3)
+    _, _, labels = crowd(n=120, n_annotators=8, adversaries=1)
+    found = aggregate(labels)
+    flagged = [name for name, flags in found.annotator_flags.items() if "worse than chance" in flags]
+    part = summarize(found, labels)["annotators"]
+    assert (part["total"], part["shown"]) == (labels.n_annotators, 3)
+    assert {str(name) for name in flagged[:3]} <= {row["annotator"] for row in part["rows"]}
+
+
+def test_of_many_classes_only_what_is_mixed_up_most_is_listed():
+    _, _, labels = crowd(n=200, n_features=12, n_classes=10)
+    rows = summarize(aggregate(labels), labels)["annotators"]["rows"]
+    assert "confusion" not in rows[0]
+    assert len(rows[0]["mixed_up"]) == 5
+    shares = [one["share"] for one in rows[0]["mixed_up"]]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_texts_and_truth_are_matched_by_id(data):
+    _, truth, labels = data
+    ids = [f"e{i}" for i in range(90)]
+    table = labels.to_table()
+    named = CrowdLabels.from_table(table | {"example": np.array(ids)[table["example"]]}, examples=ids)
+    found = aggregate(named)
+    texts = pd.Series([f"text of {name}" for name in ids], index=ids)[::-1]
+    known = dict(zip(ids, truth.tolist(), strict=True))
+    summary = summarize(found, named, texts=texts, truth=known)
+    assert all(row["text"] == f"text of {row['example']}" for row in summary["order"]["rows"])
+    assert all(row["truth"] == str(known[row["example"]]) for row in summary["order"]["rows"])
+    right = np.mean([found.label[i] == truth[i] for i in range(90) if named.labels_per_example[i]])
+    np.testing.assert_allclose(summary["quality"]["known"]["consensus"]["value"], right)
+
+
+def test_few_known_answers_are_enough(data, found):
+    summary = summarize(found, data[2], truth={3: data[1][3], 5: data[1][5]})
+    assert summary["quality"]["known"]["n"] == 2
+
+
+def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
+    X, _, labels = data
+    record = FitRecord.of(fit_quietly(CrowdLogisticClassifier(), X, labels), labels)
+    columns = consensus_columns(record)
+    expected = ["example", "label", "confidence", "p(0)", "p(1)", "p(2)", "labels", "majority", "disagreement"]
+    assert list(columns) == [*expected, "easiness", "order"]
+    assert {len(column) for column in columns.values()} == {90}
+    assert sorted(columns["order"]) == list(range(1, 91))
+    by_annotator = annotator_columns(record, X)
+    assert list(by_annotator)[-3:] == ["agrees_with_consensus", "agrees_with_model", "flags"]
+    table = labels.to_table()
+    mine = table["annotator"] == labels.annotators[2]
+    same = table["label"][mine] == record.results.consensus.label[table["example"][mine]]
+    np.testing.assert_allclose(by_annotator["agrees_with_consensus"][2], same.mean())
+
+
+def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
+    _, _, labels = crowd(n=2000, n_annotators=6)
+    whole = pairs(labels)
+    monkeypatch.setattr("crowdwise.reporting.annotators._PAIRS_AT_MOST", 6000)
+    part = pairs(labels)
+    assert whole["share"] == 1.0 > part["share"] > 0
+    assert part["median"] == pytest.approx(whole["median"], abs=0.05)
+
+
+def test_one_annotator_and_single_labels_are_summed_up_too():
+    with pytest.warns(CrowdWarning):
+        alone = aggregate(np.array([[0], [1], [1]]), steepness=1.0)
+    summary = summarize(alone, [[0], [1], [1]])
+    assert "one annotator" in summary["headline"][0]
+    single = [["a", None], [None, "b"], ["b", None]]
+    found = aggregate(single)
+    assert "No example has two labels" in summarize(found, single)["headline"][0]
+    assert json.dumps(summarize(found, single), allow_nan=False)
+
+
+def test_wrong_features_texts_and_truth_are_errors(data, found):
+    X, _, labels = data
+    with pytest.raises(DataError, match="10 rows and the fit 90"):
+        summarize(found, labels, X=X[:10])
+    with pytest.raises(DataError, match="texts must be one per example, 90; got 2"):
+        summarize(found, labels, texts=["a", "b"])
+    with pytest.raises(LabelError, match="truth"):
+        summarize(found, labels, truth=["strange"] * 90)
+    with pytest.raises(AlignmentError, match="90"):
+        summarize(found, labels[:5])

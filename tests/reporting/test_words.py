@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from all_models import fit_quietly
+from crowds import clear_crowd
+
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
+from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
+from crowdwise.reporting.words import agreement_sentence, count, decimal, percent, some_of
+
+
+@pytest.fixture(scope="module")
+def data():
+    return clear_crowd()
+
+
+def test_percentages_are_never_rounded_to_all_or_nothing():
+    assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
+        "0 %",
+        "under 1 %",
+        "50 %",
+        "over 99 %",
+        "100 %",
+    ]
+    assert percent(0.9999, 1) == "over 99.9 %"
+
+
+def test_numbers_and_names_are_written_as_in_prose():
+    assert count(1, "tie") == "1 tie"
+    assert count(1200, "class", "classes") == "1,200 classes"
+    assert some_of(["a"]) == "a"
+    assert some_of(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
+    assert decimal(-0.5) == "−0.50"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "words"),
+    [
+        ({"value": 0.9, "low": 0.85, "high": 0.95}, "agree closely"),
+        ({"value": 0.5, "low": 0.45, "high": 0.55}, "agree moderately"),
+        ({"value": 0.05, "low": -0.01, "high": 0.1}, "hardly more than by chance"),
+        ({"value": -0.2, "low": -0.3, "high": -0.1}, "less than by chance"),
+    ],
+)
+def test_agreement_is_called_by_how_high_alpha_is(alpha, words):
+    assert words in agreement_sentence({"alpha": alpha, "size": {"annotators": 5}})
+
+
+def test_without_truth_nothing_claims_an_accuracy_that_is_not_estimated(data):
+    X, labels, _ = data
+    summary = summarize(fit_quietly(CrowdLogisticClassifier(), X, labels), labels, X=X)
+    said = [*summary["headline"], *summary_lines(summary)]
+    about = [line for line in said if "accura" in line or " right" in line]
+    assert about
+    assert all("estimated" in line for line in about)
+    assert any("independently" in line for line in about)
+    for page in (render_html(summary), render_markdown(summary)):
+        assert "known truth" not in page
+        for place in range(len(page)):
+            if page.startswith("accuracy", place):
+                assert "stimate" in page[max(place - 40, 0) : place + 40]
+
+
+def test_with_truth_the_accuracy_is_known_and_has_an_interval(data):
+    _, labels, truth = data
+    summary = summarize(aggregate(labels), labels, truth=truth)
+    assert "known truth" in summary["headline"][1]
+    assert "95 % interval" in summary["headline"][1]
+
+
+def test_a_fit_that_is_too_sure_is_told_so():
+    # Everybody makes the same mistakes, so that everybody agrees.
+    rng = np.random.default_rng(0)
+    truth, shared = rng.integers(0, 2, 200), rng.random(200) < 0.3
+    wrong = np.where(shared, 1 - truth, truth)
+    matrix = np.where(rng.random((200, 6)) < 0.97, wrong[:, None], 1 - wrong[:, None])
+    summary = summarize(aggregate(matrix), matrix, truth=truth)
+    lines = "\n".join(summary_lines(summary))
+    assert "surer than it should be" in lines
+    assert "surer than it should be" in render_html(summary)
+    assert "experts" in summary["headline"][2]
+
+
+def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):
+    _, labels, truth = data
+    summary = summarize(aggregate(labels), labels, truth=truth)
+    lines = summary_lines(summary)
+    assert 7 <= len(lines) <= 12
+    begins = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert begins == ["Crowd", "Agreement", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
+    assert "worse than chance" in summary["headline"][2]
+    assert max(map(len, lines)) < 200
+
+
+def test_ratings_have_lines_too(data):
+    X, labels, _ = data
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    summary = summarize(fit_quietly(CrowdRidgeRegressor(), X, ratings), ratings)
+    lines = "\n".join(summary_lines(summary))
+    assert "ratings" in lines
+    assert "estimated" in lines
+    assert "majority" not in lines
+    assert "majority" not in render_markdown(summary)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from crowd_files import write_crowd
+
+from crowdwise import CrowdLabels, krippendorff_alpha
+from crowdwise.runs import Inputs, check, read_inputs
+
+
+def test_everything_is_said_on_one_screen(tmp_path):
+    folder = write_crowd(tmp_path)
+    inputs = read_inputs(folder / "labels.csv", folder / "features.csv", features_as={"columns": ["size"]})
+    found = check(inputs)
+    assert found.size == {"examples": 60, "annotators": 5, "labels": inputs.labels.n_labels, "classes": 2}
+    assert found.alpha == krippendorff_alpha(inputs.labels)
+    assert found.kappas["pairs"] == 10
+    assert "worse than chance: eve" in found.problems
+    assert found.weighting.startswith(("Weight", "Don't weight"))
+    lines = found.as_text().splitlines()
+    assert len(lines) < 25
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize(
+    ("matrix", "problem"),
+    [
+        ([["a", None], ["b", "b"], ["a", "b"]], "1 example with one label: nobody can disagree there"),
+        ([[None, None], ["b", "b"], ["a", "b"]], "1 example without a label"),
+        ([["a", "a"], ["a", "a"]], "there is only one class: nothing can be learnt from disagreement"),
+        ([["a"], ["b"]], "there is only one annotator: nothing can be learnt from disagreement"),
+        ([["a", "b"], ["b", "b"]] * 6, "1 gave the same label 12 times"),
+        ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
+    ],
+)
+def test_what_is_wrong_is_told(matrix, problem):
+    assert problem in check(Inputs(CrowdLabels.from_matrix(matrix, missing=None))).problems
+
+
+def test_without_two_labels_on_an_example_there_is_no_agreement():
+    found = check(Inputs(CrowdLabels.from_matrix([["a", None], [None, "b"]])))
+    assert found.alpha is None
+    assert found.unanimous is None
+    assert "unknown" in found.as_text()
+
+
+def test_many_examples_are_looked_at_in_part(monkeypatch):
+    monkeypatch.setattr("crowdwise.runs.first_look._MOST_ROWS", 40)
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 100)
+    X = truth[:, np.newaxis] + rng.normal(size=(100, 2))
+    right = rng.random((100, 4)) < 0.8
+    labels = CrowdLabels.from_matrix(np.where(right, truth[:, np.newaxis], 1 - truth[:, np.newaxis]))
+    seen = []
+
+    def spy(X, labels):
+        seen.append((len(X), len(labels)))
+        return type("Diagnosis", (), {"advice": "Weight"})
+
+    monkeypatch.setattr("crowdwise.runs.first_look.diagnose", spy)
+    features = type("Features", (), {"X": X})
+    assert check(Inputs(labels, features)).weighting == "Weight"
+    assert seen == [(40, 40)]

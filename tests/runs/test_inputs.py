@@ -1,0 +1,95 @@
+import pytest
+
+from crowdwise.exceptions import AlignmentError, DataError
+from crowdwise.runs import read_inputs
+
+LABELS = "task,worker,label\n1,ann,yes\n1,bob,no\n2,ann,no\n10,bob,yes\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "labels.csv").write_text(LABELS)
+    return tmp_path
+
+
+def inputs_of(folder, features=None, **settings):
+    if features is not None:
+        (folder / "features.csv").write_text(features)
+        return read_inputs(folder / "labels.csv", folder / "features.csv", **settings)
+    return read_inputs(folder / "labels.csv", **settings)
+
+
+def test_labels_follow_the_order_of_the_features(folder):
+    inputs = inputs_of(folder, "id,size\n10,1\n1,2\n2,3\n")
+    assert inputs.labels.examples.tolist() == [10, 1, 2]
+    assert dict(inputs.labels)[1] == {"ann": "yes", "bob": "no"}
+    assert inputs.X[:, 0].argsort().tolist() == [0, 1, 2]
+
+
+def test_examples_without_labels_are_kept_and_counted(folder):
+    inputs = inputs_of(folder, "id,size\n3,0\n10,1\n1,2\n2,3\n")
+    assert inputs.labels.labels_per_example.tolist() == [0, 1, 2, 1]
+    assert inputs.labels.examples.tolist() == [3, 10, 1, 2]
+    assert inputs.notes[-1] == "3 examples with labels and features; 1 with features only, to be predicted"
+
+
+def test_ids_that_are_not_all_numbers_are_texts_on_both_sides(folder):
+    inputs = inputs_of(folder, "id,size\nx7,0\n10,1\n1,2\n2,3\n")
+    assert inputs.labels.examples.tolist() == ["x7", "10", "1", "2"]
+    assert dict(inputs.labels)["2"] == {"ann": "no"}
+
+
+def test_labelled_examples_without_features_are_an_error_or_left_out(folder):
+    features = "id,size\n1,2\n2,3\n11,4\n"
+    words = r"2 examples .* but 1 .* labels only \(such as '10'\), 1 features only \(such as '11'\).*--join inner"
+    with pytest.raises(AlignmentError, match=words):
+        inputs_of(folder, features)
+    inputs = inputs_of(folder, features, join="inner")
+    assert inputs.labels.examples.tolist() == [1, 2, 11]
+    assert "1 with labels only, left out" in inputs.notes[-1]
+
+
+def test_ids_that_never_match_are_shown_from_both_sides(folder):
+    words = r"no example has both.*3 .* labels only \(such as '1', '2', '10'\), 2 features only \(such as 'a', 'b'\)"
+    for join in ("exact", "inner"):
+        with pytest.raises(AlignmentError, match=words):
+            inputs_of(folder, "id,size\na,2\nb,3\n", join=join)
+
+
+def test_texts_in_the_file_of_labels_can_be_the_features(tmp_path):
+    rows = "1,ann,yes,good film\n2,ann,no,bad film\n1,bob,no,good film\n"
+    (tmp_path / "labels.csv").write_text("task,worker,label,text\n" + rows)
+    inputs = read_inputs(tmp_path / "labels.csv", features_as={"text": ["text"]})
+    assert inputs.X.shape[0] == 2
+    assert inputs.texts == ["good film", "bad film"]
+    assert read_inputs(tmp_path / "labels.csv").X is None
+
+
+def test_a_column_without_a_file_of_features_is_an_error(folder):
+    with pytest.raises(DataError, match="'text' is looked for in a file of features, and none is given"):
+        inputs_of(folder, features_as={"text": ["text"]})
+
+
+def test_known_answers_are_in_the_terms_of_the_labels(folder):
+    (folder / "truth.csv").write_text("example,truth\n1,yes\n99,no\n2,\n")
+    inputs = inputs_of(folder, truth=folder / "truth.csv")
+    assert inputs.truth == {1: "yes"}
+    assert inputs.notes[-2:] == (
+        "1 known answer to judge the result by",
+        "1 known answer of examples without labels or features, passed over",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("example,label\n1,maybe\n", r"truth\.csv, row 1 after the header: the label 'maybe' is none of .*'no', 'yes'"),
+        ("example,label\n1,yes\n1,no\n", "'1' has two different labels"),
+        ("example,label\n7,yes\n", r"no answer for any of the examples; the first of them is '1'"),
+        ("a,b\n7,yes\n", r"one column with the example was expected.*a, b"),
+    ],
+)
+def test_odd_answers_are_errors(folder, text, words):
+    (folder / "truth.csv").write_text(text)
+    with pytest.raises(DataError, match=words):
+        inputs_of(folder, truth=folder / "truth.csv")
