@@ -609,7 +609,9 @@ def test_fault_24_more_than_a_thousand_labels_on_an_example_do_not_underflow(nam
         assert np.isfinite(model.consensus(X, labels).confidence).all()
 
 
-@over(EVERYTHING, without=["perceptron by margin"], slow=["ridge cv", "regressor", *ANY])  # which has all pairs of them
+@over(
+    EVERYTHING, without=["perceptron by margin"], slow=["ridge", "ridge cv", "regressor", *ANY]
+)  # which has all pairs of them
 def test_fault_25_memory_is_in_proportion_to_labels_and_not_to_examples_times_annotators(name):
     peaks = []
     for n_examples in (200, 800):
@@ -686,7 +688,7 @@ def test_fault_27_ids_that_do_not_match_are_an_error_with_counts_and_examples(na
     assert inner.index.tolist() == kept.examples.tolist() == list("abc")
 
 
-@over(LEARNERS)
+@over(LEARNERS, slow=ANY)
 def test_fault_27_ids_in_another_order_are_matched_in_fit_score_and_consensus(name):
     X, y = data_for(name)
     ids = [f"e{i}" for i in range(80)]
@@ -708,7 +710,7 @@ def test_fault_27_ids_in_another_order_are_matched_in_fit_score_and_consensus(na
         assert_same_fit(weighted[0], fit_quietly(new(name), frame, named, weight.to_numpy()), frame, rtol=0, atol=0)
 
 
-@over(LEARNERS)
+@over(LEARNERS, slow=ANY)
 def test_fault_28_columns_in_another_order_at_prediction_get_the_feature_name_error(name):
     X, y = data_for(name)
     frame = pd.DataFrame(X, columns=["u", "v", "w"])
@@ -747,7 +749,7 @@ KINDS_OF_X = {
 }
 
 
-@over(LEARNERS)
+@over(LEARNERS, slow=ANY)
 def test_fault_29_features_of_every_kind_give_the_same_and_are_not_changed(name):
     X, y = data_for(name, n=60)
     X = np.round(X * 4)
@@ -796,7 +798,7 @@ def test_fault_29_labels_are_not_changed(name):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["CrowdLabels", "matrix with NaN"])
-@over(LEARNERS)
+@over(LEARNERS, slow=ANY)
 def test_fault_30_labels_with_nan_work_in_scikit_learns_tools_with_a_splitter(name, whole):
     X, y = data_for(name, clarity=5.0, missing=0.5)
     y = y if whole else y.to_matrix().astype(float)
@@ -1232,13 +1234,14 @@ def test_an_ordinary_crowd_is_no_reason_for_a_warning(name, missing, seed):
     assert messages_of(new(name).fit, X, y) == []
 
 
-@over(MODELS)
+@over(MODELS, slow=ANY)
 def test_curricula_that_settle_do_so_with_default_settings(name):
     X, y = data_for(name, n=100, missing=0.3)
     for curriculum in (Smooth(), Fading(c=3.0), SelfPaced()):
         assert messages_of(new(name, curriculum=curriculum, random_state=0).fit, X, y) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_forests_are_quiet_with_default_settings(seed):
     X, y = data_for("any", n=100, n_annotators=9, missing=0.3, seed=seed)

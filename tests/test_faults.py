@@ -64,6 +64,7 @@ def test_fault_17_immense_steepness_gives_finite_weights_that_do_not_all_vanish(
     assert easiness(disagreement(nobody_agrees, scale=scale), steepness).max() > 0
 
 
+@pytest.mark.slow
 def test_fault_25_memory_is_in_proportion_to_labels_and_not_to_examples_times_annotators():
     n_examples, n_annotators = 5_000, 10_000
     rng = np.random.default_rng(0)

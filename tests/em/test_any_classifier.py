@@ -790,7 +790,9 @@ def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
 
 
 @few_rounds
-@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(3), make_pipeline(StandardScaler(), SVC())])
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(3), slow(None), slow(make_pipeline(StandardScaler(), SVC()))]
+)
 def test_folds_side_by_side_give_the_same_bits(estimator):
     X, matrix = crowd(missing=0.3, n_classes=3, n_examples=60)
     settings = {"estimator": estimator, "steepness": 2.0, "curriculum": Smooth(), "class_weight": "balanced"}

@@ -2,6 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from marks import in_slow_run
 from sklearn.linear_model import Ridge
 
 from crowdwise import CrowdLabels, disagreement
@@ -41,7 +42,7 @@ def plain_loop(X, labels, steepness, *, follow=True):
     return model.coef_, best, n_rounds, len({cut.tobytes() for cut in cuts})
 
 
-@pytest.mark.parametrize("place", [(0, 30), (4, 60)], ids=str)
+@pytest.mark.parametrize("place", [(0, 30), in_slow_run((4, 60))], ids=str)
 @pytest.mark.parametrize(("steepness", "over_g"), [(0.0, 1), (2.0, 2)], ids=["unweighted", "weighted"])
 def test_the_models_are_those_of_the_papers_formulas(place, steepness, over_g):
     """With g instead of the weight, and the paper's l2 as they are: ours are doubled only where g is used."""
@@ -53,7 +54,7 @@ def test_the_models_are_those_of_the_papers_formulas(place, steepness, over_g):
     np.testing.assert_allclose(model.coef, coef, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("steepness", [0.0, 2.0])
+@pytest.mark.parametrize("steepness", [2.0, in_slow_run(0.0)])
 def test_folds_that_stayed_would_give_another_model(steepness):
     """Or the test above could not tell."""
     X, labels = small_draw(0, 30)

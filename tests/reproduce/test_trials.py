@@ -50,6 +50,7 @@ def test_rows_are_in_order_and_read_back_to_the_last_bit(tmp_path, undisturbed):
     assert undisturbed.startswith(b"setting,trial,method,value,check\na,0,new,")
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_number_of_processes_or_the_order(tmp_path, undisturbed):
     assert run(tmp_path / "two.csv", jobs=2) == undisturbed
     assert run(tmp_path / "reversed.csv", keys=KEYS[::-1]) == undisturbed

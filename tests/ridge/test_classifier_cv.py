@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 import twin
 from crowds import crowd, labels_of
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import Ridge
@@ -45,8 +46,8 @@ def naive_choice(X, matrix, fold, l2s, *, fit_intercept=True):
 
 @few_rounds
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.4])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("missing", [0.4, in_slow_run(0.0)])
+@pytest.mark.parametrize("fit_intercept", [True, in_slow_run(False)])
 def test_every_round_equals_fitting_every_l2_and_fold_anew(n_classes, missing, fit_intercept):
     X, matrix = crowd(3, n_classes=n_classes, missing=missing)
     model = CrowdRidgeClassifierCV((0.0, 2.0), l2s=L2S, cv=4, fit_intercept=fit_intercept, max_rounds=4, tol=0.0).fit(

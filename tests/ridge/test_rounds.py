@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import twin
 from crowds import crowd, labels_of
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -121,8 +122,8 @@ def test_equals_the_slow_twin(name, weighting, n_classes, missing, fit_intercept
 @few_rounds
 @pytest.mark.parametrize("name", [*CURRICULA, "fixed"])
 @pytest.mark.parametrize("weighting", CLASS_WEIGHTS)
-@pytest.mark.parametrize(("n_classes", "missing"), [(2, 0.0), (3, 0.0), (2, 0.4)])
-@pytest.mark.parametrize("tune", ["every round", "once"])
+@pytest.mark.parametrize(("n_classes", "missing"), [(2, 0.4), in_slow_run(2, 0.0), in_slow_run(3, 0.0)])
+@pytest.mark.parametrize("tune", ["every round", in_slow_run("once")])
 def test_tuning_equals_fitting_every_l2_and_fold_anew(name, weighting, n_classes, missing, tune):
     X, matrix = rare(3, n_classes=n_classes, missing=missing)
     curriculum, reweight = CURRICULA.get(name, (None, None))

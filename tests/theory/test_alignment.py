@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import in_slow_run
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
@@ -89,7 +90,7 @@ def test_landmarks_come_near_the_full_kernel(crowd):
     assert some == pytest.approx(full, rel=0.2, abs=0.01)
 
 
-@pytest.mark.parametrize("kernel", ["linear", gaussian])
+@pytest.mark.parametrize("kernel", ["linear", in_slow_run(gaussian)])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_stochastic_descent_agrees_with_the_exact_solution(crowd, kernel, missing):
     X, labels = crowd
