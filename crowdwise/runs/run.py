@@ -17,6 +17,7 @@ import numpy as np
 
 from crowdwise import formats
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
+from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
@@ -185,7 +186,7 @@ def _check_extras(settings: Settings) -> None:
     )
     for package, (what, extra) in needed.items():
         if find_spec(package) is None:
-            raise MissingExtraError(f"{what} needs {package}: pip install 'crowdwise[{extra}]'.")
+            raise MissingExtraError(f"{what} needs {package}: {how_to_install(extra)}.")
 
 
 def _write(run: Run, folder: Path, command: str | None) -> None:
