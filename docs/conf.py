@@ -31,6 +31,7 @@ exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.json",
 templates_path = ["_templates"]
 default_role = "py:obj"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
@@ -57,9 +58,13 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "image_srcset": ["2x"],
+    "thumbnail_size": (480, 300),
     "matplotlib_animations": False,
     "reset_modules": ("matplotlib",),
 }
+
+# Pages that need the space of the list of headings.
+WIDE_TABLES = [f"evidence/{page}" for page in ("models", "data", "diagnosis", "curricula", "imbalance", "reproduction")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "crowdwise"
@@ -73,13 +78,14 @@ html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api": [], **{page: [] for page in WIDE_TABLES}},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_nav_level": 2,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"first-steps": [], "index": []}
 
 

@@ -1,5 +1,6 @@
 """The code, links and tables of README.md and docs/."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -86,6 +87,15 @@ def test_pages_that_are_linked_exist():
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("package", ["crowdwise", "crowdwise.em", "crowdwise.datasets"])
+def test_the_reference_has_all_public_functions_and_classes(package):
+    lines = {line.strip() for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines()}
+    module = importlib.import_module(package)
+    prefix = package.removeprefix("crowdwise").lstrip(".")
+    names = [f"{prefix}.{name}".lstrip(".") for name in module.__all__ if callable(getattr(module, name))]
+    assert [name for name in names if name not in lines] == []
 
 
 def numbers_outside(text):
