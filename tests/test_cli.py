@@ -96,7 +96,7 @@ def test_every_command_is_listed_with_the_first_line_of_its_help(capsys):
         command = crowd.get_command(None, name)
         assert command.name == name
         assert command.get_short_help_str(limit=200) == line
-        assert f"{name}  {line}" in listed
+        assert f"{name:10}  {line}" in listed
 
 
 @pytest.mark.parametrize("start", [["-m", "crowdwise"], ["-c", "from crowdwise.__main__ import main; main()"]])

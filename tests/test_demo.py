@@ -1,31 +1,55 @@
-import sys
+import re
 
 import pytest
 
-from crowdwise import demo
+pytest.importorskip("click")
+pytest.importorskip("filelock")
+pytest.importorskip("jinja2")
+
+from crowdwise.__main__ import main
+from crowdwise.demo import ABOUT, write_demo
 
 
-def test_the_demo_prints_a_table_and_draws_a_picture(tmp_path, monkeypatch, capsys):
-    picture = tmp_path / "demo.png"
-    monkeypatch.setattr(sys, "argv", ["demo", "--trials", "3", "--out", str(picture)])
-    demo.main()
-    out = capsys.readouterr().out
-    assert all(name in out for name in demo.METHODS)
-    assert "best annotator found:  expert 1 (right on 100 %)" in out
-    assert "worst annotator found: adversary 1 (right on 0 %)" in out
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "tried"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert len(lines) <= 40  # one screen
+    assert max(map(len, lines)) <= 120
+    assert lines[-1] == f"The report: {tmp_path}/tried/run/report.html"
+    assert (tmp_path / "tried" / "run" / "report.html").stat().st_size > 10_000
+    consensus, majority = map(
+        float, re.search(r"right for ([\d.]+) %.*majority vote for ([\d.]+) %", printed.out).groups()
+    )
+    assert consensus > majority + 4
+    assert main(["demo", "tried"]) == 73  # nothing is overwritten
+    assert not (write_demo("tried", force=True) / "run").exists()
 
 
-def test_the_truth_is_the_best_teacher():
-    trials = [demo.run_trial(seed) for seed in range(3)]
-    for trial in trials:
-        assert trial.auc["the truth itself"] == max(trial.auc.values())
-    weighted = sum(trial.auc["all labels, easy first"] for trial in trials)
-    assert weighted > sum(trial.auc["majority vote"] for trial in trials)
+def test_what_the_demo_says_of_its_crowd_is_true(tmp_path):
+    folder = write_demo(tmp_path / "demo")
+    rows = [line.split(",") for line in (folder / "labels.csv").read_text().splitlines()[1:]]
+    tasks, workers = {row[0] for row in rows}, {row[1] for row in rows}
+    n_answers = [0] * len(tasks)
+    for task, _, label in rows:
+        n_answers[int(task)] += 1
+        assert label in ("yes", "no")
+    said = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", ABOUT)]
+    assert said == [len(workers), len(tasks), min(n_answers), max(n_answers)]
+    assert re.search(r'"(.*)"', ABOUT.replace("\n", " "))[1] in (folder / "texts.csv").read_text()
+    assert "Apache License 2.0" in (folder / "SOURCE.txt").read_text()
 
 
-def test_a_picture_without_a_folder_is_told_before_the_work(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["demo", "--out", "no/such/folder/demo.png"])
-    with pytest.raises(SystemExit):
-        demo.main()
-    assert "there is no folder" in capsys.readouterr().err
+def test_data_that_come_with_the_package_have_their_licences_beside_them():
+    from pathlib import Path
+
+    import crowdwise
+
+    shipped = Path(crowdwise.__file__).parent / "datasets" / "shipped"
+    described = (shipped / "README.md").read_text(encoding="utf-8")
+    for folder in (shipped / "crowd").iterdir():
+        (row,) = (line for line in described.splitlines() if f"`crowd/{folder.name}`" in line)
+        (licence,) = re.findall(r"`(LICENSE[^`]*)`", row)
+        assert (shipped / licence).stat().st_size > 1000

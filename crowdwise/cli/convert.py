@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -43,12 +42,12 @@ def command(
     run becomes csv, crowd-kit, or label-studio (tasks with predictions, to be imported).
     """
     from crowdwise import formats
-    from crowdwise.runs import open_run
+    from crowdwise.runs import is_run, open_run
 
     started()
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
-    known = RUN_TO if (of_run := Path(source).is_dir()) else LABELS_TO
+    known = RUN_TO if (of_run := is_run(source)) else LABELS_TO
     if to is not None and to not in known:
         what = "the consensus of a run" if of_run else "labels"
         raise click.UsageError(f"{what} can be written as {', '.join(known)}; got --to {to}.")

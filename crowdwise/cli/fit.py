@@ -93,9 +93,10 @@ def command(
             features_as=features_as,
             command=typed,
             say=talking.say,
+            on_round=talking.round_done,
             **options,
         )
-        summary = run.summary(typed)
+        summary = run.summary
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:

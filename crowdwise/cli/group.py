@@ -24,6 +24,9 @@ COMMANDS = {
     "reproduce": "Reproduce a table or figure of the paper.",
 }
 
+# Modules of other names: one called "next" would hide Python's own in this package.
+_MODULES = {"next": "label_next"}
+
 
 class LazyGroup(click.Group):
     """Commands that are imported when they are called: the list of them is shown at once."""
@@ -36,7 +39,7 @@ class LazyGroup(click.Group):
         """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"crowdwise.cli.{cmd_name}").command
+        command: click.Command = import_module(f"crowdwise.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

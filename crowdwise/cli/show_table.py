@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,17 +28,17 @@ def show_table_of(
     **options: Any,
 ) -> None:
     """Print a table of a run, or of labels alone."""
-    from crowdwise.runs import fit, open_run
+    from crowdwise.runs import fit, is_run, open_run
 
     started()
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
     with talking.warnings_as_notes():
-        if Path(source).is_dir():
+        if is_run(source):
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):
-                table = of_labels(fit(source, labels_as=labels_as, say=talking.say))
+                table = of_labels(fit(source, labels_as=labels_as, say=talking.say, on_round=talking.round_done))
     show_table(table, as_json=as_json, as_csv=as_csv)
 
 

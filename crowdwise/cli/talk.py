@@ -43,6 +43,10 @@ class Talk:
         """How far a large file has been read."""
         self.progress(f"{n_rows:,} rows read ...")
 
+    def round_done(self, done: Any) -> None:
+        """How far a fit has come."""
+        self.progress(f"{done} ...")
+
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
         """Show what is being done while it is; and how long it took if that is asked for."""

@@ -4,7 +4,7 @@ from crowdwise.runs.first_look import Check, check
 from crowdwise.runs.inputs import Inputs, read_inputs
 from crowdwise.runs.models import Settings
 from crowdwise.runs.result_table import ResultTable
-from crowdwise.runs.run import Run, SavedRun, fit, fit_inputs, open_run
+from crowdwise.runs.run import Run, SavedRun, fit, fit_inputs, is_run, open_run
 
 __all__ = [
     "Check",
@@ -16,6 +16,7 @@ __all__ = [
     "check",
     "fit",
     "fit_inputs",
+    "is_run",
     "open_run",
     "read_inputs",
 ]

@@ -10,6 +10,7 @@ from crowdwise.em.aggregate import aggregate
 from crowdwise.em.any_classifier import CrowdClassifier
 from crowdwise.em.logistic import CrowdLogisticClassifier
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.progress import OnRound
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 
 MODELS = ("auto", "logistic", "ridge", "forest", "labels-only")
@@ -76,7 +77,13 @@ class Settings:
         return replace(self, model=model)
 
 
-def fit_model(labels: CrowdLabels, X: Any, settings: Settings, truth: dict[Any, Any] | None = None) -> Any:
+def fit_model(
+    labels: CrowdLabels,
+    X: Any,
+    settings: Settings,
+    truth: dict[Any, Any] | None = None,
+    on_round: OnRound | None = None,
+) -> Any:
     """Fit the model that is wanted.
 
     Parameters
@@ -89,6 +96,8 @@ def fit_model(labels: CrowdLabels, X: Any, settings: Settings, truth: dict[Any, 
         Which model, and how.
     truth : dict from example to label, default=None
         Known answers, of which the settings say whether they choose.
+    on_round : callable, default=None
+        Is given a `Round` after every round.
 
     Returns
     -------
@@ -105,15 +114,17 @@ def fit_model(labels: CrowdLabels, X: Any, settings: Settings, truth: dict[Any, 
     wanted = settings.settled(features=X is not None, truth=bool(truth))
     steepness: Any = wanted.steepness
     if wanted.model == "labels-only":
-        return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness)
+        return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
     if wanted.model == "logistic":
-        return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels)  # type: ignore[arg-type]
+        return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels, on_round=on_round)  # type: ignore[arg-type]
     if wanted.model == "ridge":
         known = truth if wanted.choose_by_truth else None
-        return _ridge(wanted).fit(X, labels, truth=known)  # type: ignore[arg-type]
+        return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
     from sklearn.ensemble import RandomForestClassifier  # slow to import
 
-    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(X, labels)
+    return CrowdClassifier(RandomForestClassifier(), steepness=steepness, random_state=0).fit(
+        X, labels, on_round=on_round
+    )
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

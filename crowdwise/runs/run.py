@@ -7,8 +7,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
+from crowdwise.progress import OnRound
 from crowdwise.reporting import render_html, summarize
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
@@ -49,11 +51,14 @@ class Run:
         What was wanted, with the model that "auto" stands for.
     model : estimator or Aggregation
         The fitted model, or the result of `aggregate`.
+    command : str, default=None
+        What makes the run again.
     """
 
     inputs: Inputs
     settings: Settings
     model: Any
+    command: str | None = None
 
     def consensus(self) -> ResultTable:
         """One row per example."""
@@ -67,10 +72,11 @@ class Run:
         """What to label again, at most n examples."""
         return next_table(self.model, self.inputs.labels, n)
 
-    def summary(self, command: str | None = None) -> dict[str, Any]:
+    @cached_property
+    def summary(self) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
         at = self.inputs
-        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=command)
+        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=self.command)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
@@ -92,6 +98,7 @@ def fit(
     settings: Settings | None = None,
     command: str | None = None,
     say: Say = lambda _: None,
+    on_round: OnRound | None = None,
 ) -> Run:
     """Fit a model to files, and leave a folder with everything that was found.
 
@@ -110,7 +117,9 @@ def fit(
     command : str, default=None
         What makes the run again, to be noted in it.
     say : callable, default=nothing
-        Is told what is being done and what is worth knowing.
+        Is told what is worth knowing.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
 
     Returns
     -------
@@ -128,6 +137,8 @@ def fit(
     >>> open_run(folder / "run").table("consensus").columns["label"][:2]
     ['no', 'yes']
     """
+    if is_run(labels):
+        raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
     wanted = settings or Settings()
     files = {"labels": labels, "features": features, "truth": truth}
 
@@ -135,7 +146,7 @@ def fit(
         inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             say(note)
-        return fit_inputs(inputs, wanted)
+        return replace(fit_inputs(inputs, wanted, on_round), command=command)
 
     if out is None:
         return work()
@@ -143,7 +154,7 @@ def fit(
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
-        _write(run, folder, command)
+        _write(run, folder)
         note = {
             "schema": _SCHEMA,
             "command": command,
@@ -161,7 +172,7 @@ def fit(
     return run
 
 
-def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
+def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRound | None = None) -> Run:
     """Fit a model to what was read.
 
     Parameters
@@ -170,13 +181,15 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None) -> Run:
         Labels, and features if there are any.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
+    on_round : callable, default=None
+        Is given a `crowdwise.progress.Round` after every round of the fit.
 
     Returns
     -------
     run : Run
     """
     wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
-    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth))
+    return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
 def _check_extras(settings: Settings) -> None:
@@ -189,12 +202,12 @@ def _check_extras(settings: Settings) -> None:
             raise MissingExtraError(f"{what} needs {package}: {how_to_install(extra)}.")
 
 
-def _write(run: Run, folder: Path, command: str | None) -> None:
+def _write(run: Run, folder: Path) -> None:
     tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
             file.writelines(table.csv_parts())
-    (folder / REPORT).write_text(render_html(run.summary(command)), encoding="utf-8")
+    (folder / REPORT).write_text(render_html(run.summary), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None:
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
@@ -346,6 +359,22 @@ def open_run(path: PathLike) -> SavedRun:
     if not folder.is_dir():
         raise MissingDataError(f"there is no folder {folder}; a run of crowdwise fit was expected.")
     return SavedRun(folder, _read_note(folder))
+
+
+def is_run(path: PathLike) -> bool:
+    """Whether a path is the folder of a run.
+
+    Parameters
+    ----------
+    path : str or path
+        Perhaps a file of labels.
+
+    Returns
+    -------
+    is_run : bool
+    """
+    recover(Path(os.path.realpath(path)))
+    return (Path(path) / NOTE).is_file()
 
 
 def _read_note(folder: Path) -> dict[str, Any]:

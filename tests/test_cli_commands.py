@@ -1,0 +1,362 @@
+"""The commands as they are typed: what they print, leave and refuse."""
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from crowd_files import write_crowd
+
+pytest.importorskip("click")
+pytest.importorskip("filelock")
+pytest.importorskip("jinja2")
+
+from crowdwise.__main__ import main
+from crowdwise.cli import ExitCode
+from crowdwise.cli.group import COMMANDS, crowd
+
+WITH_FEATURES = ["labels.csv", "features.csv", "--columns", "size,colour"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The files of a small crowd, and a run of them."""
+    folder = write_crowd(tmp_path_factory.mktemp("crowd"))
+    before = os.getcwd()
+    os.chdir(folder)
+    assert main(["fit", *WITH_FEATURES, "--truth", "truth.csv", "--quiet"]) == 0
+    os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def here(files, monkeypatch):
+    """In the folder of the crowd."""
+    monkeypatch.chdir(files)
+    return files
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; its exit code, what it printed, what it said."""
+
+    def runner(*arguments):
+        code = main(list(arguments))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return runner
+
+
+# ------------------------------------------------------------------ what commands print
+
+
+def test_fit_prints_ten_lines_and_says_what_it_took_for_what(here, run, tmp_path):
+    code, out, err = run("fit", *WITH_FEATURES, "--truth", "truth.csv", "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "columns: task -> example, worker -> annotator, label -> label" in err
+    assert "features: 'size' as numbers, scaled" in err
+    assert "60 examples with labels and features" in err
+    lines = out.splitlines()
+    assert 8 <= len(lines) <= 16
+    assert max(map(len, lines)) <= 110
+    assert lines[-1] == f"Report      {tmp_path / 'run'}/report.html"
+    assert "eve" in out
+    assert "<script" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_command_that_makes_a_run_again_is_noted_as_it_was_typed(here):
+    note = json.loads((here / "run" / "run.json").read_text())
+    assert note["command"] == "crowdwise fit labels.csv features.csv --columns size,colour --truth truth.csv --quiet"
+
+
+def test_quiet_says_nothing_and_verbose_says_how_long_it_took(here, run, tmp_path):
+    assert run("consensus", "labels.csv", "-q")[2] == ""
+    assert re.search(r"Working: \d+\.\d s", run("consensus", "labels.csv", "-v")[2])
+
+
+@pytest.mark.parametrize("command", ["consensus", "annotators", "next"])
+def test_a_table_is_csv_in_a_pipe_and_the_same_from_labels_and_from_their_run(here, run, tmp_path, command):
+    assert run("fit", "labels.csv", "--out", str(tmp_path / "run"))[0] == 0
+    (code, by_labels, _), (_, by_run, _) = run(command, "labels.csv"), run(command, str(tmp_path / "run"))
+    assert code == 0
+    assert by_labels == by_run
+    assert by_labels.count("\n") == {"consensus": 61, "annotators": 6, "next": 51}[command]
+    rows = [json.loads(run(command, where, "--json")[1]) for where in ("labels.csv", str(tmp_path / "run"))]
+    assert rows[0]["schema"] == rows[1]["schema"] == f"crowdwise.{command}/1"
+    for one, other in zip(rows[0]["rows"], rows[1]["rows"], strict=True):
+        assert one.keys() == other.keys()
+        for name, value in one.items():
+            assert value == (pytest.approx(other[name], rel=1e-5) if isinstance(value, float) else other[name])
+
+
+def test_next_prints_as_many_as_wanted(here, run):
+    assert run("next", "run", "-n", "3")[1].count("\n") == 4
+
+
+def test_a_table_is_aligned_on_a_terminal(here, monkeypatch):
+    class Terminal(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert main(["annotators", "run", "-q"]) == 0
+    header, first, *_ = sys.stdout.getvalue().splitlines()
+    assert re.match(r"annotator +labels +expertise", header)
+    assert re.match(r"ann +\d+ +\d+\.\d{3}", first)
+
+
+def test_predict_takes_new_rows_in_any_order_and_says_what_it_does_not_know(here, run, tmp_path):
+    (tmp_path / "new.csv").write_text("colour,size,id\nred,5,x1\ngreen,,x2\n")
+    code, out, err = run("predict", "run", str(tmp_path / "new.csv"))
+    assert code == 0
+    assert out.splitlines()[0] == "example,label,confidence,p(no),p(yes)"
+    assert out.splitlines()[1].startswith("x1,yes,")
+    assert "1 row has none of the known categories in 'colour'" in err
+    assert "1 gap in 'size' was filled with the median" in err
+
+
+def test_check_prints_one_screen_or_json(here, run):
+    code, out, _ = run("check", *WITH_FEATURES)
+    assert code == 0
+    assert "Krippendorff's alpha" in out
+    found = json.loads(run("check", *WITH_FEATURES, "--json")[1])
+    assert found["schema"] == "crowdwise.check/1"
+    assert found["size"]["annotators"] == 5
+    assert found["notes"]
+
+
+def test_fit_prints_json(here, run, tmp_path):
+    found = json.loads(run("fit", "labels.csv", "--out", str(tmp_path / "run"), "--json")[1])
+    assert found["schema"] == "crowdwise.fit/1"
+    assert found["out"] == str(tmp_path / "run")
+    assert found["summary"]["size"]["examples"] == 60
+
+
+def test_labels_come_from_standard_input(here, run, monkeypatch):
+    content = (here / "labels.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, _ = run("consensus", "-")
+    assert code == 0
+    assert out == run("consensus", "labels.csv")[1]
+
+
+def test_convert_writes_labels_and_the_consensus_of_a_run(here, run, tmp_path):
+    assert run("convert", "labels.csv", str(tmp_path / "wide.csv"), "--to", "wide")[0] == 0
+    assert (tmp_path / "wide.csv").read_text().startswith("example,ann,bob,cy,dee,eve\n")
+    assert run("consensus", str(tmp_path / "wide.csv"), "--wide")[1] == run("consensus", "labels.csv")[1]
+    assert run("convert", "labels.csv", str(tmp_path / "wide.csv"))[0] == 73
+    assert run("convert", "run", str(tmp_path / "task.csv"), "--to", "crowd-kit")[0] == 0
+    assert (tmp_path / "task.csv").read_text().startswith("task,agg_label\n")
+    done = json.loads(run("convert", "run", str(tmp_path / "task.csv"), "--force", "--json")[1])
+    assert (done["schema"], done["format"]) == ("crowdwise.convert/1", "csv")
+
+
+def test_simulate_writes_files_that_fit_takes(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run("simulate", "crowd", "--examples", "40", "--adversaries", "1", "--seed", "3")
+    assert code == 0
+    assert run("simulate", "crowd")[0] == 73
+    assert sorted(path.name for path in (tmp_path / "crowd").iterdir()) == ["features.csv", "labels.csv", "truth.csv"]
+    tried = shlex.split(re.search(r"Try: crowdwise (.*)", out)[1])
+    assert run(*tried)[0] == 0
+    first = (tmp_path / "crowd" / "labels.csv").read_bytes()
+    done = run("simulate", "crowd", "--examples", "40", "--adversaries", "1", "--seed", "3", "--force", "--json")
+    assert json.loads(done[1])["schema"] == "crowdwise.simulate/1"
+    assert (tmp_path / "crowd" / "labels.csv").read_bytes() == first
+
+
+# ------------------------------------------------------------------ help
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+def test_help_ends_with_examples_that_the_command_understands(name, run):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    examples = re.findall(r"^ *(crowdwise .*)$", out.partition("Examples:")[2], flags=re.MULTILINE)
+    assert examples
+    assert out.rstrip().endswith(examples[-1])
+    for example in examples:
+        _, command, *arguments = shlex.split(example.partition(" > ")[0])
+        assert command == name
+        crowd.get_command(None, command).make_context(command, arguments)  # raises if it is typed wrongly
+
+
+def test_the_page_about_the_command_line_shows_commands_that_are_understood():
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^crowdwise [a-z].*$", page, flags=re.MULTILINE)
+    assert len(shown) > 10
+    for line in shown:
+        _, command, *arguments = shlex.split(line.partition(" > ")[0], comments=True)
+        crowd.get_command(None, command).make_context(command, arguments)
+    for code in ExitCode:
+        assert f"| {code.value} |" in page
+
+
+def test_the_page_about_the_command_line_names_every_file_of_a_run(here):
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    for path in (here / "run").iterdir():
+        assert f"| `{path.name}` |" in page
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "predict"])
+def test_help_of_a_command_imports_nothing_slow(command):
+    script = ["-X", "importtime", "-m", "crowdwise", command, "--help"]
+    done = subprocess.run([sys.executable, *script], capture_output=True, text=True, check=True)
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert not imported & {"numpy", "scipy", "sklearn", "crowdwise.runs", "crowdwise.exceptions"}
+
+
+def test_a_shell_can_complete_commands_and_options():
+    for typed, expected in (("crowdwise con", "convert"), ("crowdwise fit --st", "--steepness")):
+        settings = {"_CROWDWISE_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        done = subprocess.run(
+            [sys.executable, "-c", "from crowdwise.__main__ import main; main()"],
+            capture_output=True, text=True, check=False, env=os.environ | settings,
+        )  # fmt: skip
+        assert f"plain,{expected}" in done.stdout.split()
+
+
+# ------------------------------------------------------------------ faults
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'task,worker,label\n1,ann,"yes\n', "line 2"),
+        (b"task,worker,label\n1,ann,yes\n2,ann\n", "line 3"),
+        (b"task,worker,label\n1,ann,y\x00s\n", "line 2"),
+        (b"task,worker,label\n1,ann,caf\xe9\n", "--encoding"),
+        (b"", "is empty"),
+        (b"task,worker,label\n", "no label"),
+        (b"a,b,c\n1,2,3\n", "--example COLUMN --annotator COLUMN --label COLUMN"),
+        (b"task,worker,label\n1,ann,yes\n1,ann,no\n", "ann"),
+        (b"task,worker,label\n1,ann,yes\n2,bob,yes\n", "two classes"),
+        (b"PK\x03\x04" + bytes(30), "archive"),
+        (b"\x1f\x8b\x08\x00broken", "cut off or damaged"),
+    ],
+)
+def test_bad_labels_are_65_and_say_where(tmp_path, run, monkeypatch, content, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").write_bytes(content)
+    code, out, err = run("fit", "labels.csv")
+    assert (code, out) == (65, "")
+    assert words in err
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda text: ("\ufeff" + text.replace("\n", "\r\n").replace(",", ";")).encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace(",", "\t").encode(),
+    ],
+    ids=["BOM, CRLF, semicolons", "UTF-16", "tabs"],
+)
+def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
+    (tmp_path / "odd.csv").write_bytes(pack((here / "labels.csv").read_text()))
+    code, out, _ = run("consensus", str(tmp_path / "odd.csv"))
+    assert code == 0
+    assert out == run("consensus", "labels.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["fit", "nothing.csv", "--out", "new"], 66, "there is no file nothing.csv"),
+        (["fit", "labels.csv", "nothing.csv", "--out", "new"], 66, "there is no file nothing.csv"),
+        (["check", "nothing.csv"], 66, "there is no file nothing.csv"),
+        (["next", "nothing"], 66, "there is no file nothing"),
+        (["predict", "nothing", "features.csv"], 66, "there is no folder nothing"),
+        (["fit", "run", "--out", "new"], 65, "run is the folder of a run"),
+        (["fit", "labels.csv", "features.csv", "--text", "words", "--out", "new"], 65, "no column 'words'"),
+        (["fit", "labels.csv", "--example", "item", "--out", "new"], 65, "has no column 'item'"),
+        (["predict", "run", "labels.csv"], 65, "labels.csv"),
+        (["convert", "run", "no/such/folder/x.csv"], 73, "cannot be written"),
+        (["fit", "labels.csv"], 73, "run exists already"),
+        (["fit", "labels.csv", "--out", "labels.csv"], 73, "is a file"),
+        (["fit", "labels.csv", "--out", "labels.csv/run"], 73, "cannot be made"),
+        (["fit", "labels.csv", "--model", "ridge"], 2, "learns from features"),
+        (["fit", "labels.csv", "--steepness", "steep"], 2, "neither auto nor a number"),
+        (["fit", "labels.csv", "--l2", "nan"], 2, "neither auto nor a number"),
+        (["fit", "labels.csv", "--choose-by-truth", "--truth", "truth.csv"], 2, "not of labels-only"),
+        (["check", "labels.csv", "--format", "excel"], 2, "--format must be one of"),
+        (["check", "labels.csv", "--encoding", "morse"], 2, "no encoding"),
+        (["convert", "run", "x.csv", "--to", "wide"], 2, "can be written as csv"),
+        (["convert", "run", "x.json", "--to", "label-studio"], 2, "--tasks FILE"),
+        (["simulate", "crowd", "--annotators", "0"], 2, "needs an annotator"),
+        (["next", "labels.csv", "-n", "0"], 2, "-n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_cannot_be_done_is_told_in_a_sentence(here, run, arguments, code, words):
+    before = sorted(path.name for path in here.iterdir())
+    found, out, err = run(*arguments)
+    assert (found, out) == (code, "")
+    assert words in err
+    assert "Traceback" not in err
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_a_forest_needs_skops_and_says_so_before_the_work(here, run, monkeypatch, tmp_path):
+    monkeypatch.setattr("crowdwise.runs.run.find_spec", lambda name: None if name == "skops" else name)
+    code, _, err = run("fit", *WITH_FEATURES, "--model", "forest", "--out", str(tmp_path / "run"))
+    assert code == 69
+    assert "pip install 'crowdwise[skops]'" in err
+
+
+ODD = {"<script>alert(1)</script>": "=cmd|' /C calc'!A0", "=1+1": "<b>ann</b>", "\x1b[31m": "ann"}
+
+
+def test_formulas_and_markup_in_names_stay_text_everywhere(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(example, who, "yes") for example in ODD for who in ODD.values()] + [("x", "ann", "no")]
+    quoted = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
+    (tmp_path / "labels.csv").write_text("task,worker,label\n" + quoted)
+    assert run("fit", "labels.csv")[0] == 0
+    consensus = (tmp_path / "run" / "consensus.csv").read_text()
+    assert "\n'=1+1," in consensus
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    assert "<b>ann" not in page
+    assert "=1+1" in {row["example"] for row in json.loads(run("consensus", "run", "--json")[1])["rows"]}
+
+
+def test_output_that_nobody_reads_is_141_without_a_word(here, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert main(["consensus", "run"]) == 141
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_ended_at_any_moment_the_earlier_run_is_intact(tmp_path, ending):
+    write_crowd(tmp_path, n_examples=400)
+    command = [sys.executable, "-m", "crowdwise", "fit", *WITH_FEATURES, "--force", "--quiet"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.name != "run.json"}
+    for delay in (0.3, 0.8, 1.2, 1.5, 1.8, 2.1, 2.5):
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(delay)
+        process.send_signal(ending)
+        _, message = process.communicate()
+        assert process.returncode in (0, 130, -ending)
+        assert "Traceback" not in message
+        for name, content in before.items():
+            assert (tmp_path / "run" / name).read_bytes() == content
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".run")] == []
