@@ -4,7 +4,9 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -61,6 +63,18 @@ def test_tables_of_text_are_read_whatever_their_delimiter_encoding_or_line_ends(
     typed(monkeypatch, content)
     table = open_table("-")
     assert table.columns() == COLUMNS == table.columns(), "standard input can be read twice"
+
+
+def test_a_pipe_is_read_and_closed_standard_input_is_told(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=[ROWS])
+    writer.start()
+    table = open_table(tmp_path / "pipe")
+    writer.join()
+    assert table.columns() == COLUMNS == table.columns()
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(MissingDataError, match="standard input is closed"):
+        open_table("-")
 
 
 def test_a_delimiter_is_the_one_that_cuts_all_rows_alike(saved):

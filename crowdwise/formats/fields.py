@@ -119,9 +119,9 @@ def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> 
     return found[0]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Given:
-    """Answers of annotators who may have answered more than once; the newest counts.
+    """One answer of one annotator to one question.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Given:
         What was asked.
     example, annotator, label : str
         The answer.
-    time : str
+    time : str, default=""
         When, in a form that sorts.
     """
 
@@ -146,9 +146,9 @@ class Collected:
 
     Parameters
     ----------
-    given : list of Given, default=list()
+    given : list of Given
         Answers of annotators.
-    truth : list of Given, default=list()
+    truth : list of Given
         Answers that are marked as right.
     """
 

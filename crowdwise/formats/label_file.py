@@ -58,7 +58,7 @@ class Wishes:
     texts : bool
         Whether to keep the texts.
     on_rows : callable or None
-        Is told how many rows of a plain table have been read.
+        Is told how many labels of a plain table have been read.
     """
 
     example: str | None

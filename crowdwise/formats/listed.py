@@ -47,7 +47,8 @@ def is_listed(record: Record) -> bool:
 
 
 def _named(record: Record, words: Sequence[str]) -> str | None:
-    return next((name for word in words for name in record if plain_name(name) == word), None)
+    names = {plain_name(name): name for name in record}
+    return next((names[word] for word in words if word in names), None)
 
 
 def _parsed(value: Any) -> Any:

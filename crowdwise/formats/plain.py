@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
@@ -63,7 +63,7 @@ def _read_long(table: Table, wishes: Wishes) -> LabelFile:
     for block in table.blocks():
         columns: Sequence[Sequence[str]] = [block.columns[i] for i in at]
         if "" in columns[0] or "" in columns[1]:
-            columns = _without_empty_rows(table, block, columns, list(found.values()))
+            columns = _without_empty_rows(table, block, columns, list(found.values()), answers.missing)
             answers.left_out["empty rows"] += len(block.columns[0]) - len(columns[0])
         answers.extend(*columns)
         if text is not None:
@@ -85,14 +85,14 @@ def _single(annotator: str | tuple[str, ...] | None) -> str | None:
 
 
 def _without_empty_rows(
-    table: Table, block: Block, columns: Sequence[Sequence[str]], names: Sequence[str]
+    table: Table, block: Block, columns: Sequence[Sequence[str]], names: Sequence[str], missing: Collection[str]
 ) -> Sequence[Sequence[str]]:
     """The rows in which something is; an error if a label is without its example or annotator."""
     rows = []
     for i, row in enumerate(zip(*columns, strict=True)):
         if not any(row):
             continue
-        if not row[0] or not row[1]:
+        if (not row[0] or not row[1]) and row[2] not in missing:
             role, name = ("example", names[0]) if not row[0] else ("annotator", names[1])
             raise LabelError(
                 f"{table.source.name}, line {block.line_of(i)}: every label needs its {role}, and the column "

@@ -42,6 +42,8 @@ _RECORDS = {
     "hugging-face": (is_listed, read_listed),
 }
 _MAPPINGS = {"peerannot": True, "alttest": False}
+# So many records are looked at to see what they are.
+_FEW = 100
 _PLAIN = ("table", "wide", "crowd-kit")
 FORMATS = tuple(sorted({*_PLAIN, *_TABLES, *_RECORDS, *_MAPPINGS, "doccano"}))
 
@@ -94,7 +96,7 @@ def read(
     texts : bool, default=True
         Whether to keep the texts.
     on_rows : callable, default=None
-        Is told how many rows of a plain table have been read, again and again.
+        Is told how many labels of a plain table have been read, again and again.
 
     Returns
     -------
@@ -180,7 +182,7 @@ def _read_document(source: Source, document: Any, format: str | None, wishes: Wi
         return read_mapping(source.name, document, wishes, examples_outside=_MAPPINGS[format])
     if isinstance(document, dict):
         inner = list(document.values())
-        if all(isinstance(one, dict) for one in inner) and any(map(is_listed, inner)):
+        if all(isinstance(one, dict) for one in inner) and any(map(is_listed, inner[:_FEW])):
             document = [{"id": key, **record} for key, record in document.items()]
         elif format is None and is_mapping(document):
             raise ask_for_the_order(source.name)

@@ -11,7 +11,7 @@ from typing import IO, Any
 from crowdwise.exceptions import MissingExtraError, ModelFileError, OutputError
 from crowdwise.files import sweep_beside, write_file
 from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
-from crowdwise.model_file.codec import Decoder, Encoder
+from crowdwise.model_file.codec import MODELS, Decoder, Encoder
 
 FORMAT = "crowdwise model"
 # Counts up when files change in a way that earlier versions of crowdwise would not understand.
@@ -106,6 +106,8 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
             f"it was made by a newer version, {manifest['made_by']}, in format {manifest['version']}; this one reads "
             f"up to format {FORMAT_VERSION}: upgrade crowdwise"
         )
+    if manifest["model"]["name"] not in MODELS:
+        raise ModelFileError(f"it holds a {manifest['model']['name']!r} and no model")
     try:
         return Decoder(reader, trusted).decode(manifest["model"])
     except ModelFileError as error:

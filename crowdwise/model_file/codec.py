@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from textwrap import shorten
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -53,6 +54,8 @@ _RECORDS = {
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
 }
+# What a file is of.
+MODELS = {*_ESTIMATORS, "Aggregation"}
 _PLAIN = (type(None), bool, int, str)
 # Kinds of NumPy's scalars that are written as a number or a string; times as the whole number that they are.
 _TIMES = "Mm"
@@ -120,8 +123,9 @@ class Encoder:
         if is_foreign(value):
             return {"kind": "foreign", "member": self._foreign(value, where)}
         raise ModelFileError(
-            f"{where} cannot be saved: {value!r} is of type {type(value).__module__}.{type(value).__qualname__}. A "
-            "model file holds numbers, strings, times, arrays and crowdwise's own objects, and no code."
+            f"{where} cannot be saved: {shorten(repr(value), 80)} is of type {type(value).__module__}."
+            f"{type(value).__qualname__}. A model file holds numbers, strings, times, arrays and crowdwise's own "
+            "objects, and no code."
         )
 
     def _named(self, values: dict[str, Any], owner: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from crowdwise.exceptions import DataError
 from crowdwise.tables.block import N_ROWS, Block, no_header
-from crowdwise.tables.lines import encoding_of, line_blocks
+from crowdwise.tables.lines import decoded, encoding_of, line_blocks
 from crowdwise.tables.source import Source
 
 Record = dict[str, Any]
@@ -138,13 +138,29 @@ def is_document(source: Source, encoding: str) -> bool:
     start = source.head.decode(encoding, "ignore").lstrip()
     if not start.startswith("{"):
         return True
-    first, _, rest = start.partition("\n")
+    if source.suffix in (".jsonl", ".ndjson"):
+        return False
+    first, end, rest = start.partition("\n")
+    if not end:  # the line goes on after what was looked at
+        return _is_one_line(source, encoding)
     try:
         _parse(first)
-    except (ValueError, RecursionError):
-        # A line that is cut off, too long for a look at it, or broken is still a line if it looks like one.
-        return first.strip() == "{" or not (first.rstrip().endswith("}") or not rest)
-    return not rest.strip() and source.suffix not in (".jsonl", ".ndjson")
+    except (ValueError, RecursionError):  # the first of many lines, unless it looks like a broken record
+        return not first.rstrip().endswith("}")
+    return not rest.strip()
+
+
+def _is_one_line(source: Source, encoding: str) -> bool:
+    lines = 0  # that hold something, up to here
+    inside = False  # such a line
+    for text in decoded(source, encoding):
+        for i, part in enumerate(text.split("\n")):
+            inside = inside and i == 0
+            if not inside and part.strip():
+                lines, inside = lines + 1, True
+            if lines > 1:
+                return False
+    return True
 
 
 def _checked_record(source: Source, place: str, record: Any) -> Record:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import weakref
@@ -113,7 +115,9 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it is on the disk, open at its start."""
         try:
-            return open(self._standard_input if self.path == "-" else self.path, "rb")
+            return open(self._copy if self._reads_once else self.path, "rb")
+        except MissingDataError:
+            raise
         except FileNotFoundError:
             raise MissingDataError(f"there is no file {self.path}.") from None
         except IsADirectoryError:
@@ -128,10 +132,26 @@ class Source:
             return raw.seek(0, os.SEEK_END)
 
     @cached_property
-    def _standard_input(self) -> str:
+    def _reads_once(self) -> bool:
+        """Whether the bytes are gone once they are read: standard input, or a pipe that has a name."""
+        return self.path == "-" or stat.S_ISFIFO(os.stat(self.path).st_mode)
+
+    @cached_property
+    def _copy(self) -> str:
         """A file with what came in, which goes when this does: it may be read more than once."""
         handle, name = tempfile.mkstemp(prefix="crowdwise-")
         weakref.finalize(self, os.unlink, name)
-        with os.fdopen(handle, "wb") as kept:
-            shutil.copyfileobj(sys.stdin.buffer, kept)
+        with os.fdopen(handle, "wb") as kept, _incoming(self.path) as incoming:
+            shutil.copyfileobj(incoming, kept)
         return name
+
+
+@contextlib.contextmanager
+def _incoming(path: str) -> Iterator[BinaryIO]:
+    if path != "-":
+        with open(path, "rb") as file:
+            yield file
+    elif sys.stdin is None:
+        raise MissingDataError("standard input is closed; give a file.")
+    else:
+        yield sys.stdin.buffer

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -791,7 +792,7 @@ def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
 
 @few_rounds
 @pytest.mark.parametrize(
-    "estimator", [RandomForestClassifier(3), slow(None), slow(make_pipeline(StandardScaler(), SVC()))]
+    "estimator", [RandomForestClassifier(3), in_slow_run(None), in_slow_run(make_pipeline(StandardScaler(), SVC()))]
 )
 def test_folds_side_by_side_give_the_same_bits(estimator):
     X, matrix = crowd(missing=0.3, n_classes=3, n_examples=60)

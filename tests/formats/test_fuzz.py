@@ -79,7 +79,7 @@ def fuzz_bytes(source, tmp_path, n):
 
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.name)
 def test_damaged_bytes_never_surprise(source, tmp_path):
-    fuzz_bytes(source, tmp_path, 25)
+    fuzz_bytes(source, tmp_path, 12)
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def fuzz_values(document, tmp_path, step):
 
 @pytest.mark.parametrize("document", [*documents()])
 def test_values_of_another_kind_never_surprise(document, tmp_path):
-    fuzz_values(document, tmp_path, 47)
+    fuzz_values(document, tmp_path, 97)
 
 
 @pytest.mark.slow

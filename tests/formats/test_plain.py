@@ -1,5 +1,8 @@
 """Plain tables, long and wide -> labels; which columns are taken, and what is asked in doubt."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -118,6 +121,8 @@ def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(save
         formats.read(saved("task,worker,label\na,ann,yes\nb,,no\n"))
     with pytest.raises(LabelError, match=r"line 2: every label needs its example"):
         formats.read(saved("task,worker,label\n,ann,yes\n"))
+    labels = formats.read(saved("task,worker,label\na,ann,yes\nb,,\n,bob,NA\n")).labels
+    assert list(labels) == [("a", {"ann": "yes"})], "where there is no label, nothing is needed"
     with pytest.raises(LabelError, match="there is no label in it"):
         formats.read(saved("task,worker,label\n"))
     with pytest.raises(LabelError, match=r"no label in it.*\(taken for: table\)"):
@@ -192,6 +197,27 @@ def test_reading_can_be_watched(saved, monkeypatch):
     seen = []
     formats.read(saved("task,worker,label\n" + "".join(f"{i},ann,yes\n" for i in range(5))), on_rows=seen.append)
     assert seen == [2, 4, 5]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units there")
+def test_a_million_labels_take_a_tenth_of_the_memory_that_ten_million_may_take(tmp_path):
+    path = tmp_path / "labels.csv"
+    with path.open("w") as file:
+        file.write("task,worker,label\n")
+        file.writelines(
+            f"tweet-{i // 5},w{(i // 5 + 7 * (i % 5)) % 1000},{'yes' if i % 3 else 'no'}\n" for i in range(10**6)
+        )
+    code = f"""
+import resource, crowdwise.formats
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+labels = crowdwise.read_labels({str(path)!r})
+print(labels.n_labels, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    n_labels, megabytes = done.stdout.split()
+    assert int(n_labels) == 10**6
+    assert float(megabytes) < (1024 - 150) / 10  # 1 GiB without Python and NumPy
 
 
 def test_answers_one_by_one_are_those_in_columns():

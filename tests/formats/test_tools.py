@@ -231,6 +231,19 @@ def test_two_levels_of_json_are_never_guessed():
     assert labels_of("peerannot.json", format="alttest") == {"w1": {0: 1, 1: 1}, "w2": {0: 0}}
 
 
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n \n"])
+def test_a_long_document_on_one_line_is_no_line_of_json_lines(saved, end):
+    document = {str(i): {"w1": i % 2, "w2": 0} for i in range(5_000)}
+    path = saved(json.dumps(document).encode() + end)
+    assert path.stat().st_size > 2**16
+    assert formats.read(path, format="peerannot").labels.n_labels == 10_000
+    with pytest.raises(LabelError, match="--format peerannot"):
+        formats.read(path)
+    long = {"task": 1, "worker": "ann", "label": "yes", "text": "x" * 2**17}
+    lines = "\n".join(json.dumps({**long, "worker": worker}) for worker in ("ann", "bob"))
+    assert dict(formats.read(saved(lines.encode() + end)).labels) == {1: {"ann": "yes", "bob": "yes"}}
+
+
 def test_rows_with_lists_are_read_as_lists_texts_or_records():
     assert labels_of("crowd_kit.csv") == {"t1": {"w1": "cat", "w2": "dog"}, "t2": {"w1": "dog"}}
     assert labels_of("hugging_face.jsonl") == {"h1": {"a1": 1, "a2": 0}, "h2": {"a2": 0, "a3": 0}}
