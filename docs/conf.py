@@ -50,7 +50,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
-    "abort_on_example_error": True,
     "within_subsection_order": "sphinx_gallery.sorting.FileNameSortKey",
     "doc_module": ("crowdwise",),
     "backreferences_dir": None,
