@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
+    from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
+    from crowdwise.crowd.alternative_annotator import alternative_annotator_test
     from crowdwise.crowd.disagreement import disagreement
     from crowdwise.crowd.easiness import easiness
     from crowdwise.diagnosis import diagnose
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
     from crowdwise.simulate import simulate_annotators
+    from crowdwise.slices import slice_accuracy
     from crowdwise.theory import EasyFirstPerceptron
     from crowdwise.weights.curricula import Fading, Fixed, SelfPaced, Smooth
 
@@ -39,7 +41,9 @@ _HOMES = {
     "SelfPaced": "weights.curricula",
     "Smooth": "weights.curricula",
     "aggregate": "em.aggregate",
+    "agreement": "crowd.agreement",
     "align": "labels.align",
+    "alternative_annotator_test": "crowd.alternative_annotator",
     "cohen_kappas": "crowd.agreement",
     "crowd_scorer": "model_selection",
     "diagnose": "diagnosis",
@@ -50,6 +54,7 @@ _HOMES = {
     "read_labels": "formats.read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
+    "slice_accuracy": "slices",
     "what_to_label_next": "relabel",
 }
 _PACKAGES = ("datasets", "formats", "plots", "reporting", "theory")
@@ -67,7 +72,9 @@ __all__ = [
     "SelfPaced",
     "Smooth",
     "aggregate",
+    "agreement",
     "align",
+    "alternative_annotator_test",
     "cohen_kappas",
     "crowd_scorer",
     "diagnose",
@@ -78,6 +85,7 @@ __all__ = [
     "read_labels",
     "report",
     "simulate_annotators",
+    "slice_accuracy",
     "what_to_label_next",
 ]
 

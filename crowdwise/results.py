@@ -76,9 +76,13 @@ class AnnotatorResults(FrozenArrays):
 
 def results_html(consensus: Consensus | RatingConsensus, annotators: AnnotatorResults, ending: str) -> str:
     """What notebooks show of a fit: how sure it is, and the annotators that stand out."""
-    facts = [[f"{len(consensus):,} examples", repr(consensus).partition("; ")[2]]]
-    facts.append([f"{len(annotators):,} annotators", f"{len(annotators.flags):,} flagged"])
-    facts.append(["rounds", ending])
+    sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
+    what = "confidence" if isinstance(consensus, Consensus) else "standard deviation"
+    facts = [
+        [f"{len(consensus):,} examples", f"mean {what} {sure.mean():.3g}"],
+        [f"{len(annotators):,} annotators", f"{len(annotators.flags):,} flagged"],
+        ["rounds", ending],
+    ]
     order = np.argsort(-np.nan_to_num(annotators.expertise, nan=-1.0), kind="stable")
     shown = order if len(order) <= 6 else np.concatenate([order[:3], order[-3:]])
     accuracy = annotators.accuracy

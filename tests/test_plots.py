@@ -68,6 +68,7 @@ def test_annotators_are_drawn_with_their_intervals_best_first(data, ax):
     plots.AnnotatorsDisplay.from_model(model, labels, ax=ax)
     names = [tick.get_text() for tick in ax.get_yticklabels()]
     assert names[-1] == "annotator 2"
+    assert ax.yaxis_inverted()  # the best on top
     values = ax.lines[0].get_xdata()
     assert (np.diff(values) <= 0).all()
     segments = ax.collections[0].get_segments()

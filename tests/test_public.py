@@ -26,7 +26,9 @@ NAMES = [
     "SelfPaced",
     "Smooth",
     "aggregate",
+    "agreement",
     "align",
+    "alternative_annotator_test",
     "cohen_kappas",
     "crowd_scorer",
     "diagnose",
@@ -37,6 +39,7 @@ NAMES = [
     "read_labels",
     "report",
     "simulate_annotators",
+    "slice_accuracy",
     "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]

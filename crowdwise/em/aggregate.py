@@ -48,12 +48,12 @@ class Aggregation:
         Probability that the example is hard for everybody; zeros if there are no hard examples.
     hard_examples : bool
         Whether there are hard examples.
-    steepness : float
-        How fast the weight of an example fell with disagreement.
     objective : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round; never falls.
     converged : bool
         Whether the probabilities changed by no more than the tolerance in the last round.
+    steepness : float, default=0.0
+        How fast the weight of an example fell with disagreement.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did.
     """
@@ -64,9 +64,9 @@ class Aggregation:
     disagreement: Floats
     hardness: Floats
     hard_examples: bool
-    steepness: float
     objective: Floats
     converged: bool
+    steepness: float = 0.0
     frame_library: str | None = None
 
     @property
@@ -302,9 +302,9 @@ def _aggregation(
         training.disagreement,
         how_hard,
         hard_examples,
-        steepness,
         np.empty(0) if objective is None else objective,
         converged,
+        steepness,
         labels.frame_library,
     )
 

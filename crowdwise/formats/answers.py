@@ -11,7 +11,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -98,7 +98,13 @@ class Answers:
                 rows.append(row)
         return zip(*rows, strict=True) if rows else ((), (), ())
 
-    def labels(self, *, on_duplicate: str = "error", kind: Kind = "class") -> CrowdLabels:
+    def labels(
+        self,
+        *,
+        on_duplicate: Literal["error", "first", "last"] = "error",
+        kind: Kind = "class",
+        abstain: Collection[str] = (),
+    ) -> CrowdLabels:
         """All that was taken, as labels. The answers are used up: they may be many.
 
         Parameters
@@ -107,6 +113,8 @@ class Answers:
             See `CrowdLabels.from_table`.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
+        abstain : collection of str, default=()
+            Answers that are no labels and are counted.
 
         Returns
         -------
@@ -116,12 +124,20 @@ class Answers:
         self._indices = _Codes(), _Codes(), _Codes()
         columns, self._columns = self._columns, (array("i"), array("i"), array("i"))
         self._id_of = _kind_of_ids([*examples, *self.texts, *self.truth] if self.texts or self.truth else examples)
-        self._label_of = _kind_of_labels([*labels, *self.truth.values()])
+        told = [label for label in labels if label not in abstain]
+        self._label_of = _kind_of_labels([*told, *self.truth.values()])
         distinct = (
             _id_array(examples, self._id_of),
             _id_array(annotators, _kind_of_ids(annotators)),
-            _label_array(labels, self._label_of, kind),
+            _label_array(told, self._label_of, kind),
         )
+        if len(told) < len(labels):
+            value_of = dict(zip(told, distinct[2].tolist(), strict=True))
+            values = (*distinct[:2], as_objects([value_of.get(label, label) for label in labels]))
+            cells = [each[np.frombuffer(codes, dtype=np.intc)] for codes, each in zip(columns, values, strict=True)]
+            table = dict(zip(("example", "annotator", "label"), cells, strict=True))
+            said = [label for label in labels if label in abstain]
+            return CrowdLabels.from_table(table, on_duplicate=on_duplicate, kind=kind, abstain=said)
         coded = [(np.frombuffer(codes, dtype=np.intc), values) for codes, values in zip(columns, distinct, strict=True)]
         del columns, examples  # which would be held until the end
         return CrowdLabels(**parts_of_codes(coded, on_duplicate=on_duplicate, kind=kind))

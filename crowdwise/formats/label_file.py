@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
@@ -51,6 +51,8 @@ class Wishes:
         Which question of several.
     missing : tuple of str
         Labels that mean "none".
+    abstain : tuple of str
+        Answers that are no labels and are counted.
     on_duplicate : {"error", "first", "last"}
         See `CrowdLabels.from_table`.
     kind : {"class", "rating"}
@@ -67,7 +69,8 @@ class Wishes:
     wide: bool | None
     question: str | None
     missing: tuple[str, ...]
-    on_duplicate: str
+    abstain: tuple[str, ...]
+    on_duplicate: Literal["error", "first", "last"]
     kind: Kind
     texts: bool
     on_rows: Callable[[int], object] | None
@@ -94,7 +97,7 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
     notes = [*answers.notes, *_left_out(answers)]
     if len(answers) == 0:
         raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")
-    labels = answers.labels(on_duplicate=wishes.on_duplicate, kind=wishes.kind)
+    labels = answers.labels(on_duplicate=wishes.on_duplicate, kind=wishes.kind, abstain=wishes.abstain)
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
 
 

@@ -58,6 +58,7 @@ def read(
     wide: bool | None = None,
     question: str | None = None,
     missing: Any = MISSING,
+    abstain: Any = (),
     on_duplicate: Literal["error", "first", "last"] = "error",
     kind: Kind = "class",
     encoding: str | None = None,
@@ -85,6 +86,8 @@ def read(
         Which question, if annotators answered several per example.
     missing : str or collection of str, default=MISSING
         Labels that mean "no label"; empty ones always do.
+    abstain : str or collection of str, default=()
+        Answers such as "Unsure" that are no labels; they are left out and counted, see `CrowdLabels.from_table`.
     on_duplicate : {"error", "first", "last"}, default="error"
         What to do when an annotator gave one example two different labels.
     kind : {"class", "rating"}, default="class"
@@ -124,6 +127,7 @@ def read(
         wide={"wide": True, "crowd-kit": False}.get(format or "", wide),
         question=question,
         missing=_as_texts(missing),
+        abstain=_as_texts(abstain),
         on_duplicate=on_duplicate,
         kind=kind,
         texts=texts,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from crowdwise.arrays import Array, Positions
 from crowdwise.checks import check_choice
@@ -223,10 +224,17 @@ def _n_rows(X: Any) -> int:
 
 
 def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
-    table = labels[position[position >= 0]].to_table()
-    return CrowdLabels.from_table(
-        table, examples=ids, annotators=labels.annotators, classes=labels.classes, kind=labels.kind
+    n, abstentions = len(labels), labels.abstentions
+    if abstentions is not None:
+        abstentions = sparse.vstack([abstentions, sparse.csr_array((1, labels.n_annotators))], format="csr")
+    and_an_empty_one = replace(
+        labels,
+        indptr=np.append(labels.indptr, labels.indptr[-1]),
+        examples=np.arange(n + 1),
+        abstentions=abstentions,
     )
+    rows = and_an_empty_one[np.where(position < 0, n, position)]
+    return replace(rows, examples=id_array(ids), id_source="given")
 
 
 def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:

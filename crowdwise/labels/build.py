@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +44,7 @@ class Parts(TypedDict):
     examples: Array
     classes: Array | None
     id_source: IdSource
+    abstentions: Any
 
 
 def parts_of_matrix(
@@ -53,6 +54,7 @@ def parts_of_matrix(
     examples: ArrayLike | None,
     classes: ArrayLike | None,
     missing: object,
+    abstain: ArrayLike | None,
     kind: Kind,
 ) -> Parts:
     """Parts from a matrix with a column per annotator; see `CrowdLabels.from_matrix`."""
@@ -92,6 +94,7 @@ def parts_of_matrix(
         annotators=_names(names if annotators is None else annotators, n_annotators, "annotators"),
         examples=_names(ids, n_examples, "examples"),
         classes=classes,
+        abstain=abstain,
         kind=kind,
         id_source=id_source,
     )
@@ -116,6 +119,7 @@ def parts_of_table(
     annotators: ArrayLike | None,
     classes: ArrayLike | None,
     missing: object,
+    abstain: ArrayLike | None,
     kind: Kind,
 ) -> Parts:
     """Parts from a long table with a row per label; see `CrowdLabels.from_table`."""
@@ -138,6 +142,7 @@ def parts_of_table(
         what[given],
         on_duplicate=on_duplicate,
         classes=classes,
+        abstain=abstain,
         kind=kind,
         id_source="sorted" if examples is None and not is_default(example_ids) else "given",
     )
@@ -199,6 +204,7 @@ def _parts_of_rows(
     names: Array | None = None,
     on_duplicate: str,
     classes: ArrayLike | None,
+    abstain: ArrayLike | None = None,
     kind: Kind,
     id_source: IdSource,
 ) -> Parts:
@@ -218,6 +224,7 @@ def _parts_of_rows(
         annotators=annotators,
         examples=examples,
         classes=classes,
+        abstain=abstain,
         kind=kind,
         id_source=id_source,
     )
@@ -293,10 +300,19 @@ def _checked(
     annotators: Array,
     examples: Array,
     classes: ArrayLike | None,
+    abstain: ArrayLike | None = None,
     kind: Kind,
     id_source: IdSource,
 ) -> Parts:
-    """Labels in their final order, checked and coded."""
+    """Labels in their final order, checked and coded; abstentions are taken out."""
+    abstentions = None
+    if abstain is not None:
+        abstained = _is_abstention(values, abstain, classes)
+        abstentions = sparse.csr_array(
+            (np.ones(int(abstained.sum()), dtype=np.int8), annotator_index[abstained], _starts(abstained)[indptr]),
+            shape=(len(examples), len(annotators)),
+        )
+        indptr, annotator_index, values = _starts(~abstained)[indptr], annotator_index[~abstained], values[~abstained]
 
     def place(at: int) -> str:
         row = int(np.searchsorted(indptr, at, side="right")) - 1
@@ -324,7 +340,20 @@ def _checked(
         examples=examples,
         classes=declared,
         id_source=id_source,
+        abstentions=abstentions,
     )
+
+
+def _is_abstention(values: Array, abstain: ArrayLike, classes: ArrayLike | None) -> NDArray[np.bool_]:
+    """Which answers are among those that were declared to be none."""
+    if isinstance(abstain, str | bytes):  # which are sequences too
+        raise LabelError(f"abstain must be a list of answers, such as [{abstain!r}]; got {abstain!r}.")
+    declared = as_ids(abstain, "abstain")
+    if classes is not None and (both := set(declared.tolist()) & set(as_ids(classes, "classes").tolist())):
+        raise LabelError(
+            f"an answer is a class or an abstention, not both; classes and abstain both name {list(both)}."
+        )
+    return encode_declared(values, declared) >= 0
 
 
 def _declared(values: Array, classes: ArrayLike, place: Callable[[int], str]) -> tuple[Array, Array]:

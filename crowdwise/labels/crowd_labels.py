@@ -54,6 +54,9 @@ class CrowdLabels(LabelRows):
     id_source : {"position", "default", "given", "sorted"}, default="position"
         Where `examples` come from: they are positions, a default index (0, 1, 2, ... of a pandas object), identifiers
         in the caller's order, or identifiers of a table, sorted. `align` matches features by them.
+    abstentions : sparse array of shape (n_examples, n_annotators) or None, default=None
+        A one where an annotator answered with one of the values declared in ``abstain=``; such answers are no labels.
+        `abstentions_per_annotator` and `abstentions_per_example` count them.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did: frames of results are made with the same.
 
@@ -84,6 +87,7 @@ class CrowdLabels(LabelRows):
         examples: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         missing: object = np.nan,
+        abstain: ArrayLike | None = None,
         kind: Kind = "class",
     ) -> CrowdLabels:
         """Labels from a matrix with a row per example and a column per annotator.
@@ -102,6 +106,9 @@ class CrowdLabels(LabelRows):
             a fraction are an error then.
         missing : object, default=nan
             One more value that means "no label", such as -1.
+        abstain : sequence, default=None
+            Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
+            and `abstentions_per_example`.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
 
@@ -116,7 +123,13 @@ class CrowdLabels(LabelRows):
         3
         """
         parts = parts_of_matrix(
-            values, annotators=annotators, examples=examples, classes=classes, missing=missing, kind=kind
+            values,
+            annotators=annotators,
+            examples=examples,
+            classes=classes,
+            missing=missing,
+            abstain=abstain,
+            kind=kind,
         )
         return cls(**parts, frame_library=library_of(values))
 
@@ -133,6 +146,7 @@ class CrowdLabels(LabelRows):
         annotators: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         missing: object = np.nan,
+        abstain: ArrayLike | None = None,
         kind: Kind = "class",
     ) -> CrowdLabels:
         """Labels from a long table with a row per label.
@@ -160,6 +174,9 @@ class CrowdLabels(LabelRows):
             a fraction are an error then.
         missing : object, default=nan
             One more value that means "no label", such as -1.
+        abstain : sequence, default=None
+            Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
+            and `abstentions_per_example`.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
 
@@ -173,6 +190,10 @@ class CrowdLabels(LabelRows):
         >>> table = {"task": ["a", "a", "b"], "worker": ["ann", "bob", "ann"], "label": [1, 0, 1]}
         >>> CrowdLabels.from_table(table).counts().tolist()
         [[1, 1], [0, 1]]
+        >>> table["label"] = ["yes", "Unsure", "no"]
+        >>> labels = CrowdLabels.from_table(table, abstain=["Unsure"])
+        >>> labels.classes.tolist(), labels.abstentions_per_annotator.tolist()
+        (['no', 'yes'], [0, 1])
         """
         parts = parts_of_table(
             table,
@@ -182,6 +203,7 @@ class CrowdLabels(LabelRows):
             annotators=annotators,
             classes=classes,
             missing=missing,
+            abstain=abstain,
             kind=kind,
         )
         return cls(**parts, frame_library=library_of(table))
@@ -207,6 +229,8 @@ class CrowdLabels(LabelRows):
         else:
             shown = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
             lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
+        if self.n_abstentions:
+            lines.append(f"  abstentions: {self.n_abstentions:,}, which are no labels")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -230,7 +254,9 @@ class CrowdLabels(LabelRows):
 
     def _parts(self) -> tuple[Array, ...]:
         classes = np.zeros(0) if self.classes is None else self.classes
-        return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes
+        nothing = np.zeros(0)
+        abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (nothing, nothing)
+        return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes, *abstained
 
     # ------------------------------------------------------------------ other views
 
@@ -273,7 +299,12 @@ class CrowdLabels(LabelRows):
             at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
             flat_index, flat_values = self.annotator_index[at], self.values[at]
         return replace(
-            self, indptr=indptr, annotator_index=flat_index, values=flat_values, examples=self.examples[chosen]
+            self,
+            indptr=indptr,
+            annotator_index=flat_index,
+            values=flat_values,
+            examples=self.examples[chosen],
+            abstentions=None if self.abstentions is None else self.abstentions[chosen],
         )
 
     def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
@@ -301,7 +332,12 @@ class CrowdLabels(LabelRows):
         counts = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         index = position[self.annotator_index[kept]].astype(smallest_integer_type(int(mask.sum())))
         return replace(
-            self, indptr=counts, annotator_index=index, values=self.values[kept], annotators=self.annotators[mask]
+            self,
+            indptr=counts,
+            annotator_index=index,
+            values=self.values[kept],
+            annotators=self.annotators[mask],
+            abstentions=None if self.abstentions is None else self.abstentions[:, mask],
         )
 
     def with_classes(self, classes: Array) -> CrowdLabels:

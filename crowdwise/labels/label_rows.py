@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class LabelRows(FrozenArrays):
     examples: Array
     classes: Array | None
     id_source: IdSource = "position"
+    abstentions: Any = None
     frame_library: str | None = None
 
     # ------------------------------------------------------------------ how many
@@ -84,6 +85,25 @@ class LabelRows(FrozenArrays):
         if self.is_complete:
             return np.full(self.n_annotators, self.n_examples)
         return np.bincount(self.annotator_index, minlength=self.n_annotators)
+
+    @property
+    def n_abstentions(self) -> int:
+        """Number of answers that say "I cannot tell"; they are no labels."""
+        return 0 if self.abstentions is None else int(self.abstentions.nnz)
+
+    @property
+    def abstentions_per_example(self) -> NDArray[np.int64]:
+        """How many annotators abstained from each example."""
+        if self.abstentions is None:
+            return np.zeros(self.n_examples, dtype=np.int64)
+        return np.diff(self.abstentions.indptr).astype(np.int64)
+
+    @property
+    def abstentions_per_annotator(self) -> NDArray[np.int64]:
+        """From how many examples each annotator abstained."""
+        if self.abstentions is None:
+            return np.zeros(self.n_annotators, dtype=np.int64)
+        return np.bincount(self.abstentions.indices, minlength=self.n_annotators)
 
     @property
     def example_index(self) -> NDArray[np.intp]:

@@ -19,8 +19,8 @@ MOST_ANNOTATORS = 1000
 _MOST_CLASSES, _MOST_MIXED_UP = 8, 5
 _MOST_ALONE = 5
 _FEWEST_SHARED, _MOST_PAIRS, _MOST_IN_GRID = 10, 10, 24
-# Pairs of labels on the same example that are looked at; beyond that a part of the examples is.
-_PAIRS_AT_MOST = 4_000_000
+# Of more annotators those with the most labels are compared, and of more pairs of labels a part of the examples.
+_MOST_COMPARED, _PAIRS_AT_MOST = 300, 20_000_000
 
 
 def annotators(record: FitRecord, X: Any) -> dict[str, Any]:
@@ -100,7 +100,8 @@ def _lone_label(record: FitRecord, j: int) -> dict[str, Any]:
     labels, consensus = record.labels, record.results.consensus
     i = int(np.searchsorted(labels.indptr, j, side="right")) - 1
     said = labels.values[j] if labels.classes is None else labels.classes[labels.values[j]]
-    return {"example": named(consensus.examples[i]), "said": named(said), "label": named(consensus.label[i])}
+    words = (f"{answer:.3g}" if labels.classes is None else named(answer) for answer in (said, consensus.label[i]))
+    return dict(zip(("example", "said", "label"), (named(consensus.examples[i]), *words), strict=True))
 
 
 def _confusion(record: FitRecord, chosen: Positions) -> dict[int, dict[str, Any]] | None:
@@ -165,6 +166,7 @@ def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
     n = min(_MOST_PAIRS, len(order) // 2)
     return {
         "total": len(order),
+        "annotators": part.n_annotators,
         "share": share,
         "fewest_shared": _FEWEST_SHARED,
         "low": float(quantiles[0]),
@@ -177,7 +179,11 @@ def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
 
 
 def _part_of(labels: CrowdLabels) -> tuple[CrowdLabels, float]:
-    """The labels, or those of so many examples, evenly spread, that their pairs can be counted; and their share."""
+    """The labels whose pairs can be counted: of the busiest annotators, on examples evenly spread; and their share."""
+    if labels.n_annotators > _MOST_COMPARED:
+        busiest = np.zeros(labels.n_annotators, dtype=bool)
+        busiest[np.argsort(-labels.labels_per_annotator, kind="stable")[:_MOST_COMPARED]] = True
+        labels = labels.select_annotators(busiest)
     per_example = labels.labels_per_example.astype(np.float64)
     step = math.ceil(float((per_example * (per_example - 1) / 2).sum()) / _PAIRS_AT_MOST)
     return (labels, 1.0) if step <= 1 else (labels[::step], 1 / step)

@@ -13,7 +13,9 @@ from crowdwise.extras import how_to_install
 from crowdwise.reporting import words
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"
+# What would be mark-up, in JSON inside a page and in Markdown.
 _MARKS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]#|~!"} | {"<": "&lt;", ">": "&gt;"})
 
 
 def render_html(summary: dict[str, Any]) -> str:
@@ -85,10 +87,7 @@ def embedded_json(value: Any) -> str:
 
 def markdown_cell(value: Any) -> str:
     """Text that stays text in a cell of a table: no mark-up, one line."""
-    flat = " ".join(str(value).split())
-    for mark in "\\`*_{}[]<>#|~!":
-        flat = flat.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
-    return flat
+    return " ".join(str(value).split()).translate(_MARKDOWN)
 
 
 def _details(summary: dict[str, Any]) -> dict[str, Any]:

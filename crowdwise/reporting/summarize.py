@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import scipy
 import sklearn
 from sklearn.base import BaseEstimator
 
-import crowdwise
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.diagnosis import codes_of_truth
 from crowdwise.exceptions import DataError
@@ -149,7 +149,7 @@ def _shown_truth(record: FitRecord, truth: Positions | Floats) -> Array:
 
 def _versions() -> dict[str, str]:
     return {
-        "crowdwise": crowdwise.__version__,
+        "crowdwise": import_module("crowdwise").__version__,
         "Python": platform.python_version(),
         "NumPy": np.__version__,
         "SciPy": scipy.__version__,

@@ -247,10 +247,13 @@ def _quality_lines(summary: Summary) -> list[str]:
     quality, known = summary["quality"], summary["quality"]["known"]
     if summary["kind"] == "rating":
         return [f"Consensus   {_rating_sentence(quality, known)}"]
+    if summary["size"]["annotators"] == 1:
+        return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
+    more = f"by {in_hundred(gap)} examples more often right than" if gap >= _NOTICEABLE else "about as often right as"
     lines = [
-        f"Consensus   estimated to be right more often than the majority vote, by {in_hundred(gap)} examples,",
-        "            if annotators err independently (where they share difficulties, the estimate is too high)",
+        f"Consensus   estimated to be {more} the majority vote, if annotators",
+        "            err independently (where they share difficulties, the estimate is too high)",
     ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]

@@ -119,6 +119,7 @@ def test_pairs_come_as_a_frame_with_the_names_of_the_annotators():
 def test_pairs_who_share_nothing_are_left_out_and_ratings_refused():
     alone = cohen_kappas(CrowdLabels.from_matrix([[0, None], [None, 1]]))
     assert len(alone) == 0
+    assert len(cohen_kappas(CrowdLabels.from_matrix([[None, None]]))) == 0
     with pytest.raises(LabelError, match="needs classes"):
         cohen_kappas(CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating"))
     with pytest.raises(ValueError, match="min_shared must be a whole number >= 1"):

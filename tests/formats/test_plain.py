@@ -107,6 +107,17 @@ def test_labels_are_those_of_the_same_table_in_memory(saved):
     assert read == CrowdLabels.from_table(ratings, kind="rating")
 
 
+def test_abstentions_are_left_out_and_counted(saved):
+    path = saved("task,worker,label\na,ann,1\na,bob,Unsure\nb,ann,2\nb,bob,1\nc,bob,tie\n")
+    labels = formats.read(path, abstain=["Unsure", "tie"]).labels
+    assert labels.classes.tolist() == [1, 2]  # numbers, as if nobody had abstained
+    assert labels.examples.tolist() == ["a", "b", "c"]
+    assert labels.abstentions_per_annotator.tolist() == [0, 2]
+    assert labels.abstentions_per_example.tolist() == [1, 0, 1]
+    assert formats.read(path, abstain=["Unsure", "tie"], kind="rating").labels.values.tolist() == [1, 2, 1]
+    assert formats.read(path, abstain="never said").labels == formats.read(path).labels
+
+
 def test_missing_labels_are_left_out_and_counted(saved):
     path = saved("task,worker,label\na,ann,yes\na,bob,\nb,ann,NA\nb,bob,None\n,,\n")
     file = formats.read(path)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from all_models import crowd, fit_quietly
-from crowds import labels_of
+from crowds import labels_of, rare_crowd
 from scipy.stats import norm
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, krippendorff_alpha
@@ -30,16 +30,17 @@ def expected_twin(found, labels):
 
 
 @pytest.mark.parametrize("kind", ["class", "rating"])
-def test_the_interval_of_alpha_is_that_of_drawing_examples_again(kind, rng):
-    _, _, labels = crowd(n=150, n_classes=3, missing=0.4)
+def test_the_interval_of_alpha_is_that_of_leaving_out_one_example_after_the_other(kind):
+    _, matrix, _ = rare_crowd(share=0.05)  # how frequent a rare class is, is uncertain too
+    labels = labels_of(matrix)
     if kind == "rating":
         labels = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
-    found = alpha_interval(labels)
+    found, n = alpha_interval(labels), len(labels)
     assert found.value == krippendorff_alpha(labels)
-    again = [krippendorff_alpha(labels[rng.integers(0, len(labels), len(labels))]) for _ in range(400)]
-    width = norm.ppf(0.975) * np.std(again)
-    np.testing.assert_allclose(found.high - found.value, width, rtol=0.12)
-    np.testing.assert_allclose(found.value - found.low, width, rtol=0.12)
+    without = np.array([krippendorff_alpha(labels[np.arange(n) != i]) for i in range(n)])
+    error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())  # the jackknife
+    np.testing.assert_allclose(found.high - found.value, norm.ppf(0.975) * error, rtol=0.03)
+    np.testing.assert_allclose(found.value - found.low, norm.ppf(0.975) * error, rtol=0.03)
 
 
 def test_without_two_labels_or_two_answers_alpha_is_not_known():

@@ -14,10 +14,11 @@ from crowdwise import (
     CrowdRidgeRegressor,
     aggregate,
     disagreement,
+    load,
 )
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.fit_record import FitRecord
-from crowdwise.reporting import summarize
+from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import pairs
 from crowdwise.reporting.columns import annotator_columns, consensus_columns
 
@@ -178,6 +179,15 @@ def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
     np.testing.assert_allclose(by_annotator["agrees_with_consensus"][2], same.mean())
 
 
+def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):
+    X, _, labels = data
+    model = fit_quietly(CrowdLogisticClassifier(), X, labels)
+    model.save(tmp_path / "model.crowdwise")
+    assert summarize(load(tmp_path / "model.crowdwise"), labels, X=X) == summarize(model, labels, X=X)
+    found.save(tmp_path / "found.crowdwise")
+    assert summarize(load(tmp_path / "found.crowdwise"), labels) == summarize(found, labels)
+
+
 def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
     _, _, labels = crowd(n=2000, n_annotators=6)
     whole = pairs(labels)
@@ -185,6 +195,10 @@ def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
     part = pairs(labels)
     assert whole["share"] == 1.0 > part["share"] > 0
     assert part["median"] == pytest.approx(whole["median"], abs=0.05)
+    monkeypatch.setattr("crowdwise.reporting.annotators._MOST_COMPARED", 4)
+    busiest = pairs(labels)
+    assert busiest["annotators"] == 4
+    assert busiest["total"] == 6
 
 
 def test_one_annotator_and_single_labels_are_summed_up_too():
@@ -192,6 +206,7 @@ def test_one_annotator_and_single_labels_are_summed_up_too():
         alone = aggregate(np.array([[0], [1], [1]]), steepness=1.0)
     summary = summarize(alone, [[0], [1], [1]])
     assert "one annotator" in summary["headline"][0]
+    assert "nobody to compare with" in "\n".join(summary_lines(summary))
     single = [["a", None], [None, "b"], ["b", None]]
     found = aggregate(single)
     assert "No example has two labels" in summarize(found, single)["headline"][0]

@@ -1,0 +1,202 @@
+"""Labels per example -> coefficients of agreement, for the examples as they are and for resamples of them.
+
+Every coefficient is a function of sums over examples. A resample is a vector that says how often each example counts,
+so one product of matrices gives the sums of many resamples. Examples with the same labels, whoever gave them, are one
+pattern that counts as often as there are such examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crowdwise.arrays import Array, Bools, Floats, FrozenArrays
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# Counts of resamples that are held at a time.
+_BLOCK = 2**22
+# Drawing how often a pattern occurs costs as much as drawing this many examples.
+_DRAWS_PER_PATTERN = 10
+# A spread this small beside the squares it is left of is nothing but rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns(FrozenArrays):
+    """Patterns of labels that examples have, without who gave them.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_patterns,)
+        How many examples have the pattern.
+    n_labels : ndarray of shape (n_patterns,)
+        How many labels such an example has; at least one.
+    same : ndarray of shape (n_patterns,)
+        How many ordered pairs of these are the same.
+    total, squares : ndarray of shape (n_patterns,)
+        Sums of the labels' places on the scale, and of the squares of these.
+    counts : ndarray of shape (n_patterns, n_levels) or None
+        How many labels of each level; None where there are too many levels.
+    """
+
+    times: Floats
+    n_labels: Floats
+    same: Floats
+    total: Floats
+    squares: Floats
+    counts: Floats | None
+
+    @property
+    def paired(self) -> Bools:
+        """Whether there are two labels to compare."""
+        return self.n_labels > 1
+
+    def only_paired(self) -> Patterns:
+        """The patterns with two labels or more."""
+        keep = self.paired
+        counts = None if self.counts is None else self.counts[keep]
+        parts = {name: getattr(self, name)[keep] for name in ("times", "n_labels", "same", "total", "squares")}
+        return replace(self, counts=counts, **parts)
+
+
+Coefficient = Callable[[Floats, Patterns], Floats]
+
+
+def patterns_of_levels(labels: CrowdLabels, places: Floats) -> Patterns:
+    """Patterns of labels that are of a few levels; `places` says where the levels are on the scale."""
+    tally, times = np.unique(labels.tally[labels.labels_per_example > 0], axis=0, return_counts=True)
+    counts = tally.astype(np.float64)
+    return Patterns(
+        times=times.astype(np.float64),
+        n_labels=counts.sum(axis=1),
+        same=(counts * (counts - 1)).sum(axis=1),
+        total=counts @ places,
+        squares=counts @ places**2,
+        counts=counts,
+    )
+
+
+def patterns_of_numbers(labels: CrowdLabels, codes: Array, places: Floats) -> Patterns:
+    """Patterns of ratings of many values, an example each; codes are the same where ratings are."""
+    filled = labels.labels_per_example > 0
+    key = labels.example_index.astype(np.int64) * (int(codes.max()) + 1) + codes
+    _, first, times = np.unique(key, return_index=True, return_counts=True)
+    same = np.bincount(labels.example_index[first], times * (times - 1), minlength=len(labels))
+    return Patterns(
+        times=np.ones(int(filled.sum())),
+        n_labels=labels.labels_per_example[filled].astype(np.float64),
+        same=same[filled].astype(np.float64),
+        total=labels.sum_per_example(places)[filled],
+        squares=labels.sum_per_example(places**2)[filled],
+        counts=None,
+    )
+
+
+def percent_agreement(times: Floats, patterns: Patterns) -> Floats:
+    """Share of the pairs of labels of an example that are the same, averaged over examples with two labels or more."""
+    n = patterns.n_labels
+    return _pair_mean(times, patterns, patterns.same / np.maximum(n * (n - 1), 1))
+
+
+def _pair_mean(times: Floats, patterns: Patterns, values: Floats) -> Floats:
+    return _ratio(times @ np.where(patterns.paired, values, 0.0), times @ patterns.paired.astype(np.float64))
+
+
+def alpha_nominal(times: Floats, patterns: Patterns) -> Floats:
+    """Krippendorff's alpha where classes differ or do not."""
+    part, weight = patterns.only_paired(), times[:, patterns.paired]
+    assert part.counts is not None
+    within = weight @ (part.n_labels - part.same / (part.n_labels - 1))
+    use = weight @ part.counts
+    n = use.sum(axis=1)
+    return 1 - _ratio(within * (n - 1), n**2 - (use**2).sum(axis=1))
+
+
+def alpha_interval(times: Floats, patterns: Patterns) -> Floats:
+    """Krippendorff's alpha where labels differ by the square of the difference of their places."""
+    part, weight = patterns.only_paired(), times[:, patterns.paired]
+    within = weight @ ((part.n_labels * part.squares - part.total**2) / (part.n_labels - 1))
+    n, squares = weight @ part.n_labels, weight @ part.squares
+    between = n * squares - (weight @ part.total) ** 2
+    return 1 - _ratio(within * (n - 1), np.where(between > _ROUNDING * n * squares, between, 0.0))
+
+
+def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:
+    """Krippendorff's alpha where labels differ by the square of the number of labels between them.
+
+    That is the difference of mean ranks, so every resample has its own places.
+    """
+    part, weight = patterns.only_paired(), times[:, patterns.paired]
+    assert part.counts is not None
+    use = weight @ part.counts
+    place = 2 * np.cumsum(use, axis=1) - use  # twice the mean rank: a whole number
+    total, squares = place @ part.counts.T, place**2 @ part.counts.T
+    within = (weight * (part.n_labels * squares - total**2) / (part.n_labels - 1)).sum(axis=1)
+    n = use.sum(axis=1)
+    return 1 - _ratio(within * (n - 1), n * (use * place**2).sum(axis=1) - (use * place).sum(axis=1) ** 2)
+
+
+def gwet_ac(distance: Floats) -> Coefficient:
+    """Gwet's AC1 (all distances of different levels are the same) or AC2.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (n_levels, n_levels)
+        How far apart two levels are.
+
+    Returns
+    -------
+    coefficient : callable
+        Of how often patterns count, and patterns.
+    """
+    n_levels = len(distance)
+    weight = 1 - distance / distance.max() if n_levels > 1 else np.ones((n_levels, n_levels))
+
+    def coefficient(times: Floats, patterns: Patterns) -> Floats:
+        assert patterns.counts is not None
+        counts, n = patterns.counts, patterns.n_labels
+        alike = (counts * (counts @ weight)).sum(axis=1) - n
+        observed = _pair_mean(times, patterns, alike / np.maximum(n * (n - 1), 1))
+        share = times @ (counts / n[:, np.newaxis]) / times.sum(axis=1, keepdims=True)
+        by_chance = weight.sum() * (share * (1 - share)).sum(axis=1) / max(n_levels * (n_levels - 1), 1)
+        if n_levels < 2:
+            by_chance = np.ones(len(times))
+        return 1 - _ratio(1 - observed, 1 - by_chance)
+
+    return coefficient
+
+
+def resamples(times: Floats, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Blocks of resamples: how often each pattern occurs among as many examples, drawn with replacement.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_patterns,)
+        How many examples have each pattern.
+    n_resamples : int
+        How many resamples.
+    rng : Generator
+        What draws them.
+
+    Yields
+    ------
+    block : ndarray of shape (some of n_resamples, n_patterns)
+    """
+    n, n_patterns = int(times.sum()), len(times)
+    pattern_of = np.repeat(np.arange(n_patterns), times.astype(np.intp))
+    step = max(_BLOCK // n_patterns, 1)
+    for start in range(0, n_resamples, step):
+        size = min(step, n_resamples - start)
+        if n_patterns * _DRAWS_PER_PATTERN < n:
+            block = rng.multinomial(n, times / n, size=size)
+        else:
+            draws = (pattern_of[rng.integers(0, n, n)] for _ in range(size))
+            block = np.stack([np.bincount(drawn, minlength=n_patterns) for drawn in draws])
+        yield block.astype(np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """A quotient; NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full(len(below), np.nan), where=below > 0)
