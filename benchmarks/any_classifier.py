@@ -28,7 +28,7 @@ CLASSIFIERS = {
     "forest": RandomForestClassifier(50, min_samples_leaf=5),
 }
 STEEPNESS = (0.0, 2.0, 5.0)
-PLACES = {part: Place("docs/diagnosis.md", f"any_classifier {part}") for part in ("real", "simulated")}
+PLACES = {part: Place("docs/evidence/diagnosis.md", f"any_classifier {part}") for part in ("real", "simulated")}
 
 
 def real(run: Run, names: tuple[str, ...], classifiers: tuple[str, ...]) -> None:

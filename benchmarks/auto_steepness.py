@@ -151,7 +151,7 @@ def real(run: Run, options: argparse.Namespace) -> None:
 
 
 PARTS = {"simulated": simulated, "truths": truths, "real": real, "models": models}
-PLACES = {part: Place("docs/choosing.md", f"auto_steepness {part}") for part in PARTS}
+PLACES = {part: Place("docs/evidence/models.md", f"auto_steepness {part}") for part in PARTS}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from tables import Place, Run, parser
 from crowdwise import CrowdLabels, CrowdLogisticClassifier
 from crowdwise.exceptions import CrowdWarning
 
-PLACE = Place("docs/choosing.md", "calibration")
+PLACE = Place("docs/evidence/models.md", "calibration")
 COLUMNS = (
     "set",
     "unseen, `predict_proba`",

@@ -1,7 +1,7 @@
 """Easy examples first, and then? How each curriculum settles, and what it does to AUC, on the paper's synthetic data.
 
 python benchmarks/curricula.py figure     changes from round to round, and docs/figures/curricula.png
-python benchmarks/curricula.py tables     the other tables of docs/curricula.md
+python benchmarks/curricula.py tables     the other tables of docs/evidence/curricula.md
 
 The data are those of the paper's Table 2 (two Gaussians, twelve annotators, labels that are too noisy drawn again),
 with l2 chosen in every round from the paper's values, the same for all.
@@ -32,7 +32,7 @@ CLARITIES = (1.0, 2.0, 5.0)
 SETTINGS = ((1.0, 2.0), (1.0, 5.0), (2.0, 2.0), (5.0, 2.0))  # clarity, steepness
 N_ROUNDS = 100
 FIGURE = ROOT / "docs" / "figures" / "curricula.png"
-PAGE = "docs/curricula.md"
+PAGE = "docs/evidence/curricula.md"
 CHANGES = Place(PAGE, "curricula changes")
 PLACES = {setting: Place(PAGE, "curricula p={:g} steepness={:g}".format(*setting)) for setting in SETTINGS}
 

@@ -18,7 +18,7 @@ from crowdwise import diagnose
 from crowdwise.diagnosis import Diagnosis
 from crowdwise.exceptions import CrowdWarning
 
-PAGE = "docs/diagnosis.md"
+PAGE = "docs/evidence/diagnosis.md"
 PLACES = {part: Place(PAGE, f"diagnose {part}") for part in ("example", "real", "simulated")}
 
 

@@ -1,6 +1,6 @@
 """A rare class: throw examples of the larger class away, as the paper did, or weight classes by the consensus?
 
-python benchmarks/imbalance.py                                  the tables of docs/imbalance.md, crowd by crowd
+python benchmarks/imbalance.py                                  the tables of docs/evidence/imbalance.md, crowd by crowd
 python benchmarks/imbalance.py --crowds even --versions 10      one of them, ten versions of each data set
 
 Crowds: "p=1" and "p=5" are the paper's simulated annotators (ten, one who is always right and one who is always wrong),
@@ -37,7 +37,7 @@ COLUMNS = (
     "data", "steepness", "ROC by truth", *METHODS[1:], "PRC by truth", *METHODS[1:],
     *(f"{METHODS[better]} : {METHODS[worse]}" for better, worse in PAIRS),
 )  # fmt: skip
-PLACES = {crowd: Place("docs/imbalance.md", f"imbalance {crowd}") for crowd in CROWDS}
+PLACES = {crowd: Place("docs/evidence/imbalance.md", f"imbalance {crowd}") for crowd in CROWDS}
 
 
 def labels_of(crowd: str, data: Any, subset: np.ndarray, rng: np.random.Generator) -> CrowdLabels:

@@ -29,7 +29,7 @@ SIZES: tuple[Size, ...] = (
     (10_000, 50, 2), (100_000, 50, 2), (1_000_000, 50, 2), (3_000_000, 50, 2), (100_000, 50, 8), (1_000, 512, 8),
 )  # fmt: skip
 SPARSE: Size = (5_000, 12_500, 2)
-PLACE = Place("docs/choosing.md", "logistic speed")
+PLACE = Place("docs/evidence/models.md", "logistic speed")
 N_ANNOTATORS, LABELS_EACH = 200, 5
 WORDS_EACH = 17
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
+from crowdwise.extras import how_to_install
 from crowdwise.files import write_file
 
 
@@ -52,7 +53,7 @@ def _acquired(place: Path, lock: Path, holder: Path) -> Any:
     try:
         from filelock import FileLock, Timeout
     except ImportError as error:
-        raise MissingExtraError("Results need filelock: pip install 'crowdwise[cli]'.") from error
+        raise MissingExtraError(f"Results need filelock: {how_to_install('cli')}.") from error
     file = FileLock(lock)
     try:
         file.acquire(blocking=False)

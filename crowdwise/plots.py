@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from crowdwise.exceptions import LabelError, MissingExtraError
+from crowdwise.extras import how_to_install
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import shown
@@ -53,9 +54,7 @@ class _Display:
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise MissingExtraError(
-                    "plots need matplotlib: pip install '.[plot]' in a checkout of crowdwise."
-                ) from None
+                raise MissingExtraError(f"plots need matplotlib: {how_to_install('plot')}.") from None
             _, ax = pyplot.subplots()
         self._draw(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,28 +1,29 @@
 """The code, links and tables of README.md and docs/."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from pages import consoles, run_code, run_commands
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Their tables are not (yet) written by a benchmark: by `scripts/demo` and by several benchmarks, by `crowdwise
-# reproduce`, by benchmarks/theory.py, or they have no measured numbers.
-OTHER_TABLES = {
-    "README.md",
-    "architecture.md",
-    "command-line.md",
-    "labels.md",
-    "method.md",
-    "reproduction.md",
-    "theory.md",
-}
-WRITTEN = [page for page in PAGES if page.name not in OTHER_TABLES]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[!_]*/*.md"))]
+COMMANDS = [page for page in PAGES if consoles(page.read_text(encoding="utf-8"))]
+# Their tables are written by `crowdwise reproduce`, or not yet between comments.
+OTHER_TABLES = {"docs/evidence/reproduction.md", "docs/evidence/speed.md", "docs/theory.md"}
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+WRITTEN = [page for page in PAGES if name_of(page) not in OTHER_TABLES]
 
 
 def names(pages):
-    return [page.name for page in pages]
+    return [name_of(page) for page in pages]
 
 
 def blocks(page):
@@ -32,28 +33,37 @@ def blocks(page):
     )
 
 
-def run(page):
-    """Run the blocks of a page one after the other, as a reader would paste them; the names they define."""
-    namespace = {"__name__": page.stem}
-    for i, (info, code) in enumerate(blocks(page), start=1):
-        if not info.strip():
-            exec(compile(code, f"{page.name}, block {i}", "exec"), namespace)
-    return namespace
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where there is none of a reader's files."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_code_runs_as_pasted(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where there is none of a reader's files
-    namespace = run(page)
-    if page.name == "README.md":
-        assert namespace["model"].score(namespace["X"], namespace["truth"]) > 0.9
+OTHERS = [page for page in PAGES if page not in COMMANDS]
 
 
-def test_the_readme_shows_what_its_example_prints(capsys):
-    readme = ROOT / "README.md"
-    run(readme)
-    (shown,) = re.findall(r"^```text\n(.*?)^```", readme.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert capsys.readouterr().out == shown
+@pytest.mark.parametrize("page", OTHERS, ids=names(OTHERS))
+def test_code_runs_as_pasted_and_prints_what_is_shown(page, folder):
+    text = page.read_text(encoding="utf-8")
+    assert run_code(text, page.name)[0] == text, "python tests/pages.py PAGE writes what is printed now"
+
+
+def rough(text):
+    """The text with numbers of two digits: other machines round the rest differently."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2g}", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", COMMANDS, ids=names(COMMANDS))
+def test_commands_run_as_typed_and_print_what_is_shown(page, folder, monkeypatch):
+    text = page.read_text(encoding="utf-8")
+    printed = run_commands(text)
+    if (folder / "crowdwise-demo").exists():  # the commands went there
+        monkeypatch.chdir(folder / "crowdwise-demo")
+    assert rough(run_code(printed, page.name)[0]) == rough(text), (
+        "python tests/pages.py PAGE writes what is printed now"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
@@ -63,11 +73,14 @@ def test_code_that_is_not_run_says_why(page):
         assert re.fullmatch(r"| no-run: \w.*", info), f"```python{info} must be ```python or ```python no-run: REASON"
 
 
-def test_a_page_with_broken_code_is_noticed(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("```python\nx = 1\n```\ntext\n```python\nx.nothing\n```\n")
+def test_broken_code_commands_and_outputs_are_noticed(folder):
     with pytest.raises(AttributeError, match="nothing"):
-        run(page)
+        run_code("```python\nx = 1\n```\ntext\n```python\nx.nothing\n```\n")
+    with pytest.raises(AssertionError, match="failed"):
+        run_commands("```console\n$ false\n```\n")
+    shown = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
+    assert run_code(shown)[0] == shown.replace("3", "2")
+    assert run_commands("```console\n$ echo 2\n3\n```\n") == "```console\n$ echo 2\n2\n```\n"
 
 
 def test_pages_that_are_linked_exist():
@@ -76,9 +89,18 @@ def test_pages_that_are_linked_exist():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("package", ["crowdwise", "crowdwise.em", "crowdwise.datasets"])
+def test_the_reference_has_all_public_functions_and_classes(package):
+    lines = {line.strip() for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines()}
+    module = importlib.import_module(package)
+    prefix = package.removeprefix("crowdwise").lstrip(".")
+    names = [f"{prefix}.{name}".lstrip(".") for name in module.__all__ if callable(getattr(module, name))]
+    assert [name for name in names if name not in lines] == []
+
+
 def numbers_outside(text):
     """Rows of tables with two measured numbers or more that stand outside the comments of a benchmark."""
-    outside = re.sub(r"<!-- table: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    outside = re.sub(r"<!-- table: .*?<!-- end -->|`[^`\n]+`", "", text, flags=re.DOTALL)
     rows = [line for line in outside.splitlines() if line.startswith("|")]
     return [row for row in rows if len(re.findall(r"\b\d+\.\d+\b|\d %", row)) > 1]
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TextIO
 
+from crowdwise.extras import how_to_install
+
 _INTERRUPTED = "interrupted; what is finished is kept, start again to go on."
 
 
@@ -88,7 +90,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     try:
         import click
     except ImportError:
-        return _failed("the command line needs click: pip install 'crowdwise[cli]'.", ExitCode.NO_EXTRA)
+        return _failed(f"the command line needs click: {how_to_install('cli')}.", ExitCode.NO_EXTRA)
     from crowdwise.cli.group import crowd
 
     given = list(sys.argv[1:] if arguments is None else arguments)

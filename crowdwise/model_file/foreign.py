@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crowdwise.exceptions import MissingExtraError, ModelFileError
+from crowdwise.extras import how_to_install
 from crowdwise.model_file.archive import check_stored, npy_header
 
 
@@ -57,5 +58,5 @@ def _skops(purpose: str) -> Any:
     try:
         import skops.io
     except ImportError:
-        raise MissingExtraError(f"skops is needed {purpose}: pip install 'crowdwise[skops]'.") from None
+        raise MissingExtraError(f"skops is needed {purpose}: {how_to_install('skops')}.") from None
     return skops.io

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from crowdwise.exceptions import MissingExtraError
+from crowdwise.extras import how_to_install
 from crowdwise.reporting import words
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"
@@ -101,7 +102,7 @@ def _environment(*, autoescape: bool) -> Any:
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError("a report needs Jinja2: pip install '.[report]' in a checkout of crowdwise.") from None
+        raise MissingExtraError(f"a report needs Jinja2: {how_to_install('report')}.") from None
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=autoescape,

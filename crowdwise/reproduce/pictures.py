@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.extras import how_to_install
 from crowdwise.reproduce.run_folder import RunFolder
 
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
@@ -122,7 +123,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise MissingExtraError("Figures need Matplotlib: pip install 'crowdwise[plot]'.") from error
+        raise MissingExtraError(f"Figures need Matplotlib: {how_to_install('plot')}.") from error
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 

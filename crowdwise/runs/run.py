@@ -18,6 +18,7 @@ import numpy as np
 
 from crowdwise import formats
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
+from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
@@ -193,7 +194,7 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
 def _check_extras() -> None:
     """Raise before the work begins if something is missing that will be needed when it is done."""
     if find_spec("jinja2") is None:
-        raise MissingExtraError("The report needs Jinja2: pip install 'crowdwise[cli]'.")
+        raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
 
 
 def _write(run: Run, folder: Path) -> None:

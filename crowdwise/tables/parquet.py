@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.extras import how_to_install
 from crowdwise.tables.block import Block
 from crowdwise.tables.json_rows import as_text
 from crowdwise.tables.source import Source
@@ -77,7 +78,7 @@ def _open(source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
         except ImportError:
             continue
         return opened(module, source)
-    raise MissingExtraError("Parquet files need polars or pyarrow: pip install 'crowdwise[parquet]'.")
+    raise MissingExtraError(f"Parquet files need polars or pyarrow: {how_to_install('parquet')}.")
 
 
 def _polars(polars: Any, source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:

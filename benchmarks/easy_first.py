@@ -3,16 +3,14 @@
 Counts the mistakes of one pass from the easiest example to the hardest, in random order, and from the hardest to the
 easiest, beside the bounds of Novikoff and of theorem 2; and draws how that bound depends on the spread of the mistakes.
 
-    python examples/plot_does_easy_first_help.py --figures docs/figures
+    python benchmarks/easy_first.py [--figures docs/figures]
 
 The LIBSVM sets are read from the folder ``libsvm`` in the directory that CROWDWISE_DATA names; those that
 are not there are left out.
 """
 
-# %%
 # Data: two Gaussian clouds as in the paper, and three sets of the LIBSVM collection.
 
-import argparse
 import lzma
 import os
 from collections.abc import Callable
@@ -24,6 +22,8 @@ import numpy as np
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import RidgeClassifier
+from tables import Run
+from tables import parser as benchmark_parser
 
 from crowdwise import EasyFirstPerceptron, simulate_annotators
 from crowdwise.theory import improvement
@@ -64,7 +64,6 @@ def data_sets() -> dict[str, Callable[[np.random.Generator], tuple[np.ndarray, n
     return found
 
 
-# %%
 # Three situations. "Known margins": labels are the sign of a linear model, examples next to its boundary are left
 # out, and the order goes by true margins, so the theorem applies to the letter. "Little noise" and "much noise": the
 # labels are the majority of twelve annotators as in the paper's simulator (p = 5 and p = 1, one always right, one
@@ -138,7 +137,6 @@ def run(n_trials: int, seed: int = 0) -> list[dict]:
     return rows
 
 
-# %%
 # Results first, pictures second.
 
 
@@ -239,19 +237,19 @@ def draw_mistakes(rows: list[dict]) -> plt.Figure:
     return figure
 
 
-# %%
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--figures", type=Path, default=Path("docs/figures"))
+    parser = benchmark_parser(__doc__, writes=False)
+    parser.add_argument("--figures", type=Path, default=None, help="folder for the figures")
     parser.add_argument("--trials", type=int, default=30)
-    arguments = parser.parse_args()
-    arguments.figures.mkdir(parents=True, exist_ok=True)
-    rows = run(arguments.trials)
+    options = parser.parse_args()
+    Run(options)
+    rows = run(2 if options.quick else options.trials)
     print_summary(rows)
+    if options.figures is None:
+        return
+    options.figures.mkdir(parents=True, exist_ok=True)
     for name, figure in (("bound_improvement", draw_improvement()), ("easy_first_mistakes", draw_mistakes(rows))):
-        figure.savefig(arguments.figures / f"{name}.png", dpi=150)
+        figure.savefig(options.figures / f"{name}.png", dpi=150)
         plt.close(figure)
 
 

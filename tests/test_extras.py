@@ -1,0 +1,28 @@
+"""How missing extras are told."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from crowdwise.extras import how_to_install
+
+ROOT = Path(__file__).parents[1]
+
+
+def sources():
+    return {path: path.read_text(encoding="utf-8") for path in (ROOT / "crowdwise").rglob("*.py")}
+
+
+def test_all_sentences_about_extras_are_made_in_one_place():
+    found = [path.name for path, text in sources().items() if re.search(r"pip install '(crowdwise|\.)\[", text)]
+    assert found == ["extras.py"]
+
+
+def test_the_extras_that_are_named_exist():
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {name for text in sources().values() for name in re.findall(r"how_to_install\(['\"](\w+)", text)}
+    assert {"cli", "plot"} <= named <= known.keys()
+
+
+def test_what_to_type_works_in_a_checkout_too():
+    assert "'.[cli]'" in how_to_install("cli")
