@@ -11,6 +11,9 @@ _AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.
 _NOTICEABLE = 0.005
 _LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
+_ADVERSE = "worse than chance"
+# Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
+WHAT_CHANCE_IS = "shuffled, the same answers would agree more with the consensus"
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -176,12 +179,17 @@ def flagged(summary: Summary, flag: str) -> list[str]:
     return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
 
 
+def chance_sentence(summary: Summary) -> str | None:
+    """What the flag means, where somebody has it: beside an accuracy above a half it looks like a contradiction."""
+    return f"{_ADVERSE.capitalize()} means: {WHAT_CHANCE_IS}." if flagged(summary, _ADVERSE) else None
+
+
 def next_sentence(summary: Summary) -> str:
     """What to do next: whom to look at, and what to label again."""
     advice = []
-    if adverse := flagged(summary, "worse than chance"):
+    if adverse := flagged(summary, _ADVERSE):
         verb = "answers" if len(adverse) == 1 else "answer"
-        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} worse than chance")
+        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} {_ADVERSE} ({WHAT_CHANCE_IS})")
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
@@ -285,6 +293,8 @@ def _annotator_lines(summary: Summary) -> list[str]:
     stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
     if stand_out:
         lines.append(f"Stand out   {some_of(stand_out)}")
+    if any(_ADVERSE in row["flags"] for row in rows):
+        lines.append(f"            ({_ADVERSE}: {WHAT_CHANCE_IS})")
     return lines
 
 

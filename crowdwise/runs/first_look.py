@@ -13,7 +13,7 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.words import count
+from crowdwise.reporting.words import WHAT_CHANCE_IS, count
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -164,7 +164,8 @@ def _flags(labels: CrowdLabels) -> list[str]:
     for name, flags in aggregate(labels[labels.labels_per_example > 0]).annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
-    return [f"{flag}: {_some(names)}" for flag, names in by_flag.items()]
+    meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}
+    return [f"{flag}: {_some(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 
 
 def _some(names: list[str]) -> str:
@@ -229,6 +230,6 @@ def _span(spread: dict[str, float]) -> str:
 def _alpha_line(alpha: float | None) -> str:
     if alpha is None:
         return "unknown: no example has two labels, or all labels are the same"
-    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"))
-    word = next((word for limit, word in words if alpha >= limit), "hardly more than chance")
+    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"), (0.0, "hardly more than chance"))
+    word = next((word for limit, word in words if alpha >= limit), "less than chance")
     return f"Krippendorff's alpha {alpha:.2f}: {word}"

@@ -13,7 +13,8 @@ def test_everything_is_said_on_one_screen(tmp_path):
     assert found.size == {"examples": 60, "annotators": 5, "labels": inputs.labels.n_labels, "classes": 2}
     assert found.alpha == krippendorff_alpha(inputs.labels)
     assert found.kappas["pairs"] == 10
-    assert "worse than chance: eve" in found.problems
+    chance = "worse than chance: eve (shuffled, the same answers would agree more with the consensus)"
+    assert chance in found.problems
     assert found.weighting.startswith(("Weight", "Don't weight"))
     lines = found.as_text().splitlines()
     assert len(lines) < 25
@@ -40,6 +41,11 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert found.alpha is None
     assert found.unanimous is None
     assert "unknown" in found.as_text()
+
+
+def test_an_alpha_below_zero_is_less_than_chance():
+    crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
+    assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
 
 
 def test_many_examples_are_looked_at_in_part(monkeypatch):
