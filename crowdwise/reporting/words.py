@@ -125,6 +125,19 @@ def calibration_sentence(summary: Summary) -> str | None:
     )
 
 
+def rare_class_sentence(summary: Summary) -> str | None:
+    """A word of caution where a class is the consensus on more examples than anybody gave it to."""
+    found = summary["quality"].get("more_than_given")
+    if not found:
+        return None
+    row = found[0]
+    return (
+        f"Caution: “{row['name']}” was given on {count(row['given'], 'example')} and is the consensus on "
+        f"{row['consensus']:,}. Is it a slip, or no answer at all? Then leave it out (--missing, missing=...) and fit "
+        "again."
+    )
+
+
 def _and_model(summary: Summary) -> str:
     return " and learns from the features" if summary["model"]["uses_features"] else ""
 
@@ -278,10 +291,13 @@ def _changed_lines(summary: Summary) -> list[str]:
     if summary["kind"] == "rating":
         return []
     part, quality = summary["changed"], summary["quality"]
-    return [
+    lines = [
         f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
         f"{count(quality['unsure'], 'example')} below {percent(quality['unsure_below'])} confidence"
     ]
+    if caution := rare_class_sentence(summary):
+        lines.append(f"            {caution}")
+    return lines
 
 
 def _annotator_lines(summary: Summary) -> list[str]:

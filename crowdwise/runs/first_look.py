@@ -19,6 +19,7 @@ from crowdwise.runs.inputs import Inputs
 _ENOUGH = 10  # shared examples, for the kappa of a pair
 _MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
 _MOST_FLAGS = 8
+_RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ def problems(labels: CrowdLabels) -> list[str]:
         found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
         found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
+    if rare := _rare_classes(labels):
+        found.append(f"given hardly ever, perhaps a slip or no answer at all: {_some(rare)}")
     single = _single_minded(labels)
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
@@ -171,6 +174,14 @@ def _flags(labels: CrowdLabels) -> list[str]:
 def _some(names: list[str]) -> str:
     more = len(names) - _MOST_FLAGS
     return ", ".join(names[:_MOST_FLAGS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _rare_classes(labels: CrowdLabels) -> list[str]:
+    """Classes that were given, but far less often than others, each with how often."""
+    assert labels.classes is not None
+    given = labels.tally.sum(axis=0)
+    rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
+    return [f"{labels.classes[k]} ({count(int(given[k]), 'time')})" for k in rare]
 
 
 def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:

@@ -103,3 +103,13 @@ def test_ratings_have_lines_too(data):
     assert "estimated" in lines
     assert "majority" not in lines
     assert "majority" not in render_markdown(summary)
+
+
+def test_a_class_that_is_the_consensus_more_often_than_it_was_given_is_told(data):
+    _, labels, _ = data
+    summary = summarize(aggregate(labels), labels)
+    assert summary["quality"]["more_than_given"] == []
+    summary["quality"]["more_than_given"] = [{"name": "n/a", "given": 1, "consensus": 94}]
+    words = "“n/a” was given on 1 example and is the consensus on 94."
+    assert words in "\n".join(summary_lines(summary))
+    assert words in render_html(summary)

@@ -30,6 +30,10 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ([["a"], ["b"]], "there is only one annotator: nothing can be learnt from disagreement"),
         ([["a", "b"], ["b", "b"]] * 6, "1 gave the same label 12 times"),
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
+        (
+            [["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]],
+            "given hardly ever, perhaps a slip or no answer at all: n/a (1 time)",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(matrix, problem):
