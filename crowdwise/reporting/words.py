@@ -217,6 +217,8 @@ def next_sentence(summary: Summary) -> str:
 
 def _enough_labels(summary: Summary) -> str:
     """What to do where one more label would say little."""
+    if summary["size"]["annotators"] == 1:
+        return "ask a second annotator about some of the examples, as nobody can be compared with this one"
     if calibration_sentence(summary):
         return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
     checked = summary["quality"]["known"]
@@ -305,7 +307,10 @@ def _annotator_lines(summary: Summary) -> list[str]:
     lines = []
     if len(rows) > 1:
         best, worst = rows[0], rows[-1]
-        lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
+        if best.get("accuracy") is not None and percent(best["accuracy"]) == percent(worst["accuracy"]):
+            lines.append(f"Annotators  all about alike (estimated accuracy {percent(best['accuracy'])})")
+        else:
+            lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
     stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
     if stand_out:
         lines.append(f"Stand out   {some_of(stand_out)}")

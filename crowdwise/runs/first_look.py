@@ -13,7 +13,7 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.words import WHAT_CHANCE_IS, count
+from crowdwise.reporting.words import WHAT_CHANCE_IS, count, percent
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -60,9 +60,12 @@ class Check:
         """One screen for a person."""
         size = self.size
         weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
+        n_labels, n_examples, n_annotators = (
+            count(size[f"{name}s"], name) for name in ("label", "example", "annotator")
+        )
         parts = {
-            f"{size['labels']:,} labels of {size['examples']:,} examples by {size['annotators']:,} annotators": [
-                _row("classes", _some([f"{name} {100 * share:.0f} %" for name, share in self.classes.items()])),
+            f"{n_labels} of {n_examples} by {n_annotators}": [
+                _row("classes", _some([f"{name} {percent(share)}" for name, share in self.classes.items()])),
                 _row("labels per example", _span(self.labels_per_example)),
                 _row("labels per annotator", _span(self.labels_per_annotator)),
             ],

@@ -113,3 +113,18 @@ def test_a_class_that_is_the_consensus_more_often_than_it_was_given_is_told(data
     words = "“n/a” was given on 1 example and is the consensus on 94."
     assert words in "\n".join(summary_lines(summary))
     assert words in render_html(summary)
+
+
+def test_annotators_of_the_same_accuracy_are_neither_best_nor_worst():
+    labels = [["a", "a"], ["b", "b"], ["a", "b"]]
+    lines = "\n".join(summary_lines(summarize(aggregate(labels), labels)))
+    assert "Annotators  all about alike (estimated accuracy 76 %)" in lines
+    assert "best" not in lines
+
+
+def test_one_annotator_alone_needs_a_second_one():
+    labels = CrowdLabels.from_matrix([["a"], ["b"]] * 6)
+    summary = summarize(aggregate(labels), labels)
+    assert "ask a second annotator" in summary["headline"][2]
+    assert "ask a second annotator" in summary_lines(summary)[-1]
+    assert "crowd shares" not in summary["headline"][2]

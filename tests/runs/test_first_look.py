@@ -47,6 +47,13 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert "unknown" in found.as_text()
 
 
+def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
+    found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
+    assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
+    found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]])))
+    assert "n/a under 1 %" in found.as_text()
+
+
 def test_an_alpha_below_zero_is_less_than_chance():
     crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
     assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
