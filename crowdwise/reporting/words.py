@@ -273,7 +273,7 @@ def _quality_lines(summary: Summary) -> list[str]:
     if summary["size"]["annotators"] == 1:
         return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
-    more = f"by {in_hundred(gap)} examples more often right than" if gap >= _NOTICEABLE else "about as often right as"
+    more = f"right on {in_hundred(gap)} examples more than" if gap >= _NOTICEABLE else "about as often right as"
     lines = [
         f"Consensus   estimated to be {more} the majority vote, if annotators",
         "            err independently (where they share difficulties, the estimate is too high)",
@@ -311,10 +311,15 @@ def _annotator_lines(summary: Summary) -> list[str]:
             lines.append(f"Annotators  all about alike (estimated accuracy {percent(best['accuracy'])})")
         else:
             lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
-    stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
-    if stand_out:
-        lines.append(f"Stand out   {some_of(stand_out)}")
-    if any(_ADVERSE in row["flags"] for row in rows):
+    by_flags: dict[str, list[str]] = {}
+    for row in rows:
+        if row["flags"]:
+            by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
+    if by_flags:
+        groups = [f"{some_of(names)} ({flags})" for flags, names in by_flags.items()]
+        more = ["and more"] if len(groups) > _NAMED else []
+        lines.append(f"Stand out   {'; '.join([*groups[:_NAMED], *more])}")
+    if any(_ADVERSE in flags for flags in by_flags):
         lines.append(f"            ({_ADVERSE}: {WHAT_CHANCE_IS})")
     return lines
 

@@ -154,8 +154,8 @@ def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_bot
     if n_both == 0 and table.recipe.is_matrix:
         return (
             f"no example has both labels and features: {sides}. A NumPy file has no ids: its rows are the "
-            "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of numbers: "
-            "--embedding COLUMN)."
+            "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of "
+            "numbers: --embedding COLUMN)."
         )
     if n_both == 0:
         return (

@@ -128,3 +128,14 @@ def test_one_annotator_alone_needs_a_second_one():
     assert "ask a second annotator" in summary["headline"][2]
     assert "ask a second annotator" in summary_lines(summary)[-1]
     assert "crowd shares" not in summary["headline"][2]
+
+
+def test_annotators_with_the_same_flag_are_named_together(data):
+    _, labels, _ = data
+    summary = summarize(aggregate(labels), labels)
+    rows = [row | {"flags": []} for row in summary["annotators"]["rows"]]
+    for row, flags in zip(rows, [["odd"], ["odd"], ["copy"]], strict=False):
+        row["flags"] = flags
+    summary["annotators"]["rows"] = rows
+    first, second, third = (row["annotator"] for row in rows[:3])
+    assert f"Stand out   {first} and {second} (odd); {third} (copy)" in summary_lines(summary)
