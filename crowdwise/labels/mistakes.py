@@ -90,14 +90,18 @@ def refuse_fractions(classes: Array) -> None:
         )
 
 
-def note_spellings(classes: Array) -> None:
-    """Say so if classes differ only in spaces at their ends, in capitals or in how accents are coded."""
+def spelt_alike(classes: Array) -> list[list[str]]:
+    """Groups of classes that differ only in spaces at their ends, in capitals or in how accents are coded."""
     spellings: dict[str, list[str]] = {}
     for name in classes.tolist():
         if isinstance(name, str):
             spellings.setdefault(unicodedata.normalize("NFC", name).strip().casefold(), []).append(name)
-    alike = [names for names in spellings.values() if len(names) > 1]
-    if alike:
+    return [names for names in spellings.values() if len(names) > 1]
+
+
+def note_spellings(classes: Array) -> None:
+    """Say so if classes are spelt alike."""
+    if alike := spelt_alike(classes):
         shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
         warn(
             f"{sum(map(len, alike))} classes differ only in spaces, capitals or the coding of accents and are taken as "

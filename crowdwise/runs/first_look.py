@@ -13,6 +13,7 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.mistakes import spelt_alike
 from crowdwise.reporting.words import WHAT_CHANCE_IS, count, percent
 from crowdwise.runs.inputs import Inputs
 
@@ -146,7 +147,10 @@ def problems(labels: CrowdLabels) -> list[str]:
     -------
     problems : list of str
     """
-    found = []
+    assert labels.classes is not None
+    found = [
+        f"spelt alike, but different classes: {_some(list(map(repr, names)))}" for names in spelt_alike(labels.classes)
+    ]
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
         found.append(f"{count(n, 'example')} without a label")

@@ -54,6 +54,12 @@ def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     assert "n/a under 1 %" in found.as_text()
 
 
+@pytest.mark.filterwarnings("ignore:.*differ only in spaces")
+def test_classes_that_are_spelt_alike_are_something_to_look_at():
+    found = check(Inputs(CrowdLabels.from_matrix([["yes", "Yes"], ["no", "no"], ["yes", " yes"]])))
+    assert "spelt alike, but different classes: ' yes', 'Yes', 'yes'" in found.problems
+
+
 def test_an_alpha_below_zero_is_less_than_chance():
     crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
     assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
