@@ -383,11 +383,12 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return start, rounds
 
     def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:
-        prior = np.average(targets.posterior, axis=0, weights=targets.weight)
-        behaviour = start.annotators.behaviour
-        if not self.model_weight_:
-            prior, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, prior)
+        if self.model_weight_:
+            frequency = np.average(targets.posterior, axis=0, weights=targets.weight)
+            behaviour = start.annotators.behaviour
+        else:
+            frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
+        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

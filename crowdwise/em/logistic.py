@@ -447,8 +447,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        frequency, behaviour = targets.weight @ targets.posterior / targets.weight.sum(), start.annotators.behaviour
-        if not self.model_weight_:
+        if self.model_weight_:
+            frequency = np.average(targets.posterior, axis=0, weights=targets.weight)
+            behaviour = start.annotators.behaviour
+        else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
         annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
@@ -76,8 +77,10 @@ def test_without_several_labels_or_with_few_examples_the_classifier_is_trusted(r
     assert predicts_truth(scores, alone, behaviour, np.ones(300))
 
 
+@pytest.mark.parametrize("init", ["labels", "votes"])
 @pytest.mark.parametrize("model", MODELS)
-def test_features_that_say_nothing_leave_the_consensus_to_labels(model, rng):
+def test_features_that_say_nothing_leave_the_consensus_to_labels(model, init, rng):
+    model = clone(model).set_params(init=init)
     labels = answered(np.where(rng.integers(0, 2, 300), 0.75, 0.25), 4, rng)
     X = rng.normal(size=(300, 3))
     with pytest.warns(CrowdWarning, match=r"does not count in the consensus \(model_weight_ is 0\)"):

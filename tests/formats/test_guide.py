@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from test_docs import run
+from pages import run_code
 
 from crowdwise import formats
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "formats.md"
 
 
-def test_the_code_of_the_guide_runs_as_pasted(tmp_path, monkeypatch, capsys):
+def test_the_code_of_the_guide_runs_as_pasted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(GUIDE)
-    assert capsys.readouterr().out.strip() in GUIDE.read_text(encoding="utf-8")
+    text = GUIDE.read_text(encoding="utf-8")
+    assert run_code(text, GUIDE.name)[0] == text
     assert (tmp_path / "wide.csv").read_text() == "example,ann,bob\nt1,yes,no\nt2,yes,\n"
 
 
