@@ -316,11 +316,10 @@ def _annotator_lines(summary: Summary) -> list[str]:
         if row["flags"]:
             by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
     if by_flags:
-        groups = [f"{some_of(names)} ({flags})" for flags, names in by_flags.items()]
+        meant = {flags: flags.replace(_ADVERSE, f"{_ADVERSE}: {WHAT_CHANCE_IS}") for flags in by_flags}
+        groups = [f"{some_of(names)} ({meant[flags]})" for flags, names in by_flags.items()]
         more = ["and more"] if len(groups) > _NAMED else []
         lines.append(f"Stand out   {'; '.join([*groups[:_NAMED], *more])}")
-    if any(_ADVERSE in flags for flags in by_flags):
-        lines.append(f"            ({_ADVERSE}: {WHAT_CHANCE_IS})")
     return lines
 
 
