@@ -196,7 +196,10 @@ def check_variety(core: CrowdLabels) -> None:
         return
     if sum(bool(column.any()) for column in core.tally.T) < 2:
         found = core.classes[core.values[:1]].tolist()
-        raise LabelError(f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}.")
+        raise LabelError(
+            f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}. "
+            "Was the right column taken for the label?"
+        )
 
 
 def note_disagreement(core: CrowdLabels) -> None:

@@ -97,6 +97,8 @@ def read_features(
     source = Source(os.fspath(path))
     if source.head.startswith(_NUMPY):
         return _of_matrix(source, recipe)
+    if recipe is not None and recipe.is_matrix:
+        raise DataError(f"{source.name} is no NumPy file; the fit had one. Give new rows in the same way.")
     table = open_table(source, encoding)
     name = _id_column(source.name, table.header, id)
     cells = table.columns()

@@ -6,6 +6,7 @@ weights, slices); see `align`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -44,8 +45,16 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
     """
     if isinstance(y, CrowdLabels):
         if y.kind != kind:
-            raise LabelError(f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}".')
+            raise LabelError(
+                f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}". Make or read them with '
+                f'kind="{kind}", such as read_labels(..., kind="{kind}").'
+            )
         return y
+    if isinstance(y, str | os.PathLike):
+        raise LabelError(
+            f"an array, a list or a data frame was expected; got {type(y).__name__}. If this is the name of a file, "
+            f"read it: read_labels({os.fspath(y)!r})."
+        )
     if is_frame(y):
         return CrowdLabels.from_matrix(y, kind=kind)
     values = as_array(y)

@@ -22,11 +22,16 @@ _FIRST_ROWS = 1000
 
 def refuse_long_table(names: Sequence[object]) -> None:
     """Columns named as in a long table are hardly three annotators."""
-    lowered = {str(name).lower() for name in names}
-    if all(lowered & set(usual) for usual in USUAL_NAMES.values()):
+    lowered = {str(name).lower(): name for name in names}
+    if not all(lowered.keys() & set(USUAL_NAMES[role]) for role in ("annotator", "label")):
+        return
+    usual = lowered.keys() & set(USUAL_NAMES["example"])
+    ids = sorted(lowered.keys() & _ID_NAMES)
+    if usual or ids:
+        how = "table" if usual else f"table, example={lowered[ids[0]]!r}"
         raise LabelError(
             f"the columns {list(names)} look like a long table with a row per label, not like a column per annotator: "
-            "use CrowdLabels.from_table(table)."
+            f"use CrowdLabels.from_table({how})."
         )
 
 
@@ -85,17 +90,21 @@ def refuse_fractions(classes: Array) -> None:
         )
 
 
-def note_spellings(classes: Array) -> None:
-    """Say so if classes differ only in spaces at their ends, in capitals or in how accents are coded."""
+def spelt_alike(classes: Array) -> list[list[str]]:
+    """Groups of classes that differ only in spaces at their ends, in capitals or in how accents are coded."""
     spellings: dict[str, list[str]] = {}
     for name in classes.tolist():
         if isinstance(name, str):
             spellings.setdefault(unicodedata.normalize("NFC", name).strip().casefold(), []).append(name)
-    alike = [names for names in spellings.values() if len(names) > 1]
-    if alike:
+    return [names for names in spellings.values() if len(names) > 1]
+
+
+def note_spellings(classes: Array) -> None:
+    """Say so if classes are spelt alike."""
+    if alike := spelt_alike(classes):
         shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
         warn(
             f"{sum(map(len, alike))} classes differ only in spaces, capitals or the coding of accents and are taken as "
-            f"different: {shown_names}. Make them one, frame.apply(lambda column: column.str.strip().str.lower()), or "
-            "declare them with classes=..."
+            f"different: {shown_names}. Make them one in your file (in Python: frame.apply(lambda column: "
+            "column.str.strip().str.lower()), or declare them with classes=...)."
         )

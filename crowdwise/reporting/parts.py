@@ -44,6 +44,7 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
     return {
         "estimated": expected_accuracy(record).plain(),
         "by_class": _by_class(record, votes),
+        "more_than_given": _more_than_given(record),
         "tied": int(((votes > 0) & (votes < 1)).any(axis=1).sum()),
         "unsure": int((consensus.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
@@ -61,6 +62,18 @@ def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:
     return [
         {"name": named(name), "majority": one, "consensus": other}
         for name, one, other in zip(record.classes, majority, consensus, strict=True)
+    ]
+
+
+def _more_than_given(record: FitRecord) -> list[dict[str, Any]]:
+    """Classes that are the consensus on more labelled examples than anybody gave them to."""
+    assert record.classes is not None
+    chosen = record.proba.argmax(axis=1)[record.labels.labels_per_example > 0]
+    consensus = np.bincount(chosen, minlength=len(record.classes))
+    given = (record.labels.tally > 0).sum(axis=0)
+    return [
+        {"name": named(record.classes[k]), "given": int(given[k]), "consensus": int(consensus[k])}
+        for k in np.flatnonzero(consensus > given)
     ]
 
 

@@ -110,7 +110,15 @@ def _environment(*, autoescape: bool) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    named = ("calibration_sentence", "count", "decimal", "percent", "short_percent")
+    named = (
+        "calibration_sentence",
+        "chance_sentence",
+        "count",
+        "decimal",
+        "percent",
+        "rare_class_sentence",
+        "short_percent",
+    )
     environment.globals.update({name: getattr(words, name) for name in named})
     return environment
 

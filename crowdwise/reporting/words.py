@@ -11,6 +11,9 @@ _AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.
 _NOTICEABLE = 0.005
 _LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
+_ADVERSE = "worse than chance"
+# Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
+WHAT_CHANCE_IS = "shuffled, the same answers would agree more with the consensus"
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -122,6 +125,19 @@ def calibration_sentence(summary: Summary) -> str | None:
     )
 
 
+def rare_class_sentence(summary: Summary) -> str | None:
+    """A word of caution where a class is the consensus on more examples than anybody gave it to."""
+    found = summary["quality"].get("more_than_given")
+    if not found:
+        return None
+    row = found[0]
+    return (
+        f"Caution: “{row['name']}” was given on {count(row['given'], 'example')} and is the consensus on "
+        f"{row['consensus']:,}. Is it a slip, or no answer at all? Then leave it out (--missing, missing=...) and fit "
+        "again."
+    )
+
+
 def _and_model(summary: Summary) -> str:
     return " and learns from the features" if summary["model"]["uses_features"] else ""
 
@@ -176,12 +192,17 @@ def flagged(summary: Summary, flag: str) -> list[str]:
     return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
 
 
+def chance_sentence(summary: Summary) -> str | None:
+    """What the flag means, where somebody has it: beside an accuracy above a half it looks like a contradiction."""
+    return f"{_ADVERSE.capitalize()} means: {WHAT_CHANCE_IS}." if flagged(summary, _ADVERSE) else None
+
+
 def next_sentence(summary: Summary) -> str:
     """What to do next: whom to look at, and what to label again."""
     advice = []
-    if adverse := flagged(summary, "worse than chance"):
+    if adverse := flagged(summary, _ADVERSE):
         verb = "answers" if len(adverse) == 1 else "answer"
-        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} worse than chance")
+        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} {_ADVERSE} ({WHAT_CHANCE_IS})")
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
@@ -196,6 +217,8 @@ def next_sentence(summary: Summary) -> str:
 
 def _enough_labels(summary: Summary) -> str:
     """What to do where one more label would say little."""
+    if summary["size"]["annotators"] == 1:
+        return "ask a second annotator about some of the examples, as nobody can be compared with this one"
     if calibration_sentence(summary):
         return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
     checked = summary["quality"]["known"]
@@ -250,7 +273,7 @@ def _quality_lines(summary: Summary) -> list[str]:
     if summary["size"]["annotators"] == 1:
         return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
-    more = f"by {in_hundred(gap)} examples more often right than" if gap >= _NOTICEABLE else "about as often right as"
+    more = f"right on {in_hundred(gap)} examples more than" if gap >= _NOTICEABLE else "about as often right as"
     lines = [
         f"Consensus   estimated to be {more} the majority vote, if annotators",
         "            err independently (where they share difficulties, the estimate is too high)",
@@ -270,10 +293,13 @@ def _changed_lines(summary: Summary) -> list[str]:
     if summary["kind"] == "rating":
         return []
     part, quality = summary["changed"], summary["quality"]
-    return [
+    lines = [
         f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
         f"{count(quality['unsure'], 'example')} below {percent(quality['unsure_below'])} confidence"
     ]
+    if caution := rare_class_sentence(summary):
+        lines.append(f"            {caution}")
+    return lines
 
 
 def _annotator_lines(summary: Summary) -> list[str]:
@@ -281,10 +307,19 @@ def _annotator_lines(summary: Summary) -> list[str]:
     lines = []
     if len(rows) > 1:
         best, worst = rows[0], rows[-1]
-        lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
-    stand_out = [f"{row['annotator']} ({'; '.join(row['flags'])})" for row in rows if row["flags"]]
-    if stand_out:
-        lines.append(f"Stand out   {some_of(stand_out)}")
+        if best.get("accuracy") is not None and percent(best["accuracy"]) == percent(worst["accuracy"]):
+            lines.append(f"Annotators  all about alike (estimated accuracy {percent(best['accuracy'])})")
+        else:
+            lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
+    by_flags: dict[str, list[str]] = {}
+    for row in rows:
+        if row["flags"]:
+            by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
+    if by_flags:
+        meant = {flags: flags.replace(_ADVERSE, f"{_ADVERSE}: {WHAT_CHANCE_IS}") for flags in by_flags}
+        groups = [f"{some_of(names)} ({meant[flags]})" for flags, names in by_flags.items()]
+        more = ["and more"] if len(groups) > _NAMED else []
+        lines.append(f"Stand out   {'; '.join([*groups[:_NAMED], *more])}")
     return lines
 
 

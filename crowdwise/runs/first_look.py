@@ -13,12 +13,14 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.words import count
+from crowdwise.labels.mistakes import spelt_alike
+from crowdwise.reporting.words import WHAT_CHANCE_IS, count, percent
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
 _MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
 _MOST_FLAGS = 8
+_RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,12 @@ class Check:
         """One screen for a person."""
         size = self.size
         weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
+        n_labels, n_examples, n_annotators = (
+            count(size[f"{name}s"], name) for name in ("label", "example", "annotator")
+        )
         parts = {
-            f"{size['labels']:,} labels of {size['examples']:,} examples by {size['annotators']:,} annotators": [
-                _row("classes", _some([f"{name} {100 * share:.0f} %" for name, share in self.classes.items()])),
+            f"{n_labels} of {n_examples} by {n_annotators}": [
+                _row("classes", _some([f"{name} {percent(share)}" for name, share in self.classes.items()])),
                 _row("labels per example", _span(self.labels_per_example)),
                 _row("labels per annotator", _span(self.labels_per_annotator)),
             ],
@@ -142,12 +147,17 @@ def problems(labels: CrowdLabels) -> list[str]:
     -------
     problems : list of str
     """
-    found = []
+    assert labels.classes is not None
+    found = [
+        f"spelt alike, but different classes: {_some(list(map(repr, names)))}" for names in spelt_alike(labels.classes)
+    ]
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
         found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
         found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
+    if rare := _rare_classes(labels):
+        found.append(f"given hardly ever, perhaps a slip or no answer at all: {_some(rare)}")
     single = _single_minded(labels)
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
@@ -164,12 +174,21 @@ def _flags(labels: CrowdLabels) -> list[str]:
     for name, flags in aggregate(labels[labels.labels_per_example > 0]).annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
-    return [f"{flag}: {_some(names)}" for flag, names in by_flag.items()]
+    meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}
+    return [f"{flag}: {_some(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 
 
 def _some(names: list[str]) -> str:
     more = len(names) - _MOST_FLAGS
     return ", ".join(names[:_MOST_FLAGS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _rare_classes(labels: CrowdLabels) -> list[str]:
+    """Classes that were given, but far less often than others, each with how often."""
+    assert labels.classes is not None
+    given = labels.tally.sum(axis=0)
+    rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
+    return [f"{labels.classes[k]} ({count(int(given[k]), 'time')})" for k in rare]
 
 
 def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
@@ -229,6 +248,6 @@ def _span(spread: dict[str, float]) -> str:
 def _alpha_line(alpha: float | None) -> str:
     if alpha is None:
         return "unknown: no example has two labels, or all labels are the same"
-    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"))
-    word = next((word for limit, word in words if alpha >= limit), "hardly more than chance")
+    words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"), (0.0, "hardly more than chance"))
+    word = next((word for limit, word in words if alpha >= limit), "less than chance")
     return f"Krippendorff's alpha {alpha:.2f}: {word}"

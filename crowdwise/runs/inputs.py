@@ -135,7 +135,7 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     found[at[at >= 0]] = True
     n_both, n_lost = int(found.sum()), int((~found).sum())
     if n_both == 0 or (n_lost and join == "exact"):
-        raise AlignmentError(_describe_mismatch(labels.examples[~found], table.ids[at < 0], n_both))
+        raise AlignmentError(_describe_mismatch(labels.examples[~found], table, at, n_both))
     notes = [f"{count(n_both, 'example')} with labels and features"]
     if n_lost:
         notes.append(f"{n_lost:,} with labels only, left out")
@@ -145,11 +145,18 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
 
 
-def _describe_mismatch(only_labels: Array, only_features: Array, n_both: int) -> str:
+def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_both: int) -> str:
+    only_features = table.ids[at < 0]
     shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
     sides = f"{len(only_labels):,} examples have labels only (such as {shown[0]})"
     if len(only_features):
         sides += f", {len(only_features):,} features only (such as {shown[1]})"
+    if n_both == 0 and table.recipe.is_matrix:
+        return (
+            f"no example has both labels and features: {sides}. A NumPy file has no ids: its rows are the "
+            "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of "
+            "numbers: --embedding COLUMN)."
+        )
     if n_both == 0:
         return (
             f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
@@ -217,7 +224,9 @@ def read_truth(
         if example not in examples:
             n_unknown += 1
         elif truth.setdefault(examples[example], classes[label]) != classes[label]:
-            raise DataError(f"{name}: the example {example!r} has two different labels; known answers are unique.")
+            raise DataError(
+                f"{name}: the example {example!r} has two different labels; one known answer per example was expected."
+            )
     if not truth:
         raise DataError(f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}.")
     notes = [f"{count(len(truth), 'known answer')} to judge the result by"]

@@ -85,3 +85,13 @@ def test_texts_are_kept_to_be_shown(tmp_path):
     assert features.texts == ["a film", "a film too"]
     again = read_features(table(tmp_path, "id,text\n3,film\n", "new.csv"), recipe=features.recipe)
     assert again.texts == ["film"]
+
+
+def test_new_rows_come_as_those_of_the_fit_did(tmp_path):
+    np.save(tmp_path / "fit.npy", np.eye(2))
+    of_matrix = read_features(tmp_path / "fit.npy").recipe
+    of_table = read_features(table(tmp_path, "id,size\n7,1\n8,2\n")).recipe
+    with pytest.raises(DataError, match="is no NumPy file; the fit had one"):
+        read_features(tmp_path / "features.csv", recipe=of_matrix)
+    with pytest.raises(DataError, match="is a NumPy file; the fit had a table with columns"):
+        read_features(tmp_path / "fit.npy", recipe=of_table)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -54,10 +56,16 @@ def test_an_index_names_examples_and_a_default_one_does_not():
     assert not as_labels(pd.Series([1, 2])).named_examples
 
 
+@pytest.mark.parametrize("path", ["labels.csv", Path("labels.csv")])
+def test_the_name_of_a_file_in_place_of_labels_is_told_how_it_is_read(path):
+    with pytest.raises(LabelError, match=r"expected; got .*read_labels\('labels.csv'\)"):
+        as_labels(path)
+
+
 def test_the_kind_must_be_the_one_wanted():
     ratings = CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating")
     assert as_labels(ratings, kind="rating") is ratings
-    with pytest.raises(LabelError, match='kind="class" are needed here; these are of kind="rating"'):
+    with pytest.raises(LabelError, match=r'kind="class" are needed here; these are of kind="rating".*read_labels\('):
         as_labels(ratings)
     with pytest.raises(LabelError, match=r"continuous. Classes were expected and 0.5 came.*CrowdRidgeRegressor"):
         as_labels([0.5, 1.0])

@@ -23,6 +23,13 @@ def test_a_long_table_given_as_a_matrix_is_an_error():
         CrowdLabels.from_matrix(table)
 
 
+def test_a_long_table_with_a_column_id_is_told_how_to_be_read():
+    table = pd.DataFrame({"ID": [1, 1, 2], "annotator": ["a", "b", "a"], "label": ["x", "y", "y"]})
+    with pytest.raises(LabelError, match=r"look like a long table .* CrowdLabels.from_table\(table, example='ID'\)"):
+        as_labels(table)
+    assert CrowdLabels.from_table(table, example="ID").n_labels == 3
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 @pytest.mark.parametrize("name", ["id", "Task", "photo"])
 @pytest.mark.parametrize("ids", IDS)

@@ -223,3 +223,16 @@ def test_wrong_features_texts_and_truth_are_errors(data, found):
         summarize(found, labels, truth=["strange"] * 90)
     with pytest.raises(AlignmentError, match="90"):
         summarize(found, labels[:5])
+
+
+def test_a_consensus_that_goes_beyond_what_was_given_is_counted_by_class():
+    # Mallory swaps the classes, which others show; the last forty examples have nobody but Mallory, who says "b".
+    both = [["a", "a", "b"], ["b", "b", "a"]] * 15
+    alone = [[None, None, "b"]] * 40
+    labels = CrowdLabels.from_matrix(both + alone, missing=None)
+    model = aggregate(labels)
+    chosen = int((np.asarray(model.consensus.label) == "a").sum())
+    given = int((labels.tally[:, 0] > 0).sum())
+    assert chosen > given == 30
+    found = summarize(model, labels)["quality"]["more_than_given"]
+    assert found == [{"name": "a", "given": given, "consensus": chosen}]

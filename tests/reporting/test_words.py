@@ -88,7 +88,9 @@ def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):
     assert 7 <= len(lines) <= 12
     begins = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert begins == ["Crowd", "Agreement", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
-    assert "worse than chance" in summary["headline"][2]
+    assert "worse than chance (shuffled, the same answers would agree more" in summary["headline"][2]
+    assert "(worse than chance: shuffled, the same answers would agree more" in "\n".join(lines)
+    assert "Worse than chance means: shuffled, the same answers" in render_html(summary)
     assert max(map(len, lines)) < 200
 
 
@@ -101,3 +103,39 @@ def test_ratings_have_lines_too(data):
     assert "estimated" in lines
     assert "majority" not in lines
     assert "majority" not in render_markdown(summary)
+
+
+def test_a_class_that_is_the_consensus_more_often_than_it_was_given_is_told(data):
+    _, labels, _ = data
+    summary = summarize(aggregate(labels), labels)
+    assert summary["quality"]["more_than_given"] == []
+    summary["quality"]["more_than_given"] = [{"name": "n/a", "given": 1, "consensus": 94}]
+    words = "“n/a” was given on 1 example and is the consensus on 94."
+    assert words in "\n".join(summary_lines(summary))
+    assert words in render_html(summary)
+
+
+def test_annotators_of_the_same_accuracy_are_neither_best_nor_worst():
+    labels = [["a", "a"], ["b", "b"], ["a", "b"]]
+    lines = "\n".join(summary_lines(summarize(aggregate(labels), labels)))
+    assert "Annotators  all about alike (estimated accuracy 76 %)" in lines
+    assert "best" not in lines
+
+
+def test_one_annotator_alone_needs_a_second_one():
+    labels = CrowdLabels.from_matrix([["a"], ["b"]] * 6)
+    summary = summarize(aggregate(labels), labels)
+    assert "ask a second annotator" in summary["headline"][2]
+    assert "ask a second annotator" in summary_lines(summary)[-1]
+    assert "crowd shares" not in summary["headline"][2]
+
+
+def test_annotators_with_the_same_flag_are_named_together(data):
+    _, labels, _ = data
+    summary = summarize(aggregate(labels), labels)
+    rows = [row | {"flags": []} for row in summary["annotators"]["rows"]]
+    for row, flags in zip(rows, [["odd"], ["odd"], ["copy"]], strict=False):
+        row["flags"] = flags
+    summary["annotators"]["rows"] = rows
+    first, second, third = (row["annotator"] for row in rows[:3])
+    assert f"Stand out   {first} and {second} (odd); {third} (copy)" in summary_lines(summary)

@@ -13,7 +13,8 @@ def test_everything_is_said_on_one_screen(tmp_path):
     assert found.size == {"examples": 60, "annotators": 5, "labels": inputs.labels.n_labels, "classes": 2}
     assert found.alpha == krippendorff_alpha(inputs.labels)
     assert found.kappas["pairs"] == 10
-    assert "worse than chance: eve" in found.problems
+    chance = "worse than chance: eve (shuffled, the same answers would agree more with the consensus)"
+    assert chance in found.problems
     assert found.weighting.startswith(("Weight", "Don't weight"))
     lines = found.as_text().splitlines()
     assert len(lines) < 25
@@ -29,6 +30,10 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ([["a"], ["b"]], "there is only one annotator: nothing can be learnt from disagreement"),
         ([["a", "b"], ["b", "b"]] * 6, "1 gave the same label 12 times"),
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
+        (
+            [["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]],
+            "given hardly ever, perhaps a slip or no answer at all: n/a (1 time)",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(matrix, problem):
@@ -40,6 +45,24 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert found.alpha is None
     assert found.unanimous is None
     assert "unknown" in found.as_text()
+
+
+def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
+    found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
+    assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
+    found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]])))
+    assert "n/a under 1 %" in found.as_text()
+
+
+@pytest.mark.filterwarnings("ignore:.*differ only in spaces")
+def test_classes_that_are_spelt_alike_are_something_to_look_at():
+    found = check(Inputs(CrowdLabels.from_matrix([["yes", "Yes"], ["no", "no"], ["yes", " yes"]])))
+    assert "spelt alike, but different classes: ' yes', 'Yes', 'yes'" in found.problems
+
+
+def test_an_alpha_below_zero_is_less_than_chance():
+    crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
+    assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
 
 
 def test_many_examples_are_looked_at_in_part(monkeypatch):

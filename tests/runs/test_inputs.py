@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from crowdwise.exceptions import AlignmentError, DataError
@@ -54,6 +55,15 @@ def test_ids_that_never_match_are_shown_from_both_sides(folder):
     for join in ("exact", "inner"):
         with pytest.raises(AlignmentError, match=words):
             inputs_of(folder, "id,size\na,2\nb,3\n", join=join)
+
+
+def test_a_numpy_file_whose_rows_match_no_id_is_told_that_it_has_none(tmp_path):
+    (tmp_path / "labels.csv").write_text("id,annotator,label\nu,ann,yes\nv,ann,no\n")
+    np.save(tmp_path / "features.npy", np.eye(2))
+    with pytest.raises(
+        AlignmentError, match=r"A NumPy file has no ids: its rows are the examples 0, 1, 2, .*--embedding"
+    ):
+        read_inputs(tmp_path / "labels.csv", tmp_path / "features.npy")
 
 
 def test_texts_in_the_file_of_labels_can_be_the_features(tmp_path):
