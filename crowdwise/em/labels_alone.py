@@ -97,7 +97,8 @@ def fit_labels(
     """
 
     def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
-        votes, prior = vote_shares(some), ClassFrequencies(class_prior)
+        votes = vote_shares(some)
+        prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
         return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)

@@ -30,16 +30,34 @@ class ClassFrequencies:
     ----------
     added : float
         Examples of every class that are added to those seen.
+    most : ndarray of shape (n_classes,) or None, default=None
+        How frequent each class may be at most; they sum to one or more.
     """
 
     added: float
+    most: Floats | None = None
     log_frequency: Floats = field(init=False)
+
+    @classmethod
+    def of_votes(cls, added: float, votes: Floats, weight: Floats) -> ClassFrequencies:
+        """With limits that keep a class which hardly anybody gives from taking over the contested examples.
+
+        Where a class is the truth, the crowd is taken to give it at least as often as one that guesses: a class of
+        K is then at most K times as frequent as the votes for it.
+        """
+        n_classes = votes.shape[1]
+        return cls(added, (n_classes * (weight @ votes) + added) / (weight.sum() + n_classes * added))
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         counts = targets.weight @ targets.posterior + self.added
-        share = np.maximum(counts / counts.sum(), np.finfo(np.float64).tiny)  # a class that nobody names
-        self.log_frequency = np.log(share)
+        self.log_frequency = self._limited(counts / counts.sum())
         return self.log_frequency
+
+    def _limited(self, share: Floats) -> Floats:
+        """Logarithms of shares, in the same proportions but none above its limit."""
+        if self.most is not None and (share > self.most).any():
+            share = within(share, self.most)
+        return np.log(np.maximum(share, np.finfo(np.float64).tiny))  # there may be a class that nobody names
 
     @property
     def frequency(self) -> Floats:
@@ -55,7 +73,38 @@ class ClassFrequencies:
         return self.log_frequency
 
     def at(self, parameters: Floats) -> Floats:
-        return log_softmax(parameters[np.newaxis])[0]
+        return self._limited(np.exp(log_softmax(parameters[np.newaxis])[0]))
+
+
+def within(share: Floats, most: Floats) -> Floats:
+    """Shares with a sum of one, in the given proportions but for those that would be above their limits.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n_classes,)
+        With a sum of one.
+    most : ndarray of shape (n_classes,)
+        The limits, with a sum of one or more.
+
+    Returns
+    -------
+    share : ndarray of shape (n_classes,)
+        What maximises the likelihood of counts in the proportions of `share`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.em.priors import within
+    >>> within(np.array([0.5, 0.4, 0.1]), np.array([0.2, 1.0, 1.0])).round(2).tolist()
+    [0.2, 0.64, 0.16]
+    """
+    at_limit = np.zeros(len(share), dtype=bool)
+    scaled = share
+    while (above := ~at_limit & (scaled > most)).any():
+        at_limit |= above
+        free = share[~at_limit].sum()
+        scaled = share * ((1 - most[at_limit].sum()) / free if free > 0 else 0.0)
+    return np.where(at_limit, most, scaled)
 
 
 class OutOfFoldScorer(Protocol):
