@@ -53,6 +53,7 @@ RESULTS = HERE / "results" / "crowds.json"
 PAGE = "docs/evidence/models.md"
 FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
 BEST_OF_README = Place("README.md", BEST.name)
+SPEED = Place("docs/evidence/speed.md", "crowds speed")
 SHOWN = {
     "crowdwise default": "**`CrowdLogisticClassifier()`**",
     "crowdwise aggregate": "`aggregate(labels)`",
@@ -97,13 +98,14 @@ Results = dict[str, dict[str, Row]]  # by set and method
 
 def main() -> None:
     options = read_options()
-    run = Run(options, [] if options.speed else [FEATURES, SECONDS, LABELS, BEST, BEST_OF_README])
+    run = Run(options, [SPEED] if options.speed else [FEATURES, SECONDS, LABELS, BEST, BEST_OF_README])
     print(f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
     pythons = {"ours": sys.executable}
     if options.sets and not options.no_peers and not options.quick:
         pythons["peers"] = peers_python(options.peers_env)
+    if options.speed or options.quick:
+        speed(run, pythons, options.limit, 10_000 if options.quick else 1_000_000)
     if options.speed:
-        speed(pythons, options.limit, 10_000 if options.quick else 1_000_000)
         return
     results: Results = {} if options.quick else read_results()
     compare(results, pythons, options)
@@ -370,25 +372,24 @@ def simulated(n_examples: int, n_annotators: int, n_labels: int) -> tuple[np.nda
     return truth, Answers(example, annotator, value, n_examples, n_annotators, 2)
 
 
-def speed(pythons: dict[str, str], limit: float, n_examples: int) -> None:
+def speed(run: Run, pythons: dict[str, str], limit: float, n_examples: int) -> None:
     """One after the other, each in a fresh process."""
     methods = {"crowdwise aggregate": "ours", "crowdwise aggregate confusion": "ours", "crowd-kit Dawid-Skene": "peers"}
+    lines = []
     for n_annotators, n_labels in ((12, 12), (200, 5)):
         truth, answers = simulated(n_examples, n_annotators, n_labels)
-        print(f"\n{n_examples:,} examples, {n_labels} labels each by {n_annotators} annotators\n")
-        print(markdown(("method", "consensus", "seconds", "times as long", "CPU s", "times as long"), []))
-        rows: dict[str, Row] = {}
+        size, base = f"{n_examples:,} x {n_labels} of {n_annotators}", np.nan
         with tempfile.TemporaryDirectory() as directory:
             task = Path(directory) / "task.npz"
             Task(answers, None, []).save(task)
             for method, program in methods.items():
                 if program in pythons:
-                    outcome = run_method(program, pythons[program], method, task, 1, limit)
-                    rows[method] = row = judge(outcome, truth, [])
-                    base = rows["crowdwise aggregate"]
-                    cells = [f"{row.consensus:.5f}", f"{row.seconds:.2f}", f"{row.seconds / base.seconds:.1f}",
-                             f"{row.cpu_seconds:.2f}", f"{row.cpu_seconds / base.cpu_seconds:.1f}"]  # fmt: skip
-                    print(f"| {method} | {' | '.join(cells)} | {row.note}", flush=True)
+                    row = judge(run_method(program, pythons[program], method, task, 1, limit), truth, [])
+                    base = row.cpu_seconds if np.isnan(base) else base
+                    lines.append([size, method, f"{row.consensus:.5f}", f"{row.seconds:.2f}",
+                                  f"{row.cpu_seconds:.2f}", f"{row.cpu_seconds / base:.1f}"])  # fmt: skip
+    columns = ("examples x labels of annotators", "method", "consensus", "seconds", "CPU s", "times as long")
+    run.table(SPEED, columns, lines)
 
 
 if __name__ == "__main__":

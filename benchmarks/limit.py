@@ -2,19 +2,25 @@
 
 python benchmarks/limit.py                      1,000,000 x 100, then the growth with the number of examples
 python benchmarks/limit.py --small              100,000 x 100 only
+python benchmarks/limit.py --write              also written into its page
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tables import Run, parser
+from tables import Place, Run, parser
 from timing import median_seconds, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
 
+PLACE = Place("docs/evidence/speed.md", "limit")
+COLUMNS = ("examples x features", "`X.T @ X`", "`CrowdRidgeClassifier`", "ratio", "`CrowdRidgeClassifierCV`", "ratio",
+           "extra memory, of X")  # fmt: skip
 STEEPNESSES = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 
 
@@ -35,16 +41,13 @@ def measure(X: np.ndarray, labels: CrowdLabels, repeats: int) -> dict[str, float
     }
 
 
-def report(X: np.ndarray, labels: CrowdLabels, repeats: int) -> None:
+def row(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[str]:
+    """What a size takes, and how often that is what one product takes."""
     before = peak_megabytes()
-    times = measure(X, labels, repeats)
-    extra = peak_megabytes() - before
-    limit = times["X.T @ X"]
-    print(f"\n{len(X):,} x {X.shape[1]} features, {labels.n_annotators} annotators, medians of {repeats}")
-    for name, seconds in times.items():
-        print(f"  {name:<28}{seconds:8.3f} s   {seconds / limit:5.2f} x the limit")
-    print(f"  extra memory {extra:.0f} MB, {100 * extra * 2**20 / X.nbytes:.0f} % of X; the tuned fit has "
-          f"{len(STEEPNESSES)} steepnesses x 17 l2 x 10 folds")  # fmt: skip
+    limit, plain, tuned = measure(X, labels, repeats).values()
+    extra = (peak_megabytes() - before) * 2**20 / X.nbytes
+    return [f"{len(X):,} x {X.shape[1]}", f"{limit:.3f} s", f"{plain:.2f} s", f"{plain / limit:.1f}",
+            f"{tuned:.2f} s", f"{tuned / limit:.1f}", f"{100 * extra:.0f} %"]  # fmt: skip
 
 
 def features(n_examples: int, n_features: int, rng: np.random.Generator, folder: Path | None = None) -> np.ndarray:
@@ -58,23 +61,29 @@ def features(n_examples: int, n_features: int, rng: np.random.Generator, folder:
     return np.load(folder / "X.npy", mmap_mode="r")
 
 
-def main() -> None:
-    arguments = parser(__doc__, writes=False)
-    arguments.add_argument("--small", action="store_true", help="100,000 x 100 only")
-    arguments.add_argument("--repeats", type=int, default=7)
-    options = arguments.parse_args()
+def rows(options: argparse.Namespace) -> Iterator[list[str]]:
+    """Sizes in memory, then the growth with the number of examples, on disk."""
     rng = np.random.default_rng(0)
-    Run(options)
     X = features(10_000 if options.quick else 100_000, 100, rng)
-    report(X, crowd_of(X, rng), 1 if options.quick else options.repeats)
+    yield row(X, crowd_of(X, rng), 1 if options.quick else options.repeats)
     if options.quick or options.small:
         return
     X = features(1_000_000, 100, rng)
-    report(X, crowd_of(X, rng), options.repeats)
+    yield row(X, crowd_of(X, rng), options.repeats)
     for n_examples in (100_000, 1_000_000, 10_000_000):
         with tempfile.TemporaryDirectory() as folder:
             X = features(n_examples, 20, rng, Path(folder))
-            report(X, crowd_of(X, rng), 3)
+            yield row(X, crowd_of(X, rng), 3)
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--small", action="store_true", help="100,000 x 100 only")
+    arguments.add_argument("--repeats", type=int, default=7)
+    options = arguments.parse_args()
+    run = Run(options, [PLACE])
+    note = f"12 annotators; medians. The tuned fit has {len(STEEPNESSES)} steepnesses, 17 l2 and 10 folds."
+    run.table(PLACE, COLUMNS, list(rows(options)), note)
 
 
 if __name__ == "__main__":

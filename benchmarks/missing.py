@@ -8,20 +8,24 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from tables import Run, parser
+from tables import Place, Run, parser
 from timing import peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier
 
+PLACE = Place("docs/evidence/speed.md", "missing")
+COLUMNS = ("examples x features", "annotators", "reading the labels", "`CrowdRidgeClassifier`", "rounds",
+           "peak memory, of X", "consensus right", "majority right")  # fmt: skip
+
 
 def main() -> None:
-    arguments = parser(__doc__, writes=False)
+    arguments = parser(__doc__)
     arguments.add_argument("--examples", type=int, default=1_000_000)
     arguments.add_argument("--annotators", type=int, default=200)
     arguments.add_argument("--features", type=int, default=50)
     options = arguments.parse_args()
     rng = np.random.default_rng(0)
-    Run(options)
+    run = Run(options, [PLACE])
     if options.quick:
         options.examples = 10_000
     X = rng.standard_normal((options.examples, options.features))
@@ -38,21 +42,15 @@ def main() -> None:
     }
     start = time.perf_counter()
     labels = CrowdLabels.from_table(table)
-    seconds = time.perf_counter() - start
-    size = sum(part.nbytes for part in (labels.example_index, labels.annotator_index, labels.values))
-    print(f"{labels}\n  made in {seconds:.2f} s, "
-          f"{size / 2**20:.0f} MB")  # fmt: skip
-    before = peak_megabytes()
+    reading = time.perf_counter() - start
     start = time.perf_counter()
     model = CrowdRidgeClassifier(l2=1.0).fit(X, labels)
-    seconds = time.perf_counter() - start
-    peak = peak_megabytes()
-    print(f"fit: {seconds:.1f} s, {model.n_rounds_} rounds, route {model.route_!r}; peak of the whole process "
-          f"{peak:.0f} MB = {peak * 2**20 / X.nbytes:.2f} x X ({before:.0f} MB before the fit)")  # fmt: skip
-    found = np.corrcoef(skill[model.annotators_.astype(int)], model.expertise_)[0, 1]
-    majority = np.mean(labels.majority() == truth)
-    print(f"consensus accuracy {np.mean(model.consensus_ == truth):.4f} (majority {majority:.4f}), "
-          f"correlation of skill and expertise {found:.3f}")  # fmt: skip
+    fitting = time.perf_counter() - start
+    right = [np.mean(answer == truth) for answer in (model.consensus_, labels.majority())]
+    row = [f"{len(X):,} x {X.shape[1]}", f"{options.annotators}", f"{reading:.1f} s", f"{fitting:.1f} s",
+           f"{model.n_rounds_}", f"{peak_megabytes() * 2**20 / X.nbytes:.1f}",
+           *(f"{share:.4f}" for share in right)]  # fmt: skip
+    run.table(PLACE, COLUMNS, [row], "Five labels per example.")
 
 
 if __name__ == "__main__":

@@ -9,12 +9,16 @@ import time
 
 import numpy as np
 from sklearn.linear_model import Ridge
-from tables import Run, parser
+from tables import Place, Run, parser
 from timing import median_seconds
 
 from crowdwise import CrowdRidgeClassifierCV, disagreement, easiness, simulate_annotators
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.weights.folds import content_folds
+
+PLACE = Place("docs/evidence/speed.md", "naive")
+COLUMNS = ("examples x features", "rounds", "plain loop around `Ridge`", "`CrowdRidgeClassifierCV`", "times faster",
+           "difference of coefficients", "of expertise")  # fmt: skip
 
 
 def naive_fit(
@@ -35,8 +39,8 @@ def naive_fit(
 
 
 def main() -> None:
-    options = parser(__doc__, writes=False).parse_args()
-    Run(options)
+    options = parser(__doc__).parse_args()
+    run = Run(options, [PLACE])
     rng = np.random.default_rng(1)
     truth = np.repeat([0, 1], 50 if options.quick else 250)
     X = rng.normal(size=(len(truth), 10)) + truth[:, None] - 0.5
@@ -48,11 +52,10 @@ def main() -> None:
         X, 2.0 * labels.to_matrix() - 1, easiness(disagreement(labels), 2.0), content_folds(X, 10), model.n_rounds_
     )
     naive = time.perf_counter() - start
-    print(f"{model.n_rounds_} rounds x 17 l2 x 10 folds")
-    print(f"  plain loop   {naive:9.3f} s")
-    print(f"  crowdwise    {ours:9.5f} s   {naive / ours:.0f} times faster")
-    print(f"  largest relative difference: coefficients {np.abs(model.coef_[0] / coef - 1).max():.1e}, "
-          f"expertise {np.abs(model.expertise_ / expertise - 1).max():.1e}")  # fmt: skip
+    differences = [np.abs(model.coef_[0] / coef - 1).max(), np.abs(model.expertise_ / expertise - 1).max()]
+    row = [f"{len(X):,} x 10", f"{model.n_rounds_}", f"{naive:.2f} s", f"{ours:.5f} s", f"{naive / ours:.0f}",
+           *(f"{difference:.0e}" for difference in differences)]  # fmt: skip
+    run.table(PLACE, COLUMNS, [row], "17 l2 and 10 folds in every round.")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[!_]*/*.md"))]
 COMMANDS = [page for page in PAGES if consoles(page.read_text(encoding="utf-8"))]
 # Their tables are written by `crowdwise reproduce`, or not yet between comments.
-OTHER_TABLES = {"docs/evidence/reproduction.md", "docs/evidence/speed.md", "docs/theory.md"}
+OTHER_TABLES = {"docs/evidence/reproduction.md", "docs/theory.md"}
 
 
 def name_of(page):
