@@ -112,7 +112,8 @@ def _sums_per_annotator(
     # Labels in the order of (annotator, cell, example): each stretch is one sum.
     example = labels.example_index
     group = labels.annotator_index.astype(np.int64) * n_cells + cell[example]
-    order = np.argsort(group, kind="stable")
+    narrow = group.astype(np.int16) if labels.n_annotators * n_cells < 2**15 else group  # sorted faster
+    order = np.argsort(narrow, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=labels.n_annotators * n_cells))])
 
     def task(k: int) -> tuple[int, Floats]:

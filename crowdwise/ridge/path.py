@@ -111,7 +111,8 @@ class FoldSums:
         self.by_level: Statistics | None = None
         self._plain: Statistics | None = None
         several = n_steepnesses > 1 or unweighted
-        most = _MOST_CELLS if several else min(_MOST_CELLS, len(self.fold) // _ROWS_PER_CELL)
+        n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
+        most = _MOST_CELLS if several else min(_MOST_CELLS, n_rows // _ROWS_PER_CELL)
         if most >= self.n_folds:
             self.levels, level = _levels(data.training.core_disagreement)
             n_cells = len(self.levels) * self.n_folds
