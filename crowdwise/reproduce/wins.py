@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -88,8 +89,9 @@ def count_wins(weighted: Sequence[float], unweighted: Sequence[float]) -> Wins:
     """
     new, old = np.asarray(weighted, dtype=np.float64), np.asarray(unweighted, dtype=np.float64)
     differs = new - old
-    # Without any difference there is nothing to test.
-    p_value = float(wilcoxon(new, old).pvalue) if differs.any() else 1.0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sample size too small")  # SciPy before 1.14, where there are ties
+        p_value = float(wilcoxon(new, old).pvalue) if differs.any() else 1.0  # without a difference: nothing to test
     return Wins(
         int((differs > 0).sum()), int((differs == 0).sum()), len(new), p_value, float(new.mean()), float(old.mean())
     )
