@@ -257,6 +257,8 @@ def _types(kind: type) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether arrays and records are where they are declared; everything else is taken as it is."""
+    if hasattr(get_origin(hint), "__value__"):  # an alias, as NumPy's own of arrays is from 2.5 on
+        hint = get_origin(hint).__value__[get_args(hint)]
     if get_origin(hint) in (Union, types.UnionType):
         return any(_fits(value, one) for one in get_args(hint))
     if get_origin(hint) is np.ndarray:
