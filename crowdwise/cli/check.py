@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from crowdwise.cli.options import (
     talk_options,
 )
 
+if TYPE_CHECKING:
+    from crowdwise.runs.inputs import Join
+
 
 @click.command(
     "check",
@@ -34,7 +37,7 @@ Examples:
 @features_options
 @json_option
 @talk_options
-def command(labels: str, features: str | None, join: str, as_json: bool, **options: Any) -> None:
+def command(labels: str, features: str | None, join: Join, as_json: bool, **options: Any) -> None:
     """Say what is in labels and features, and what is wrong.
 
     How far annotators agree, who stands out, and whether it helps to let contested examples count less.
@@ -45,7 +48,7 @@ def command(labels: str, features: str | None, join: str, as_json: bool, **optio
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     with talking.warnings_as_notes(), talking.step("Checking"):
-        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)  # type: ignore[arg-type]
+        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             talking.say(note)
         found = check(inputs)
