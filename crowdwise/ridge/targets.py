@@ -95,13 +95,18 @@ def _span(ratings: Floats) -> float:
     if not len(ratings) or ratings.min() == ratings.max():
         return 1.0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        span = float(np.var(ratings))
-    if not _SMALLEST_SPAN < span < _LARGEST_SPAN:
+        return checked_span(float(np.var(ratings)), ratings.min(), ratings.max())
+
+
+def checked_span(variance: float, low: float, high: float) -> float:
+    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
+    if low == high:
+        return 1.0
+    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
         raise LabelError(
-            f"ratings from {ratings.min():g} to {ratings.max():g} cannot be squared without losing all digits: "
-            "rescale them."
+            f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them."
         )
-    return span
+    return variance
 
 
 def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:

@@ -156,6 +156,11 @@ def stored_keys(X: Any, seed: int) -> Keys:
     return _stir(_stir(key))
 
 
+def joint_keys(one: Keys, other: Keys) -> Keys:
+    """Keys of two things together."""
+    return _stir(one + _stir(other))
+
+
 def _row_keys(X: Any, seed: int) -> Keys:
     """A number for every row that is the same for equal rows, dense or sparse, and looks random."""
     odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
