@@ -22,7 +22,7 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import StreamMixin, check_streamed
+from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -232,7 +232,6 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_numbers()
         self._check_settings()
-        check_streamed(self.curriculum, self.class_weight)
         return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
     def _learn_stream(self, sums: StreamSums) -> None:

@@ -23,7 +23,6 @@ from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import check_streamed
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -202,15 +201,18 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream)
         reporter.done()
 
+    def _why_no_stream(self) -> str | None:
+        if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
+            return f"the folds of a stream are drawn by the content of rows, so cv must be a number; it is {self.cv!r}."
+        return super()._why_no_stream()
+
     def _stream_plan(self) -> StreamPlan:
         steepnesses, _ = self._check_grid()
         self._check_settings()
-        check_streamed(self.curriculum, self.class_weight)
-        if isinstance(self.cv, str) or hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
-            raise ValueError(f"the folds of a stream are drawn by the content of rows: cv must be a number; got {self.cv!r}.")
+        n_folds = check_whole("cv", self.cv, low=2)
         seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
         weighted = any(steepnesses) or not steepnesses
-        return StreamPlan("class", bool(self.fit_intercept), self.init, check_whole("cv", self.cv, low=2), seed, weighted, True)
+        return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
     def _learn_stream(self, sums: StreamSums) -> None:
         stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)

@@ -24,7 +24,7 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import StreamMixin, check_streamed
+from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -219,7 +219,6 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
 
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_settings()
-        check_streamed(self.curriculum)
         return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
     def _learn_stream(self, sums: StreamSums) -> None:
