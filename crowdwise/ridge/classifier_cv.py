@@ -15,6 +15,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_array, encode_declared, missing_mask
 from crowdwise.mixins import all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
@@ -141,7 +142,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         truth: ArrayLike | None = None,
         *,
@@ -151,10 +152,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
+            `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
         truth : array-like, series or mapping of shape (n_examples,), default=None
@@ -168,6 +170,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self : CrowdRidgeClassifierCV
         """
         self._forget_stream()
+        if isinstance(X, Blocks):
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
+            return self
         steepnesses, _ = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
@@ -214,9 +219,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         weighted = any(steepnesses) or not steepnesses
         return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
-        reporter = Reporter("CrowdRidgeClassifierCV", self.verbose)
         to_rank = self._examples_to_rank(stream.data, None)
         self._choose(stream.data, stream.folds, to_rank, self._check_settings(), reporter, stream)
 

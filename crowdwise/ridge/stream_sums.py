@@ -354,7 +354,11 @@ class StreamSums(FrozenArrays):
                 f"only sums over the same features can be added; one side has {len(self.statistics.shift)} and the "
                 f"other {len(other.statistics.shift)}."
             )
-        if shared := set(self.batches) & set(other.batches):
+        self.check_batches(other.batches)
+
+    def check_batches(self, names: tuple[Any, ...]) -> None:
+        """Raise if one of these batches is in the sums already."""
+        if shared := set(self.batches) & set(names):
             raise DataError(
                 f"the batch {sorted(map(repr, shared))[0]} has been learnt from already: adding it again would count "
                 "its examples twice. Leave it out, or give it another id if it holds other examples."

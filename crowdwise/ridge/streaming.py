@@ -13,6 +13,8 @@ from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import all_or_nothing
+from crowdwise.out_of_core.blocks import Block, Blocks
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
 from crowdwise.training_set import check_features, check_sample_weight
@@ -30,6 +32,7 @@ class StreamMixin:
     """Learns from blocks of examples, one after the other, exactly as from all of them together."""
 
     sums_: StreamSums
+    verbose: int
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -74,22 +77,41 @@ class StreamMixin:
         -------
         self : estimator
         """
-        plan = self._stream_plan()
-        begun = "sums_" in vars(self)
-        if not begun and "fitted_" in vars(self):
+        if "sums_" not in vars(self) and "fitted_" in vars(self):
             warn(
                 "a stream begins with this block: what fit has learnt is no part of it, for fit keeps no sums. Use "
                 "partial_fit from the first block on."
             )
-        X, labels = check_features(self, X, y, plan.kind, reset=not begun, least=0)
-        weight = check_sample_weight(sample_weight, X, labels, rescale=False)
-        before = self._sums_before(plan, X.shape[1], classes, annotators)
-        names = _batch_names(batch)
-        if names and names[0] in before.batches:
-            before + replace(before, batches=names)  # says which
-        block = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
-        self._restart(before + replace(block, batches=names))
+        self._restart(self._with_block(Block(X, y, sample_weight), classes, annotators, batch))
         return self
+
+    def _with_block(self, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None) -> StreamSums:
+        """The sums so far and those of one more block."""
+        plan, names = self._stream_plan(), _batch_names(batch)
+        begun = "sums_" in vars(self)
+        X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
+        weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
+        before = self._sums_before(plan, X.shape[1], classes, annotators)
+        before.check_batches(names)
+        sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
+        return before + replace(sums, batches=names)
+
+    def _fit_blocks(self, blocks: Blocks, given: dict[str, Any], on_round: OnRound | None) -> None:
+        """Learn from all blocks, one after the other."""
+        if reason := self._why_no_stream():
+            raise ValueError(f"blocks are learnt from as a stream is: {reason}")
+        if extra := [name for name, value in given.items() if value is not None]:
+            raise ValueError(
+                f"{', '.join(extra)} cannot be given beside blocks, which have their own labels and weights."
+            )
+        reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        self._forget_stream()
+        for number, block in enumerate(blocks, start=1):
+            self._restart(self._with_block(block))
+            reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
+        if "sums_" not in vars(self):
+            raise DataError("there are no blocks to learn from.")
+        self._solve(reporter)
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -151,11 +173,11 @@ class StreamMixin:
         for name in [*learnt, "_stream_settings"]:
             vars(self).pop(name, None)
 
-    def _solve(self) -> None:
+    def _solve(self, reporter: Reporter | None = None) -> None:
         """Solve the rounds with the settings of the last block, whatever was set since."""
         solver = type(self)(**self._stream_settings)
         vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
-        solver._learn_stream(self.sums_)
+        solver._learn_stream(self.sums_, reporter or Reporter(type(self).__name__, solver.verbose))
         vars(self).update({name: value for name, value in vars(solver).items() if name.endswith("_")})
 
     def _why_no_stream(self) -> str | None:
@@ -178,7 +200,7 @@ class StreamMixin:
         """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         """Solve the rounds and store what was learnt."""
         raise NotImplementedError
 
