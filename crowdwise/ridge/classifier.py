@@ -10,9 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
+from crowdwise.cluster.blocks import is_dask
+from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
@@ -180,9 +182,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
-            `partial_fit` does, with the results that it has.
+        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
+            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
@@ -195,6 +197,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self : CrowdRidgeClassifier
         """
         self._forget_stream()
+        if is_dask(X):
+            self._fit_dask(X, y, sample_weight, on_round)
+            return self
         if isinstance(X, Blocks):
             self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
             return self
@@ -244,6 +249,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         stream = Stream.of(sums, scale=self.scale, weighting=steepness != 0)
         self._turn_rounds(stream.data, stream.folds, steepness, l2, self._check_settings(), reporter, stream)
 
+    @by_block
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
 
@@ -267,9 +273,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
             Labels, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have labels. It always does for those without.
@@ -277,9 +283,12 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         Returns
         -------
         consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`.
+            With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
+            three.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return lazy_consensus(self, X, labels, use_model=use_model)
         return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)
 
     def _check_numbers(self) -> tuple[float, float]:

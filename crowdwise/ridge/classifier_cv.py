@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number, check_whole
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
@@ -152,9 +153,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
-            `partial_fit` does, with the results that it has.
+        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
+            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
@@ -170,6 +171,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self : CrowdRidgeClassifierCV
         """
         self._forget_stream()
+        if is_dask(X):
+            if truth is not None:
+                raise ValueError("truth is matched with examples, and none are kept of Dask collections: leave it out.")
+            self._fit_dask(X, y, sample_weight, on_round)
+            return self
         if isinstance(X, Blocks):
             self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
             return self

@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
+from crowdwise.cluster.blocks import is_dask
+from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
@@ -151,9 +153,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
-            `partial_fit` does, with the results that it has.
+        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
+            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
             Ratings: a column per annotator, NaN where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
@@ -166,6 +168,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         self : CrowdRidgeRegressor
         """
         self._forget_stream()
+        if is_dask(X):
+            self._fit_dask(X, y, sample_weight, on_round)
+            return self
         if isinstance(X, Blocks):
             self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
             return self
@@ -230,6 +235,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
         self._turn_rounds(stream.data, stream.folds, reporter, stream)
 
+    @by_block
     def predict(self, X: Any) -> Floats:
         """The score of each example.
 
@@ -278,9 +284,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
             Ratings, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have ratings. It always does for those without.
@@ -288,7 +294,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         Returns
         -------
         consensus : RatingConsensus
-            With `examples`, `label` and `std`.
+            With `examples`, `label` and `std`. For Dask collections a `LazyRatingConsensus`, with the last two.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return lazy_consensus(self, X, labels, use_model=use_model)
         return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)

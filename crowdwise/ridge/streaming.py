@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
 from crowdwise.arrays import Array
+from crowdwise.cluster.blocks import DaskBlocks, no_rows
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
@@ -16,6 +20,7 @@ from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES
+from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
 from crowdwise.training_set import check_features, check_sample_weight
 from crowdwise.weights.curricula import Curriculum
@@ -111,6 +116,18 @@ class StreamMixin:
             reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
         if "sums_" not in vars(self):
             raise DataError("there are no blocks to learn from.")
+        self._solve(reporter)
+
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, on_round: OnRound | None) -> None:
+        """Learn from the blocks of Dask collections, which are summed up where they are."""
+        if reason := self._why_no_stream():
+            raise ValueError(f"Dask collections are learnt from as a stream is: {reason}")
+        plan = self._stream_plan()
+        blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
+        reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        validate_data(self, no_rows(X), skip_check_array=True)
+        self._restart(blocks.total(partial(_sums_of_block, clone(self))))
+        reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
         self._solve(reporter)
 
     @all_or_nothing
@@ -221,6 +238,12 @@ class StreamMixin:
             if name == "partial_fit":
                 raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_stream()}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _sums_of_block(model: Any, block: Block) -> StreamSums:
+    """What is mapped over blocks: the sums that a model with these settings keeps of one."""
+    with one_blas_thread():
+        return clone(model)._with_block(block)
 
 
 def _declared(classes: Any, what: str) -> Array:

@@ -1,0 +1,180 @@
+"""A fitted model, a Dask collection -> predictions and consensus, computed block by block when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.cluster.blocks import DaskBlocks, is_dask_frame, rows_whole
+from crowdwise.consensus import Consensus
+from crowdwise.out_of_core.blocks import Block
+from crowdwise.results import ABOUT_EXAMPLES
+
+# What a model keeps of its fit and no prediction needs: it would travel with every block.
+_HEAVY = ABOUT_EXAMPLES | {"results_", "sums_"}
+
+
+@dataclass(frozen=True, eq=False)
+class LazyConsensus:
+    """The consensus on the rows of Dask collections, computed when it is asked for.
+
+    Dask arrays if the features are a Dask array, else series and a data frame with the index of the features.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    label : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
+        The most probable class of every example.
+    confidence : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
+        The probability of that class.
+    proba : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_classes)
+        Probability of every class.
+    """
+
+    classes: Array
+    label: Any
+    confidence: Any
+    proba: Any
+
+
+@dataclass(frozen=True, eq=False)
+class LazyRatingConsensus:
+    """The consensus on ratings of the rows of Dask collections, computed when it is asked for.
+
+    Parameters
+    ----------
+    label : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
+        The rating.
+    std : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
+        Its standard deviation.
+    """
+
+    label: Any
+    std: Any
+
+
+def lazily(model: Any, method: str, X: Any) -> Any:
+    """What a method of a fitted model gives for the rows of a Dask collection, not computed yet.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    method : str
+        Such as "predict".
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_features)
+        Features.
+
+    Returns
+    -------
+    values : dask.array.Array, or dask.dataframe.Series or DataFrame with the index of X
+    """
+    X = rows_whole(X)
+    like = getattr(model, method)(_one_row(X))[:0]
+    call = partial(_call, _for_workers(model), method, like)
+    if is_dask_frame(X):
+        columns = model.classes_.tolist() if like.ndim == 2 else None
+        frame = partial(_framed, call, columns)
+        return X.map_partitions(frame, meta=frame(X._meta))
+    if like.ndim == 1:
+        return X.map_blocks(call, drop_axis=1, meta=like)
+    return X.map_blocks(call, chunks=(X.chunks[0], (like.shape[1],)), meta=like)
+
+
+def lazy_consensus(model: Any, X: Any, labels: Any, *, use_model: bool) -> Any:
+    """The consensus of a fitted model on the rows of Dask collections, not computed yet.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_features)
+        Features.
+    labels : Dask collection, or anything that `consensus` takes as labels
+        Labels; their blocks hold the same rows as those of X.
+    use_model : bool
+        Whether the model's score counts for examples that have labels.
+
+    Returns
+    -------
+    consensus : LazyConsensus, or LazyRatingConsensus for ratings
+    """
+    classes = getattr(model, "classes_", None)
+    names = ["label", "std"] if classes is None else classes.tolist()
+    blocks = DaskBlocks.of(X, labels, kind="rating" if classes is None else "class")
+    find = partial(_consensus_of_block, _for_workers(model), use_model, len(names))
+    if is_dask_frame(X):
+        frame = importlib.import_module("pandas").DataFrame
+        frames = blocks.delayed(partial(_framed, find, names))
+        meta = frame(np.empty((0, len(names))), columns=names, index=X._meta.index)
+        found = importlib.import_module("dask.dataframe").from_delayed(
+            frames, meta=meta, divisions=X.divisions if X.known_divisions else None
+        )
+    else:
+        array = importlib.import_module("dask.array")
+        shapes = [(n if n != n else int(n), len(names)) for n in blocks.n_rows]
+        parts = zip(blocks.delayed(find), shapes, strict=True)
+        found = array.concatenate([array.from_delayed(part, shape, dtype=np.float64) for part, shape in parts])
+    if classes is None:
+        return LazyRatingConsensus(_column(found, "label", 0), _column(found, "std", 1))
+    return LazyConsensus(classes, _per_row(found, classes, "label"), _per_row(found, classes, "confidence"), found)
+
+
+def _consensus_of_block(model: Any, use_model: bool, n_columns: int, block: Block) -> Array:
+    """Probabilities of classes, or rating and standard deviation, of the examples of a block."""
+    if block.X.shape[0] == 0:
+        return np.empty((0, n_columns))
+    found = model.consensus(block.X, block.y, use_model=use_model)
+    return found.proba if isinstance(found, Consensus) else np.column_stack([found.label, found.std])
+
+
+def _column(found: Any, name: str, number: int) -> Any:
+    return found[name] if is_dask_frame(found) else found[:, number]
+
+
+def _per_row(proba: Any, classes: Array, what: str) -> Any:
+    """The label or the confidence that probabilities give."""
+    find = partial(_of_consensus, what, classes)
+    if is_dask_frame(proba):
+        frame = partial(_framed, find, None)
+        return proba.map_partitions(frame, meta=frame(proba._meta))
+    return proba.map_blocks(find, drop_axis=1, meta=find(np.empty((0, len(classes)))))
+
+
+def _of_consensus(what: str, classes: Array, proba: Any) -> Array:
+    proba = np.asarray(proba)
+    found: Array = getattr(Consensus(np.arange(len(proba)), classes, proba), what)
+    return found
+
+
+def _call(model: Any, method: str, nothing: Array, X: Any) -> Array:
+    """What a method of a model gives for a block, which may be empty."""
+    return nothing if X.shape[0] == 0 else getattr(model, method)(X)
+
+
+def _framed(find: Any, columns: list[Any] | None, block: Any) -> Any:
+    """What is found in a block, as a series or a data frame with the index of its features."""
+    pandas = importlib.import_module("pandas")
+    index = (block.X if isinstance(block, Block) else block).index
+    if columns is None:
+        return pandas.Series(find(block), index=index)
+    return pandas.DataFrame(find(block), index=index, columns=columns)
+
+
+def _one_row(X: Any) -> Any:
+    """A row with the columns of X, to see what a prediction looks like."""
+    zeros = np.zeros((1, X.shape[1]))
+    return importlib.import_module("pandas").DataFrame(zeros, columns=X.columns) if is_dask_frame(X) else zeros
+
+
+def _for_workers(model: Any) -> Any:
+    """The same model without what it keeps of the examples of its fit."""
+    light = type(model)(**model.get_params(deep=False))
+    vars(light).update({name: value for name, value in vars(model).items() if name not in _HEAVY})
+    return light

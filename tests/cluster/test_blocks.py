@@ -1,0 +1,282 @@
+"""A fit on Dask collections is the fit on the same rows in memory."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from crowds import crowd
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, SelfPaced
+from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
+
+needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
+dask = pytest.importorskip("dask", reason=needs_dask)
+da = pytest.importorskip("dask.array", reason=needs_dask)
+dd = pytest.importorskip("dask.dataframe", reason=needs_dask)
+
+TIGHT = {"tol": 1e-11, "max_rounds": 300}
+NAMES = ["ann", "bob", "cid", "dee", "eve", "fay"]
+
+
+@pytest.fixture(autouse=True)
+def _one_after_the_other():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def chunked(values, rows):
+    return da.from_array(values, chunks=(rows, -1))
+
+
+def assert_same(one, other, tolerance=1e-10):
+    for name in ("coef_", "intercept_", "expertise_"):
+        left, right = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
+        assert_allclose(left, right, rtol=0, atol=tolerance * np.nanmax(np.abs(right)), err_msg=name)
+
+
+def numbers(seed=0, n_examples=90, **options):
+    """Features far from zero, and labels as numbers with NaN."""
+    X, matrix = crowd(seed, n_examples=n_examples, **options)
+    return X + np.array([0.0, 1e4, -3.0]), matrix.astype(float)
+
+
+def frames(X, y, n_partitions=4):
+    features = pd.DataFrame(X, columns=["size", "age", "length"], index=np.arange(len(X)) + 100)
+    labels = pd.DataFrame(y, columns=NAMES, index=features.index)
+    return features, labels, dd.from_pandas(features, npartitions=n_partitions), dd.from_pandas(labels, n_partitions)
+
+
+MODELS = [
+    CrowdRidgeClassifier(**TIGHT),
+    CrowdRidgeClassifier(steepness=0.0, fit_intercept=False, **TIGHT),
+    CrowdRidgeClassifierCV(steepnesses=[0.0, 2.0], l2s=[1.0], **TIGHT),
+    CrowdRidgeRegressor(**TIGHT),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_arrays_in_any_chunks_give_the_fit_in_memory(model, missing):
+    X, y = numbers(n_classes=3, missing=missing)
+    expected = clone(model).fit(X, y)
+    found = clone(model).fit(da.from_array(X, chunks=(20, 2)), da.from_array(y, chunks=(31, 4)))
+    assert_same(found, expected)
+    assert found.n_features_in_ == 3
+    assert_array_equal(found.annotators_, expected.annotators_)
+
+
+def test_data_frames_keep_the_names_of_features_and_annotators():
+    features, labels, X, y = frames(*numbers(missing=0.3))
+    expected = CrowdRidgeClassifier(**TIGHT).fit(features, labels)
+    found = CrowdRidgeClassifier(**TIGHT).fit(X, y)
+    assert_same(found, expected)
+    assert found.feature_names_in_.tolist() == ["size", "age", "length"]
+    assert found.annotators_.tolist() == NAMES
+
+
+def test_the_sums_are_those_of_partial_fit_over_the_same_blocks():
+    X, y = numbers(missing=0.3)
+    found = CrowdRidgeClassifier(**TIGHT).fit(chunked(X, 20), chunked(y, 20))
+    expected = CrowdRidgeClassifier(**TIGHT)
+    for start in range(0, 90, 20):
+        expected.partial_fit(X[start : start + 20], y[start : start + 20])
+    assert_same(found, expected, 1e-12)
+    assert found.model_precision_ == pytest.approx(expected.model_precision_, rel=1e-9)
+    assert_array_equal(found.sums_.kept.X, expected.sums_.kept.X)
+    more = crowd(1)[0], crowd(1)[1].astype(float)
+    assert_same(found.partial_fit(*more), expected.partial_fit(*more), 1e-12)
+
+
+def test_the_same_chunks_give_the_same_bits_whoever_works_on_them():
+    X, y = numbers(n_examples=300)
+    given = chunked(X, 11), chunked(y, 11)
+    one = CrowdRidgeClassifier().fit(*given)
+    for workers in (1, 4):
+        with dask.config.set(scheduler="threads", num_workers=workers):
+            again = CrowdRidgeClassifier().fit(*given)
+        assert_array_equal(again.coef_, one.coef_)
+        assert_array_equal(again.expertise_, one.expertise_)
+
+
+def test_labels_and_weights_in_memory_are_split_as_the_features_are():
+    X, y = numbers(missing=0.3)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    expected = CrowdRidgeClassifier(**TIGHT).fit(X, y, weight)
+    chunks = chunked(X, 40)
+    labels = CrowdLabels.from_matrix(y, annotators=NAMES)
+    for given in (y, labels, da.from_array(y, chunks=7)):
+        for weights in (weight, da.from_array(weight, chunks=9)):
+            assert_same(CrowdRidgeClassifier(**TIGHT).fit(chunks, given, weights), expected)
+    assert CrowdRidgeClassifier().fit(chunks, labels).annotators_.tolist() == NAMES
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(chunks, y, 2.0), CrowdRidgeClassifier(**TIGHT).fit(X, y, 2.0))
+
+
+def test_labels_of_one_annotator_have_one_dimension():
+    X, y = numbers()
+    with pytest.warns(match="one annotator"):
+        expected = CrowdRidgeClassifier().fit(X, y[:, 0])
+    for given in (da.from_array(y[:, 0], chunks=25), y[:, 0]):
+        with pytest.warns(match="one annotator"):
+            assert_same(CrowdRidgeClassifier().fit(chunked(X, 25), given), expected)
+
+
+def test_blocks_of_unknown_length_are_matched_one_by_one():
+    X, y = numbers()
+    keep = X[:, 0] > 1
+    chunks, labels = da.from_array(X, chunks=(20, 2)), da.from_array(y, chunks=(20, 3))
+    chosen = da.from_array(keep, chunks=20)
+    expected = CrowdRidgeClassifier(**TIGHT).fit(X[keep], y[keep])
+    assert np.isnan(chunks[chosen].shape[0])
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(chunks[chosen], labels[chosen]), expected)
+    with pytest.raises(AlignmentError, match=r"in block \d of X \(from 0\): X has \d+ examples and"):
+        CrowdRidgeClassifier().fit(chunks[chosen], labels)
+    with pytest.raises(AlignmentError, match="X has 5 blocks of rows and y has 2"):
+        CrowdRidgeClassifier().fit(chunks[chosen], da.from_array(y, chunks=(45, 3)))
+    with pytest.raises(DataError, match=re.escape("y is in memory and X has blocks of unknown length")):
+        CrowdRidgeClassifier().fit(chunks[chosen], y[keep])
+    known = chunks[chosen]
+    known.compute_chunk_sizes()
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(known, y[keep]), expected)
+
+
+def test_other_numbers_of_rows_are_told_before_anything_is_computed():
+    X, y = numbers()
+    chunks = chunked(X, 20)
+    with pytest.raises(AlignmentError, match="X has 90 rows and y has 89"):
+        CrowdRidgeClassifier().fit(chunks, da.from_array(y[:-1], chunks=20))
+    with pytest.raises(AlignmentError, match="X has 90 examples and the labels have 89"):
+        CrowdRidgeClassifier().fit(chunks, y[:-1])
+    with pytest.raises(AlignmentError, match="sample_weight must be 90 numbers"):
+        CrowdRidgeClassifier().fit(chunks, y, np.ones(89))
+    with pytest.raises(ValueError, match="y is needed"):
+        CrowdRidgeClassifier().fit(chunks)
+
+
+def test_partitions_of_a_frame_are_matched_by_their_ids():
+    features, labels, X, y = frames(*numbers())
+    expected = CrowdRidgeClassifier(**TIGHT).fit(features, labels)
+    others = dd.from_pandas(labels, npartitions=7)
+    assert others.divisions != X.divisions
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(X, others), expected)
+    shuffled = y.map_partitions(lambda part: part[::-1], meta=labels.iloc[:0])
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(X, shuffled), expected)
+    with pytest.raises(AlignmentError, match=r"in block \d of X"):
+        CrowdRidgeClassifier().fit(X, dd.from_pandas(labels.set_index(labels.index + 50), npartitions=4))
+    with pytest.raises(AlignmentError, match="X has 4 blocks of rows and y has 3"):
+        CrowdRidgeClassifier().fit(X, dd.from_pandas(labels.reset_index(drop=True), npartitions=3))
+    with pytest.raises(DataError, match="give y as a Dask collection"):
+        CrowdRidgeClassifier().fit(X, labels)
+
+
+def test_labels_of_an_array_may_be_in_a_frame_and_the_other_way_round():
+    X, y = numbers(missing=0.2)
+    _, _, frame, label_frame = frames(X, y, 3)
+    expected = CrowdRidgeClassifier(**TIGHT).fit(X, y)
+    chunks, labels = chunked(X, 30), da.from_array(y, chunks=(30, 2))
+    by_name = CrowdRidgeClassifier(**TIGHT).fit(chunks, label_frame)
+    assert_same(by_name, expected)
+    assert by_name.annotators_.tolist() == NAMES
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(frame, labels), expected)
+
+
+def test_blocks_without_rows_labels_annotators_or_classes_change_nothing():
+    X, y = numbers(n_classes=3)
+    y[:20] = np.where(y[:20] == 2, 0, y[:20])  # no class 2 in the first block
+    y[20:40, 1:] = np.nan  # one annotator in the second
+    y[40:60] = np.nan  # no label in the third
+    with pytest.warns(match="20 of 90 examples have no label"):
+        expected = CrowdRidgeClassifier(**TIGHT).fit(X, y)
+    rows = (20, 20, 20, 0, 30, 0)
+    with pytest.warns(match="20 of 90 examples have no label"):
+        found = CrowdRidgeClassifier(**TIGHT).fit(
+            da.from_array(X, chunks=(rows, 3)), da.from_array(y, chunks=(rows, 6))
+        )
+    assert_same(found, expected)
+    assert found.classes_.tolist() == [0, 1, 2]
+
+
+def test_classes_with_names_come_together_from_all_blocks():
+    X, y = crowd(n_examples=60, missing=0.3)
+    y[y == 0], y[y == 1] = "no", "yes"
+    found = CrowdRidgeClassifier(**TIGHT).fit(chunked(X, 25), chunked(y, 25))
+    assert_same(found, CrowdRidgeClassifier(**TIGHT).fit(X, y))
+    assert found.classes_.tolist() == ["no", "yes"]
+
+
+def test_sparse_blocks_are_learnt_from_as_dense_ones():
+    X, y = crowd(n_examples=60)
+    X = np.where(X > 1, X, 0.0)
+    chunks = chunked(X, 25).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
+    found = CrowdRidgeClassifier(**TIGHT).fit(chunks, y.astype(int))
+    assert_same(found, CrowdRidgeClassifier(**TIGHT).fit(X, y.astype(int)))
+
+
+def test_errors_say_which_block_they_are_about():
+    X, y = numbers()
+    X[50, 1] = np.nan
+    with pytest.raises(DataError, match=r"in block 2 of X \(from 0\): .* at row 10 column 1"):
+        CrowdRidgeClassifier().fit(chunked(X, 20), y)
+    with pytest.raises(LabelError, match=r"in block \d of X.*0.5 came"):
+        CrowdRidgeClassifier().fit(chunked(numbers()[0], 20), chunked(y + 0.5, 20))
+    with pytest.raises(DataError, match="two dimensions"):
+        CrowdRidgeClassifier().fit(da.from_array(X[:, 0], chunks=20), y)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y = numbers()
+    model = CrowdRidgeClassifier().fit(X, y)
+    before = model.coef_.copy()
+    with pytest.raises(LabelError, match="one class"):
+        model.fit(chunked(X, 20), np.ones_like(y))
+    assert_array_equal(model.coef_, before)
+    assert len(model.consensus_) == 90
+
+
+def test_settings_that_need_single_examples_are_refused():
+    X, y = numbers()
+    chunks = chunked(X, 20)
+    with pytest.raises(ValueError, match="Dask collections are learnt from as a stream is: curriculum=SelfPaced"):
+        CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
+    with pytest.raises(ValueError, match="truth is matched"):
+        CrowdRidgeClassifierCV().fit(chunks, y, truth=y[:, 0])
+
+
+def test_results_of_blocks_are_added_in_their_order():
+    X, y = np.arange(300.0).reshape(100, 3), np.zeros((100, 2))
+    for rows in (100, 13, 1):  # of one block, of one group, of a tree
+        blocks = DaskBlocks.of(da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=(rows, -1)))
+        assert blocks.total(lambda block: block.X[:, 0].tolist()) == X[:, 0].tolist()
+
+
+def test_a_killed_worker_is_told_as_a_block_that_is_too_large():
+    class KilledWorker(Exception):
+        def __init__(self, task):
+            self.task = task
+
+    blocks = DaskBlocks.of(da.ones((2_000_000, 50), chunks=(1_000_000, 50)), da.ones((2_000_000, 10), chunks=10**6))
+
+    def killed(block):
+        raise KilledWorker("rechunk-merge-0")
+
+    with pytest.raises(
+        WorkerError, match=r"a block of 1,000,000 rows needs about 1,120 MB: use smaller chunks"
+    ) as told:
+        blocks_of_nothing(blocks).total(killed)
+    assert type(told.value.__cause__).__name__ == "KilledWorker"
+
+
+def blocks_of_nothing(blocks):
+    """The same lengths, with blocks that take no memory."""
+    return DaskBlocks(tuple(part._replace(X=None, y=None) for part in blocks.parts), blocks.n_rows, blocks.row_bytes)
+
+
+def test_dask_is_known_by_its_collections_only():
+    assert is_dask(da.ones(3))
+    assert is_dask(dd.from_pandas(pd.Series([1]), npartitions=1))
+    for other in (np.ones(3), pd.DataFrame(), dask.delayed(1), None):
+        assert not is_dask(other)
