@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from crowdwise.crowd.alternative_annotator import alternative_annotator_test
     from crowdwise.crowd.disagreement import disagreement
     from crowdwise.crowd.easiness import easiness
+    from crowdwise.crowd.label_tables import label_statistics, tally_labels
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
@@ -51,12 +52,14 @@ _HOMES = {
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
+    "label_statistics": "crowd.label_tables",
     "load": "model_file",
     "read_blocks": "out_of_core.read",
     "read_labels": "formats.read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",
+    "tally_labels": "crowd.label_tables",
     "what_to_label_next": "relabel",
 }
 _PACKAGES = ("datasets", "formats", "plots", "reporting", "theory")
@@ -83,12 +86,14 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "label_statistics",
     "load",
     "read_blocks",
     "read_labels",
     "report",
     "simulate_annotators",
     "slice_accuracy",
+    "tally_labels",
     "what_to_label_next",
 ]
 

@@ -35,11 +35,13 @@ NAMES = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
+    "label_statistics",
     "load",
     "read_labels",
     "report",
     "simulate_annotators",
     "slice_accuracy",
+    "tally_labels",
     "what_to_label_next",
 ]
 MODULES = [name for name in ("crowdwise", "crowdwise.theory") if importlib.util.find_spec(name)]
