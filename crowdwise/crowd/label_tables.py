@@ -178,8 +178,8 @@ def _rows(table: Any, example: Hashable | None, annotator: Hashable | None, labe
     schema = frame.collect_schema()
     wanted = {"example": example, "annotator": annotator, "label": label}
     found = {role: find_column(list(schema), role, given) for role, given in wanted.items()}
-    rows = frame.select(*(nw.col(name).alias(role) for role, name in found.items()))
-    if schema[found["label"]].is_float():
+    rows = frame.select(*(nw.col(str(name)).alias(role) for role, name in found.items()))
+    if schema[str(found["label"])].is_float():
         rows = rows.filter(~nw.col("label").is_nan())
     return rows.filter(~nw.col("label").is_null()).unique()
 

@@ -134,7 +134,7 @@ def test_columns_are_found_or_named():
 def test_what_cannot_be_counted_is_told():
     with pytest.raises(LabelError, match="no label"):
         label_statistics(pl.LazyFrame({"item": [1], "rater": ["a"], "answer": [None]}))
-    with pytest.raises(LabelError, match="Classes were expected and 0.5 came"):
+    with pytest.raises(LabelError, match=r"Classes were expected and 0\.5 came"):
         label_statistics(pl.LazyFrame({"item": [1, 2], "rater": ["a", "b"], "answer": [0.5, 1.0]}))
     alone = label_statistics(pl.LazyFrame({"item": [1, 2], "rater": ["a", "b"], "answer": [0, 1]}))
     assert np.isnan(alone.alpha)
