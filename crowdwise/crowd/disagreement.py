@@ -15,7 +15,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 Scale = Literal["observed", "possible"] | None
 
 # Two different classes are this far apart: the squared difference of +1 and -1.
-_CLASS_DISTANCE = 4.0
+CLASS_DISTANCE = 4.0
 # Squares of ratings that span less lose digits.
 _TINY_SPAN = 1e-100
 
@@ -130,9 +130,9 @@ def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
         return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)
     if counts.shape[1] == 2:
-        return _CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
+        return CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
     n = labels.labels_per_example
-    return _CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
+    return CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
 
 
 def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
@@ -154,7 +154,7 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
     if n_classes is None:
         n_values, distance = 2, span**2  # half of the annotators at either end of the range
     else:
-        n_values, distance = max(n_classes, 1), _CLASS_DISTANCE
+        n_values, distance = max(n_classes, 1), CLASS_DISTANCE
     per_class, extra = np.divmod(n, n_values)
     same = extra * (per_class + 1) ** 2 + (n_values - extra) * per_class**2
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)

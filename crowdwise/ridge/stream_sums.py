@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
-from crowdwise.crowd.disagreement import pair_sums
+from crowdwise.crowd.disagreement import CLASS_DISTANCE, pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
@@ -31,6 +31,8 @@ from crowdwise.weights.folds import joint_keys, stored_keys
 
 # Bits of a sum over pairs of ratings that depend on the order in which they were added.
 _ROUNDED_BITS = 12
+# With more features than this, the folds of the sample have too few rows to stand for those of all examples.
+_WIDE = 300
 # A block is summed around the centre of the stream unless it is this many times its own width away from it.
 _FAR = 100.0
 
@@ -106,7 +108,8 @@ class StreamSums(FrozenArrays):
         Sums with a column of ones, whatever the model; of classes they are counts. Cells are the folds of the first
         level, then those of the second, and so on.
     n_folds : int
-        Number of folds that are kept apart: those of the plan, or one where more take too much memory.
+        Number of folds that are kept apart: those of the plan; one if nothing is chosen over folds and there are few
+        features, so that models of the sample are as good, or where more take too much memory.
     levels : ndarray of shape (n_levels, 2)
         Levels of disagreement: number of labels, and sum over pairs.
     examples_per_level : ndarray of shape (n_levels,)
@@ -131,6 +134,8 @@ class StreamSums(FrozenArrays):
         A sample of rows.
     fixed_classes, fixed_annotators : bool
         Whether they were declared, so that there can be no others.
+    feature_names : ndarray of shape (n_features,) or None, default=None
+        Names of the features, if they have any.
     batches : tuple
         Names of the batches that are in the sums.
     """
@@ -151,6 +156,7 @@ class StreamSums(FrozenArrays):
     kept: KeptRows
     fixed_classes: bool = False
     fixed_annotators: bool = False
+    feature_names: Array | None = None
     batches: tuple[Any, ...] = ()
 
     @classmethod
@@ -170,7 +176,7 @@ class StreamSums(FrozenArrays):
         return cls(
             plan=plan,
             statistics=no_statistics(n_features, targets),
-            n_folds=plan.n_folds,
+            n_folds=plan.n_folds if plan.tuned or n_features > _WIDE else 1,
             levels=np.zeros((0, 2)),
             examples_per_level=np.zeros(0, dtype=np.int64),
             classes=None if ratings else known,
@@ -233,7 +239,7 @@ class StreamSums(FrozenArrays):
         one_level = np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp)
         levels, level = levels_of_labels(core) if plan.by_level else one_level
         size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
-        n_folds = size.n_folds(plan, plan.n_folds if near is None else near.n_folds)
+        n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
         statistics = self._collect(X, core, weight, cell, len(levels) * n_folds, near)
         return replace(
@@ -311,6 +317,7 @@ class StreamSums(FrozenArrays):
             kept=one.kept + two.kept,
             fixed_classes=one.fixed_classes or two.fixed_classes,
             fixed_annotators=one.fixed_annotators or two.fixed_annotators,
+            feature_names=one.feature_names if two.feature_names is None else two.feature_names,
             batches=one.batches + two.batches,
         )
 
@@ -354,6 +361,11 @@ class StreamSums(FrozenArrays):
                 f"only sums over the same features can be added; one side has {len(self.statistics.shift)} and the "
                 f"other {len(other.statistics.shift)}."
             )
+        names, other_names = (
+            () if some is None else some.tolist() for some in (self.feature_names, other.feature_names)
+        )
+        if self.n_given and other.n_given and list(names) != list(other_names):
+            raise DataError("sums over features with other names, or in another order, cannot be added.")
         self.check_batches(other.batches)
 
     def check_batches(self, names: tuple[Any, ...]) -> None:
@@ -384,13 +396,16 @@ def levels_of_labels(labels: CrowdLabels) -> tuple[Floats, Positions]:
     if labels.classes is None:
         bits = totals.view(np.uint64) + np.uint64(2 ** (_ROUNDED_BITS - 1))
         totals = (bits >> np.uint64(_ROUNDED_BITS) << np.uint64(_ROUNDED_BITS)).view(np.float64)
-    values, place = levels_of(totals)
-    code = labels.labels_per_example * len(values) + place
+        values, place = levels_of(totals)
+    else:  # multiples of what two different classes are apart
+        place = (totals / CLASS_DISTANCE).astype(np.intp)
+        values = CLASS_DISTANCE * np.arange(place.max() + 1)
+    code = place if labels.is_complete else labels.labels_per_example * len(values) + place
     present = np.bincount(code) > 0
     codes = np.flatnonzero(present)
     _check_levels(len(codes))
-    levels = np.column_stack([codes // len(values), values[codes % len(values)]])
-    return levels, (np.cumsum(present) - 1)[code]
+    n_labels = codes // len(values) if not labels.is_complete else np.full(len(codes), labels.n_annotators)
+    return np.column_stack([n_labels, values[codes % len(values)]]), (np.cumsum(present) - 1)[code]
 
 
 def _check_levels(n_levels: int) -> None:

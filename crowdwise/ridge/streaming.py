@@ -82,32 +82,75 @@ class StreamMixin:
                 "a stream begins with this block: what fit has learnt is no part of it, for fit keeps no sums. Use "
                 "partial_fit from the first block on."
             )
-        self._restart(self._with_block(Block(X, y, sample_weight), classes, annotators, batch))
+        block = Block(X, y, sample_weight)
+        self._restart(self._with_block(self._stream_plan(), block, classes, annotators, batch))
         return self
 
-    def _with_block(self, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None) -> StreamSums:
+    def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> StreamSums:
+        """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
+
+        The model only says which sums; what it has learnt is neither used nor changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features; there may be no row.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
+            How often each example counts.
+        batch : str, int or tuple, default=None
+            Name of the block, as in `partial_fit`.
+
+        Returns
+        -------
+        sums : StreamSums
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from functools import reduce
+        >>> from operator import add
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 2))
+        >>> y = X[:, :1] + rng.normal(size=(600, 3)) * [0.1, 1.0, 2.0] > 0
+        >>> model = CrowdRidgeClassifier()
+        >>> parts = [model.block_sums(X[at], y[at]) for at in (slice(0, 200), slice(200, 600))]
+        >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
+        0
+        """
+        worker = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        return worker._with_block(worker._checked_plan(), Block(X, y, sample_weight), batch=batch)
+
+    def _checked_plan(self) -> StreamPlan:
+        if reason := self._why_no_stream():
+            raise ValueError(f"there are no sums for these settings: {reason}")
+        return self._stream_plan()
+
+    def _with_block(
+        self, plan: StreamPlan, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None
+    ) -> StreamSums:
         """The sums so far and those of one more block."""
-        plan, names = self._stream_plan(), _batch_names(batch)
+        names = _batch_names(batch)
         begun = "sums_" in vars(self)
         X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
         weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
         before = self._sums_before(plan, X.shape[1], classes, annotators)
         before.check_batches(names)
         sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
-        return before + replace(sums, batches=names)
+        return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
 
     def _fit_blocks(self, blocks: Blocks, given: dict[str, Any], on_round: OnRound | None) -> None:
         """Learn from all blocks, one after the other."""
-        if reason := self._why_no_stream():
-            raise ValueError(f"blocks are learnt from as a stream is: {reason}")
+        plan = self._checked_plan()
         if extra := [name for name, value in given.items() if value is not None]:
             raise ValueError(
                 f"{', '.join(extra)} cannot be given beside blocks, which have their own labels and weights."
             )
         reporter = Reporter(type(self).__name__, self.verbose, on_round)
-        self._forget_stream()
         for number, block in enumerate(blocks, start=1):
-            self._restart(self._with_block(block))
+            self._restart(self._with_block(plan, block))
             reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
         if "sums_" not in vars(self):
             raise DataError("there are no blocks to learn from.")
@@ -119,13 +162,16 @@ class StreamMixin:
 
         Parameters
         ----------
-        other : estimator
-            Of the same class and settings, fitted by `partial_fit`; it stays as it is.
+        other : estimator or StreamSums
+            A model of the same class and settings, fitted by `partial_fit`, which stays as it is; or sums that
+            `block_sums` of such a model gave, added up.
 
         Returns
         -------
         self : estimator
         """
+        if isinstance(other, StreamSums):
+            return self._merge_sums(other)
         if type(other) is not type(self):
             raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
         for model, whose in ((self, "this model"), (other, "the other model")):
@@ -135,9 +181,14 @@ class StreamMixin:
         if different := sorted(name for name in mine if mine[name] != theirs[name]):
             name = different[0]
             raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
-        if not np.array_equal(_feature_names(self), _feature_names(other)):
-            raise DataError("models of features with other names, or in another order, cannot be merged.")
-        self._restart(self.sums_ + other.sums_)
+        return self._merge_sums(other.sums_)
+
+    def _merge_sums(self, sums: StreamSums) -> Self:
+        plan, n_features = self._checked_plan(), len(sums.statistics.shift)
+        self._restart(self._sums_before(plan, n_features, None, None) + sums)
+        self.n_features_in_ = n_features
+        if sums.feature_names is not None:
+            self.feature_names_in_ = sums.feature_names
         return self
 
     def _sums_before(self, plan: StreamPlan, n_features: int, classes: Any, annotators: Any) -> StreamSums:
@@ -253,7 +304,3 @@ def _batch_names(batch: Any) -> tuple[Any, ...]:
 
 def _shown(settings: dict[str, Any]) -> dict[str, str]:
     return {name: repr(value) for name, value in settings.items() if name != "verbose"}
-
-
-def _feature_names(model: Any) -> Array:
-    return np.asarray(vars(model).get("feature_names_in_", ()))
