@@ -8,20 +8,29 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from crowdwise.arrays import Array
+from crowdwise.arrays import Array, Floats
+from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import ABOUT_EXAMPLES
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.results import ABOUT_EXAMPLES, StreamResults
+from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.training_set import check_features, check_sample_weight
 from crowdwise.weights.curricula import Curriculum
 
 # What stays when sums grow: everything else that was learnt has to be solved for again.
 _LASTING = ("n_features_in_", "feature_names_in_")
+# Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
+_WHY_NOT_ROWS = (
+    "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
+    "an array.",
+    "Blocks are read again in every round by CrowdRidgeClassifier and CrowdRidgeRegressor alone.",
+)
 
 
 def _can_stream(model: Any) -> bool:
@@ -32,6 +41,7 @@ class StreamMixin:
     """Learns from blocks of examples, one after the other, exactly as from all of them together."""
 
     sums_: StreamSums
+    scale: Scale
     verbose: int
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
@@ -134,12 +144,16 @@ class StreamMixin:
         """The sums so far and those of one more block."""
         names = _batch_names(batch)
         begun = "sums_" in vars(self)
-        X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
-        weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
+        X, labels, weight = self._checked(plan, block, reset=not begun)
         before = self._sums_before(plan, X.shape[1], classes, annotators)
         before.check_batches(names)
         sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
         return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
+
+    def _checked(self, plan: StreamPlan, block: Block, *, reset: bool) -> tuple[Any, CrowdLabels, Floats]:
+        """Features, labels and weights of a block."""
+        X, labels = check_features(self, block.X, block.y, plan.kind, reset=reset, least=0)
+        return X, labels, check_sample_weight(block.sample_weight, X, labels, rescale=False)
 
     def _fit_blocks(self, blocks: Blocks, given: dict[str, Any], on_round: OnRound | None) -> None:
         """Learn from all blocks, one after the other."""
@@ -149,12 +163,31 @@ class StreamMixin:
                 f"{', '.join(extra)} cannot be given beside blocks, which have their own labels and weights."
             )
         reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        try:
+            self._add_blocks(plan, blocks, reporter)
+            self._solve(reporter)
+        except SumsTooLargeError as error:
+            if plan.tuned or not blocks.again:
+                raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
+            self._read_again(replace(plan, by_level=False, labels_only=True), blocks, reporter)
+
+    def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+        self._forget_stream()
         for number, block in enumerate(blocks, start=1):
             self._restart(self._with_block(plan, block))
             reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
         if "sums_" not in vars(self):
             raise DataError("there are no blocks to learn from.")
-        self._solve(reporter)
+
+    def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+        """Learn by reading all blocks in every round; one more time before, to find out about labels."""
+        self._add_blocks(plan, blocks, reporter)
+        sums = self.sums_
+        stream = Stream.of(sums, scale=self.scale, weighting=True)
+        rows = BlockRows(blocks, lambda block: self._checked(plan, block, reset=False), sums, stream.data, self.scale)
+        self._learn_stream(replace(stream, rows=rows), reporter)
+        vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
+        vars(self).pop("_stream_settings")
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -228,7 +261,8 @@ class StreamMixin:
         """Solve the rounds with the settings of the last block, whatever was set since."""
         solver = type(self)(**self._stream_settings)
         vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
-        solver._learn_stream(self.sums_, reporter or Reporter(type(self).__name__, solver.verbose))
+        stream = Stream.of(self.sums_, scale=solver.scale, weighting=self.sums_.plan.by_level)
+        solver._learn_stream(stream, reporter or Reporter(type(self).__name__, solver.verbose))
         vars(self).update({name: value for name, value in vars(solver).items() if name.endswith("_")})
 
     def _why_no_stream(self) -> str | None:
@@ -251,7 +285,7 @@ class StreamMixin:
         """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
 
-    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
+    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         """Solve the rounds and store what was learnt."""
         raise NotImplementedError
 
@@ -259,16 +293,16 @@ class StreamMixin:
 
         def __getattr__(self, name: str) -> Any:
             is_result = name.endswith("_") and not name.startswith("_") and name not in _LASTING
-            if is_result and "sums_" in vars(self):
-                if name in ABOUT_EXAMPLES:
-                    raise AttributeError(
-                        f"{name} is about single examples, which partial_fit does not keep. For the consensus on any "
-                        "examples call consensus(X, labels)."
-                    )
-                if "fitted_" not in vars(self):
-                    self._solve()
-                    if name in vars(self):
-                        return vars(self)[name]
+            streamed = "sums_" in vars(self) or isinstance(vars(self).get("results_"), StreamResults)
+            if streamed and name in ABOUT_EXAMPLES:
+                raise AttributeError(
+                    f"{name} is about single examples, which are not kept of blocks (partial_fit). For the consensus "
+                    "on any examples call consensus(X, labels)."
+                )
+            if is_result and "sums_" in vars(self) and "fitted_" not in vars(self):
+                self._solve()
+                if name in vars(self):
+                    return vars(self)[name]
             if name == "partial_fit":
                 raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_stream()}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
