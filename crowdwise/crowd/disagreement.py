@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +81,18 @@ class PairMoments:
     fewest: int = 2**31
 
     @classmethod
-    def of(cls, total: NDArray[np.float64], n_labels: NDArray[np.integer]) -> PairMoments:
-        """From the sums over pairs, and the numbers of labels, of examples."""
+    def of(
+        cls, total: NDArray[np.float64], n_labels: NDArray[Any], count: NDArray[np.integer] | None = None
+    ) -> PairMoments:
+        """From the sums over pairs, and the numbers of labels, of examples, or of levels that `count` of them have."""
         n = n_labels.astype(np.float64)
         pairs = n * (n - 1) / 2
         paired = pairs > 0
         if not paired.any():
             return cls()
         largest = float((total[paired] / pairs[paired]).max())
-        return cls(float(total.sum()), float(pairs.sum()), largest, int(n_labels[paired].min()))
+        all_sums, all_pairs = (total, pairs) if count is None else (count * total, count * pairs)
+        return cls(float(all_sums.sum()), float(all_pairs.sum()), largest, int(n[paired].min()))
 
     def __add__(self, other: PairMoments) -> PairMoments:
         return PairMoments(

@@ -249,6 +249,11 @@ class StreamSums(FrozenArrays):
         totals = pair_sums(core)
         one_level = np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp)
         levels, level = _levels(core, totals) if plan.by_level else one_level
+        count = np.bincount(level, minlength=len(levels))
+        if plan.by_level:
+            moments = PairMoments.of(levels[:, 1], levels[:, 0], count)
+        else:
+            moments = PairMoments.of(totals, core.labels_per_example)
         size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
         n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
@@ -258,11 +263,11 @@ class StreamSums(FrozenArrays):
             statistics=statistics,
             n_folds=n_folds,
             levels=levels,
-            examples_per_level=np.bincount(level, minlength=len(levels)),
+            examples_per_level=count,
             labels_per_class=_labels_per_class(core, len(self.labels_per_class)),
             labels_per_annotator=np.array(given),
             moments=RatingMoments.of(labels.values) if labels.classes is None else RatingMoments(),
-            pairs=PairMoments.of(totals, labels.labels_per_example),
+            pairs=moments,
             most_labels=int(labels.labels_per_example.max()),
             kept=KeptRows.of(
                 joint_keys(keys, label_keys(labels)), X, labels, weight, fold, None if near is None else near.kept.bound
@@ -410,7 +415,7 @@ def _padded(labels: CrowdLabels) -> CrowdLabels:
 def _labels_per_class(labels: CrowdLabels, n_classes: int) -> NDArray[np.int64]:
     if labels.classes is None:
         return np.zeros(0, dtype=np.int64)
-    return labels.tally.sum(axis=0, dtype=np.int64)[:n_classes]
+    return np.array([column.sum(dtype=np.int64) for column in labels.tally.T[:n_classes]], dtype=np.int64)
 
 
 def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:

@@ -14,10 +14,11 @@ from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import all_or_nothing
-from crowdwise.out_of_core.blocks import Block, Blocks
+from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.features import available_cores
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.training_set import check_features, check_sample_weight
@@ -25,6 +26,8 @@ from crowdwise.weights.curricula import Curriculum
 
 # What stays when sums grow: everything else that was learnt has to be solved for again.
 _LASTING = ("n_features_in_", "feature_names_in_")
+# Blocks that are summed up at a time: each is in memory.
+_MOST_THREADS = 2
 # Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
 _WHY_NOT_ROWS = (
     "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
@@ -172,12 +175,22 @@ class StreamMixin:
             self._read_again(replace(plan, by_level=False, labels_only=True), blocks, reporter)
 
     def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+        """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
         self._forget_stream()
-        for number, block in enumerate(blocks, start=1):
-            self._restart(self._with_block(plan, block))
-            reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
-        if "sums_" not in vars(self):
+        coming = iter(blocks)
+        first = next(coming, None)
+        if first is None:
             raise DataError("there are no blocks to learn from.")
+        total = near = self._with_block(plan, first)
+
+        def sums_of(block: Block) -> StreamSums:
+            return StreamSums.of(plan, *self._checked(plan, block, reset=False), near=near)
+
+        reporter.step(f"block 1: {total.n_given:,} examples")
+        for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
+            total = total + replace(sums, feature_names=near.feature_names)
+            reporter.step(f"block {number}: {total.n_given:,} examples")
+        self._restart(total)
 
     def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """Learn by reading all blocks in every round; one more time before, to find out about labels."""
