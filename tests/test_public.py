@@ -37,6 +37,7 @@ NAMES = [
     "krippendorff_alpha",
     "label_statistics",
     "load",
+    "read_blocks",
     "read_labels",
     "report",
     "simulate_annotators",

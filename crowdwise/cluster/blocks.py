@@ -147,11 +147,6 @@ def rows_whole(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def no_rows(X: Any) -> Any:
-    """An array or a data frame in memory with the columns of X."""
-    return X._meta if is_dask_frame(X) else np.empty((0, X.shape[1]))
-
-
 def _on_block(task: Callable[[Block], Result], number: int, X: Any, y: Any, sample_weight: Any) -> Result:
     """What a task finds in a block; an error says which block it was."""
     try:

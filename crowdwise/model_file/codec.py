@@ -49,6 +49,7 @@ _RECORDS = {
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",
     "OneCoin": "em.confusion",
+    "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",
     "RatingMoments": "ridge.stream_sums",

@@ -174,7 +174,7 @@ def spans(n_rows: int) -> list[range]:
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
     """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    n_threads = _available_cores() if n_multiplications >= _PARALLEL_FROM else 1
+    n_threads = available_cores() if n_multiplications >= _PARALLEL_FROM else 1
     if n_threads == 1:
         yield from map(task, parts)
         return
@@ -182,7 +182,8 @@ def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multipli
         yield from pool.map(task, parts)
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
+    """How many threads may run at a time."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores

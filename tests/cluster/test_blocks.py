@@ -76,6 +76,9 @@ def test_data_frames_keep_the_names_of_features_and_annotators():
     found = CrowdRidgeClassifier(**TIGHT).fit(X, y)
     assert_same(found, expected)
     assert found.feature_names_in_.tolist() == ["size", "age", "length"]
+    found.fit(X.to_dask_array(lengths=True), labels.to_numpy())
+    assert not hasattr(found, "feature_names_in_")
+    found.fit(X, y)
     assert found.annotators_.tolist() == NAMES
 
 
@@ -240,7 +243,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 def test_settings_that_need_single_examples_are_refused():
     X, y = numbers()
     chunks = chunked(X, 20)
-    with pytest.raises(ValueError, match="Dask collections are learnt from as a stream is: curriculum=SelfPaced"):
+    with pytest.raises(ValueError, match="there are no sums for these settings: curriculum=SelfPaced"):
         CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
     with pytest.raises(ValueError, match="truth is matched"):
         CrowdRidgeClassifierCV().fit(chunks, y, truth=y[:, 0])
