@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class Prior(Protocol):
         ...
 
 
+@runtime_checkable
 class MovablePrior(Prior, Protocol):
     """One that can be moved along with the annotators when rounds are accelerated."""
 
@@ -122,8 +123,7 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether annotators and prior, which must be a `MovablePrior`, leap to where the rounds are heading; for weights
-        that stay.
+        Whether annotators and a `MovablePrior` leap to where the rounds are heading; for weights that stay.
     report : callable, default=None
         Called after every round.
     before : ndarray, default=None
@@ -136,7 +136,7 @@ def run_em(
     change, log_prior = np.inf, None
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
-    leaps = _Leaps(annotators, prior) if accelerate and joint else None
+    leaps = _Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
         if joint:
