@@ -18,7 +18,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.results import FitResults
+from crowdwise.results import FitResults, StreamResults
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +105,11 @@ def results_of(model: Any) -> FitResults:
         )
     check_is_fitted(model)
     results = getattr(model, "results_", None)
+    if isinstance(results, StreamResults):
+        raise TypeError(
+            f"this {type(model).__name__} learnt from a stream (partial_fit), of which no single examples are kept. Use "
+            "a model fitted by fit."
+        )
     if not isinstance(results, FitResults):
         raise TypeError(
             f"{type(model).__name__} finds no consensus of annotators. Use one of the crowd models, such as "

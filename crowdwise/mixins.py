@@ -13,13 +13,13 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array
-from crowdwise.exceptions import LabelError
+from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
-from crowdwise.results import FitResults
+from crowdwise.results import FitResults, StreamResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,16 +47,16 @@ def all_or_nothing(fit: Method) -> Method:
 class CrowdResultsMixin:
     """Results of a fit under the names that all models share, and as data frames."""
 
-    results_: FitResults
+    results_: FitResults | StreamResults
 
-    def _keep(self, results: FitResults) -> None:
+    def _keep(self, results: FitResults | StreamResults) -> None:
         """Store what the fit found out about its examples and annotators."""
         self.results_ = results
         vars(self).update(results.attributes())
 
     def _kept(self) -> dict[str, Any]:
         """All that was learnt, without what `results_` gives again: what a file has to hold besides the settings."""
-        again = self.results_.attributes() if hasattr(self, "results_") else {}
+        again = self.results_.attributes() if "results_" in vars(self) else {}
         without = {*self.get_params(deep=False), *again}  # type: ignore[attr-defined]
         return {name: value for name, value in vars(self).items() if name not in without}
 
@@ -89,6 +89,10 @@ class CrowdResultsMixin:
             The kind of frame that `fit` was given; pandas if it was none, polars where that is not installed.
         """
         check_is_fitted(self)
+        if isinstance(self.results_, StreamResults):
+            raise DataError(
+                "partial_fit keeps no single examples: consensus(X, labels).to_frame() gives the consensus on any."
+            )
         return self.results_.consensus.to_frame(getattr(self, "_frame_library", None))
 
     def annotators_frame(self) -> Any:
@@ -104,7 +108,7 @@ class CrowdResultsMixin:
 
     def _repr_html_inner(self) -> str:
         """What notebooks show: scikit-learn's diagram, and what the fit found."""
-        return str(estimator_html_repr(self)) + (self.results_._repr_html_() if hasattr(self, "results_") else "")
+        return str(estimator_html_repr(self)) + (self.results_._repr_html_() if "results_" in vars(self) else "")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]

@@ -83,6 +83,11 @@ def results_html(consensus: Consensus | RatingConsensus, annotators: AnnotatorRe
         [f"{len(annotators):,} annotators", f"{len(annotators.flags):,} flagged"],
         ["rounds", ending],
     ]
+    return table(facts) + _annotators_html(annotators)
+
+
+def _annotators_html(annotators: AnnotatorResults) -> str:
+    """The annotators that stand out."""
     order = np.argsort(-np.nan_to_num(annotators.expertise, nan=-1.0), kind="stable")
     shown = order if len(order) <= 6 else np.concatenate([order[:3], order[-3:]])
     accuracy = annotators.accuracy
@@ -97,7 +102,23 @@ def results_html(consensus: Consensus | RatingConsensus, annotators: AnnotatorRe
         for i in shown
     ]
     head = ["annotator", "labels", "expertise", "" if accuracy is None else "estimated accuracy", ""]
-    return table(facts) + table(rows, head=head, title="Annotators of the highest and lowest expertise")
+    return table(rows, head=head, title="Annotators of the highest and lowest expertise")
+
+
+def _attributes(annotators: AnnotatorResults, steepness: float, objective: Floats, converged: bool) -> dict[str, Any]:
+    """The attributes of fitted models that are not about single examples, by name."""
+    total = np.nansum(annotators.expertise)
+    found = {
+        "steepness_": steepness,
+        "annotators_": annotators.annotators,
+        "expertise_": annotators.expertise,
+        "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
+        "annotator_flags_": annotators.flags,
+        "n_rounds_": len(objective),
+        "converged_": converged,
+        "objective_": objective,
+    }
+    return found if annotators.accuracy is None else found | {"accuracy_": annotators.accuracy}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -148,19 +169,10 @@ class FitResults(FrozenArrays):
         -------
         attributes : dict
         """
-        annotators, total = self.annotators, np.nansum(self.annotators.expertise)
-        found: dict[str, Any] = {
+        found = _attributes(self.annotators, self.steepness, self.objective, self.converged) | {
             "examples_": self.consensus.examples,
             "disagreement_": self.disagreement,
             "easiness_": read_only(easiness(self.disagreement, self.steepness)),
-            "steepness_": self.steepness,
-            "annotators_": annotators.annotators,
-            "expertise_": annotators.expertise,
-            "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
-            "annotator_flags_": annotators.flags,
-            "n_rounds_": len(self.objective),
-            "converged_": self.converged,
-            "objective_": self.objective,
             "consensus_": self.consensus.label,
             "label_consensus_": self.label_consensus.label,
         }
@@ -169,8 +181,72 @@ class FitResults(FrozenArrays):
         assert isinstance(self.label_consensus, Consensus)
         return found | {
             "classes_": self.consensus.classes,
-            "accuracy_": annotators.accuracy,
             "consensus_proba_": self.consensus.proba,
             "consensus_confidence_": self.consensus.confidence,
             "label_proba_": self.label_consensus.proba,
         }
+
+
+# What a model says about single examples of its fit.
+ABOUT_EXAMPLES = frozenset(
+    {
+        "consensus_",
+        "consensus_confidence_",
+        "consensus_proba_",
+        "consensus_std_",
+        "disagreement_",
+        "easiness_",
+        "examples_",
+        "label_consensus_",
+        "label_proba_",
+        "label_score_",
+    }
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class StreamResults(FrozenArrays):
+    """What a model that learnt from a stream found out: about its annotators, for examples are not kept.
+
+    Parameters
+    ----------
+    annotators : AnnotatorResults
+        Scores and flags of the annotators.
+    n_examples : int
+        How many examples there were.
+    steepness : float
+        How fast easiness falls with disagreement.
+    objective : ndarray of shape (n_rounds,)
+        One value per round.
+    converged : bool
+        Whether the rounds settled.
+    """
+
+    annotators: AnnotatorResults
+    n_examples: int
+    steepness: float
+    objective: Floats
+    converged: bool
+
+    def __repr__(self) -> str:
+        ending = "converged" if self.converged else "not converged"
+        return (
+            f"StreamResults: {self.n_examples:,} examples, {len(self.annotators):,} annotators, "
+            f"{len(self.objective)} rounds, {ending}"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = [
+            [f"{self.n_examples:,} examples", "of a stream, not kept"],
+            ["rounds", f"{len(self.objective)}, {'settled' if self.converged else 'not settled'}"],
+        ]
+        return table(facts) + _annotators_html(self.annotators)
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that every model has after learning from a stream, by name.
+
+        Returns
+        -------
+        attributes : dict
+        """
+        return _attributes(self.annotators, self.steepness, self.objective, self.converged)

@@ -74,7 +74,7 @@ class TrainingSet:
         core = core.select_annotators(active)
         check_variety(core)
         if weighting:
-            note_disagreement(core)
+            note_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if learnt.all() else weight[learnt]
         differs = _disagreement_of_all(labels, core, learnt, scale)
         return cls(X, labels, learnt, active, core, weight, differs)
@@ -128,17 +128,27 @@ def check_y(estimator: Any, y: Any, kind: Kind = "class") -> CrowdLabels:
     return as_labels(y, kind=kind)
 
 
-def check_features(estimator: Any, X: Any, y: Any, kind: Kind = "class") -> tuple[Any, CrowdLabels]:
-    """Numeric features as scikit-learn wants them, not yet known to be finite, and labels of the same rows."""
+def check_features(
+    estimator: Any, X: Any, y: Any, kind: Kind = "class", *, reset: bool = True, least: int = 1
+) -> tuple[Any, CrowdLabels]:
+    """Numeric features as scikit-learn wants them, not yet known to be finite, and labels of the same rows.
+
+    Without `reset`, the features must be those that the estimator has seen before; `least` is the fewest rows.
+    """
     labels = check_y(estimator, y, kind)
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False,
+        ensure_min_samples=least,
+    )  # fmt: skip
     return X, labels
 
 
-def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None = None) -> Floats:
+def check_sample_weight(
+    sample_weight: Any, X: Any, labels: CrowdLabels | None = None, *, rescale: bool = True
+) -> Floats:
     """How often each row of X counts: finite numbers of at least 0, one for all, or by the ids of the examples.
 
     Parameters
@@ -149,6 +159,8 @@ def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None =
         Features.
     labels : CrowdLabels, default=None
         Their ids identify the rows where X has none.
+    rescale : bool, default=True
+        Whether weights may be rescaled; if not, those that would have to be are an error.
 
     Returns
     -------
@@ -166,6 +178,11 @@ def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None =
         raise ValueError(f"sample_weight must be finite and at least 0 ({problem}); got {weight[at]} for row {at}.")
     largest = weight.max(initial=0.0)
     if largest > 0 and not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        if not rescale:
+            raise ValueError(
+                f"the largest sample_weight of this block is {largest:.2g}, and sums of the squares of such weights "
+                "lose all digits. Divide the weights of all blocks by the same number."
+            )
         warn(f"the largest sample_weight is {largest:.2g}: weights are divided by it, so that l2 keeps its effect.")
         weight, largest = weight / largest, 1.0
     weight[weight < _NEGLIGIBLE_WEIGHT * largest] = 0.0
@@ -194,29 +211,34 @@ def check_variety(core: CrowdLabels) -> None:
     """Raise if all labels are of one class."""
     if core.classes is None:
         return
-    if sum(bool(column.any()) for column in core.tally.T) < 2:
-        found = core.classes[core.values[:1]].tolist()
+    check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
+
+
+def check_named(classes: Array, named: Bools) -> None:
+    """Raise unless two classes at least were named by some label."""
+    if named.sum() < 2:
         raise LabelError(
-            f"labels of at least two classes are needed; all labels are of the one class {found[0]!r}. "
-            "Was the right column taken for the label?"
+            "labels of at least two classes are needed; all labels are of the one class "
+            f"{classes[named].tolist()[0]!r}. Was the right column taken for the label?"
         )
 
 
-def note_disagreement(core: CrowdLabels) -> None:
+def note_disagreement(n_annotators: int, most_labels: int) -> None:
     """Say so if there is nothing in the labels that a weighting by disagreement could use."""
-    if core.n_annotators == 1:
+    if n_annotators == 1:
         warn("there is one annotator: disagreement says nothing, so steepness has no effect.")
-    elif core.labels_per_example.max() < 2:
+    elif most_labels < 2:
         warn("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
 
 
-def note_effective_number(weight: Floats, n_features: int) -> None:
-    """Say so if nearly all weight rests on fewer examples than there are features."""
+def note_effective_number(weight: Floats, n_features: int, count: Array | None = None) -> None:
+    """Say so if nearly all weight rests on fewer examples than there are features; `count` of them weigh the same."""
     share = weight / weight.max()
-    effective = float(share.sum() ** 2 / (share @ share))
-    if effective < n_features <= len(weight):
+    total, squares = (share.sum(), share @ share) if count is None else (share @ count, share**2 @ count)
+    effective, n_examples = float(total**2 / squares), len(weight) if count is None else int(count.sum())
+    if effective < n_features <= n_examples:
         warn(
-            f"nearly all weight is on about {effective:.1f} of {len(weight)} examples, fewer than the {n_features} "
+            f"nearly all weight is on about {effective:.1f} of {n_examples} examples, fewer than the {n_features} "
             "features. Use a smaller steepness or a larger l2."
         )
 

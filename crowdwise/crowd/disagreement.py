@@ -53,23 +53,58 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     check_choice("scale", scale, ("observed", "possible", None))
     if scale is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
-    total = _pair_sums(labels)
+    span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
+    n_classes = None if labels.classes is None else len(labels.classes)
+    return scaled_pair_sums(pair_sums(labels), labels.labels_per_example, scale, n_classes=n_classes, span=span)
+
+
+def scaled_pair_sums(
+    total: NDArray[np.float64],
+    n_labels: NDArray[np.integer],
+    scale: Scale,
+    *,
+    n_classes: int | None,
+    span: float = 0.0,
+    count: NDArray[np.integer] | None = None,
+) -> NDArray[np.float64]:
+    """The disagreement of examples, or of levels of it that many examples have, from their sums over pairs.
+
+    Parameters
+    ----------
+    total : ndarray of shape (n_levels,)
+        What `pair_sums` gives.
+    n_labels : ndarray of shape (n_levels,)
+        How many labels an example of the level has.
+    scale : {"observed", "possible"} or None
+        As in `disagreement`.
+    n_classes : int or None
+        Number of classes; None for ratings.
+    span : float, default=0.0
+        How far ratings are apart.
+    count : ndarray of shape (n_levels,), default=None
+        How many examples are of each level; one by default.
+
+    Returns
+    -------
+    disagreement : ndarray of shape (n_levels,)
+    """
     if scale is None:
         return total
-    n = labels.labels_per_example.astype(np.float64)
+    n = n_labels.astype(np.float64)
     pairs = n * (n - 1) / 2
     paired = pairs > 0
     if not paired.any():
-        return np.zeros(len(labels))
-    per_pair = np.full(len(labels), total.sum() / pairs.sum())
+        return np.zeros(len(total))
+    all_sums, all_pairs = (total, pairs) if count is None else (count * total, count * pairs)
+    per_pair = np.full(len(total), all_sums.sum() / all_pairs.sum())
     np.divide(total, pairs, out=per_pair, where=paired)
     if scale == "possible":
-        limit = _largest_possible(labels, n)
+        limit = _largest_possible(n, n_classes, span)
         limit[~paired] = limit[paired].max(initial=0.0)
     else:
-        limit = np.full(len(labels), per_pair[paired].max())
+        limit = np.full(len(total), per_pair[paired].max())
     # Without any disagreement, or range of ratings, every example is equally easy.
-    scaled = np.divide(per_pair, limit, out=np.zeros(len(labels)), where=limit > 0)
+    scaled = np.divide(per_pair, limit, out=np.zeros(len(total)), where=limit > 0)
     return np.minimum(scaled, 1.0)  # sums of ratings are rounded
 
 
@@ -79,7 +114,18 @@ def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
     return replace(labels, values=labels.values / span) if 0 < span < _TINY_SPAN else labels
 
 
-def _pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
+def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
+    """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings.
+
+    Returns
+    -------
+    total : ndarray of shape (n_examples,)
+    """
     if labels.classes is None:
         return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)
@@ -103,13 +149,12 @@ def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     return np.asarray(total, dtype=np.float64)
 
 
-def _largest_possible(labels: CrowdLabels, n: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float) -> NDArray[np.float64]:
     """The largest mean over pairs of n labels: the classes as evenly used as they can be."""
-    if labels.classes is None:
-        span = float(np.ptp(labels.values)) if labels.n_labels else 0.0
+    if n_classes is None:
         n_values, distance = 2, span**2  # half of the annotators at either end of the range
     else:
-        n_values, distance = max(len(labels.classes), 1), _CLASS_DISTANCE
+        n_values, distance = max(n_classes, 1), _CLASS_DISTANCE
     per_class, extra = np.divmod(n, n_values)
     same = extra * (per_class + 1) ** 2 + (n_values - extra) * per_class**2
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)

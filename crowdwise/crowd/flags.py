@@ -19,7 +19,9 @@ _COPY_LABELS = 10
 _FIRST_EXAMPLES = 1000
 
 
-def flag_annotators(labels: CrowdLabels, agreement: Floats) -> dict[Any, tuple[str, ...]]:
+def flag_annotators(
+    labels: CrowdLabels, agreement: Floats, n_labels: NDArray[np.int64] | None = None
+) -> dict[Any, tuple[str, ...]]:
     """What is remarkable about annotators; those of whom nothing is are left out.
 
     Parameters
@@ -28,13 +30,15 @@ def flag_annotators(labels: CrowdLabels, agreement: Floats) -> dict[Any, tuple[s
         All labels.
     agreement : ndarray of shape (n_annotators,)
         How far each annotator's labels go with the scores; below zero is worse than chance.
+    n_labels : ndarray of shape (n_annotators,), default=None
+        How many labels each annotator gave, if these are a sample of all.
 
     Returns
     -------
     flags : dict from annotator to tuple of str
     """
-    n_labels = labels.labels_per_annotator
-    twins = _copies(labels, n_labels)
+    twins = _copies(labels, labels.labels_per_annotator)
+    n_labels = labels.labels_per_annotator if n_labels is None else n_labels
     flags: dict[Any, tuple[str, ...]] = {}
     for i, name in enumerate(labels.annotators.tolist()):
         found = []

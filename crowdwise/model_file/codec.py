@@ -47,12 +47,19 @@ _RECORDS = {
     "FittedLogistic": "em.logistic",
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
+    "KeptRows": "ridge.kept_rows",
     "OneCoin": "em.confusion",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",
+    "RatingMoments": "ridge.stream_sums",
     "SelfPaced": "weights.curricula",
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
+    "Statistics": "ridge.statistics",
+    "StreamPlan": "ridge.stream_sums",
+    "StreamResults": "results",
+    "StreamSums": "ridge.stream_sums",
+    "Targets": "ridge.targets",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}

@@ -20,11 +20,14 @@ from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
+from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.streaming import StreamMixin, check_streamed
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
+class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
     """Linear classifier and expertise from the labels of many annotators, easy examples first.
 
     Each round solves a ridge regression on the expertise-weighted mean of the labels (coded +1 and -1), with every
@@ -189,14 +192,28 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         -------
         self : CrowdRidgeClassifier
         """
-        steepness = check_number("steepness", self.steepness, auto=True)
-        curriculum, l2 = self._check_settings(), check_number("l2", self.l2)
-        reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
+        self._forget_stream()
+        steepness, l2 = self._check_numbers()
+        curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=steepness)
+        folds = Folds.by_content(data.X, N_FOLDS)
+        self._turn_rounds(data, folds, steepness, l2, curriculum, reporter)
+        return self
+
+    def _turn_rounds(
+        self,
+        data: RidgeData,
+        folds: Folds,
+        steepness: float,
+        l2: float,
+        curriculum: Curriculum,
+        reporter: Reporter,
+        stream: Stream | None = None,
+    ) -> None:
+        """Solve, and store what was learnt."""
         if np.isnan(steepness):
             steepness = self._auto_steepness(data)
         weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
-        folds = Folds.by_content(data.X, N_FOLDS)
         with one_blas_thread():
             (fit,) = ridge_path(
                 data,
@@ -207,10 +224,22 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
                 max_rounds=self.max_rounds,
                 tol=self.tol,
                 reporter=reporter,
+                sums=None if stream is None else stream.sums,
             )
-            self._keep_fit(data, folds, fit)
+            self._keep_fit(data, folds, fit, stream)
         reporter.done()
-        return self
+
+    def _stream_plan(self) -> StreamPlan:
+        steepness, _ = self._check_numbers()
+        self._check_settings()
+        check_streamed(self.curriculum, self.class_weight)
+        return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
+
+    def _learn_stream(self, sums: StreamSums) -> None:
+        steepness, l2 = self._check_numbers()
+        stream = Stream.of(sums, scale=self.scale, weighting=steepness != 0)
+        reporter = Reporter("CrowdRidgeClassifier", self.verbose)
+        self._turn_rounds(stream.data, stream.folds, steepness, l2, self._check_settings(), reporter, stream)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
@@ -250,6 +279,10 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)
 
+    def _check_numbers(self) -> tuple[float, float]:
+        """The steepness, NaN for "auto", and l2."""
+        return check_number("steepness", self.steepness, auto=True), check_number("l2", self.l2)
+
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("init", self.init, ("majority", "mean"))
@@ -269,19 +302,26 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         check_finite(training.X)
         return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit) -> None:
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None) -> None:
         """Store what was learnt, and say what is remarkable about it."""
         fit.warn(data, self.tol)
-        note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-        found = ridge_results(data, folds, fit)
-        self.fitted_: FittedRidge = found.fitted
-        self.coef_, self.intercept_ = found.fitted.coef, found.fitted.intercept
+        fitted: FittedRidge
+        if stream is None:
+            note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
+            found = ridge_results(data, folds, fit)
+            fitted, self.label_score_ = found.fitted, _flat(found.label_score)
+            self._keep(found.results)
+        else:
+            stream.note_effective_number(fit.steepness)
+            fitted, results = stream.results(fit)
+            self.classes_ = data.classes
+            self._keep(results)
+        self.fitted_ = fitted
+        self.coef_, self.intercept_ = fitted.coef, fitted.intercept
         self.l2_, self.route_ = fit.l2, fit.route
-        self.model_precision_ = found.fitted.model_precision
-        self.label_score_ = _flat(found.label_score)
+        self.model_precision_ = fitted.model_precision
         class_weight = fit.settled.weights.class_weight
         self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
-        self._keep(found.results)
 
 
 def _flat(scores: Floats) -> Floats:

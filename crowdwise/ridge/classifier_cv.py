@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_choice, check_number
+from crowdwise.checks import check_choice, check_number, check_whole
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
@@ -21,6 +21,9 @@ from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
 from crowdwise.ridge.rounds import Weighting
+from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.streaming import check_streamed
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -165,26 +168,55 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         -------
         self : CrowdRidgeClassifierCV
         """
-        steepnesses, l2s = self._check_grid()
+        self._forget_stream()
+        steepnesses, _ = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
-        examples, codes = self._examples_to_rank(
-            data, match_examples(truth, X, data.training.labels, "truth", partial=True)
-        )
+        truth = match_examples(truth, X, data.training.labels, "truth", partial=True)
+        examples, codes = self._examples_to_rank(data, truth)
+        folds = Folds.of(self.cv, data, self.random_state)
+        self._choose(data, folds, (examples, codes), curriculum, reporter)
+        return self
+
+    def _choose(
+        self,
+        data: RidgeData,
+        folds: Folds,
+        to_rank: tuple[Positions, Array],
+        curriculum: Curriculum,
+        reporter: Reporter,
+        stream: Stream | None = None,
+    ) -> None:
+        """Solve for every steepness, and store what was learnt with the best."""
+        (steepnesses, l2s), (examples, codes) = self._check_grid(), to_rank
         steepnesses = steepnesses or [self._auto_steepness(data)]
         weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
-        folds = Folds.of(self.cv, data, self.random_state)
         with one_blas_thread():
             path = ridge_path(
                 data, steepnesses, l2s, folds, weighting,
                 tuned=True, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
-                reporter=reporter,
+                reporter=reporter, sums=None if stream is None else stream.sums,
             )  # fmt: skip
             ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
             self.cv_results_ = _results(data, path, ranked)
-            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))])
+            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream)
         reporter.done()
-        return self
+
+    def _stream_plan(self) -> StreamPlan:
+        steepnesses, _ = self._check_grid()
+        self._check_settings()
+        check_streamed(self.curriculum, self.class_weight)
+        if isinstance(self.cv, str) or hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
+            raise ValueError(f"the folds of a stream are drawn by the content of rows: cv must be a number; got {self.cv!r}.")
+        seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
+        weighted = any(steepnesses) or not steepnesses
+        return StreamPlan("class", bool(self.fit_intercept), self.init, check_whole("cv", self.cv, low=2), seed, weighted, True)
+
+    def _learn_stream(self, sums: StreamSums) -> None:
+        stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
+        reporter = Reporter("CrowdRidgeClassifierCV", self.verbose)
+        to_rank = self._examples_to_rank(stream.data, None)
+        self._choose(stream.data, stream.folds, to_rank, self._check_settings(), reporter, stream)
 
     def _check_grid(self) -> tuple[list[float], Floats]:
         """The steepnesses, none for "auto", and the l2s to choose from."""

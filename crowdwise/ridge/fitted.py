@@ -152,7 +152,7 @@ class RidgeResults:
     label_score: Floats
 
 
-def ridge_results(data: RidgeData, folds: Folds, fit: PathFit) -> RidgeResults:
+def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array | None = None) -> RidgeResults:
     """The fitted model, and the consensus on all examples of its fit.
 
     Parameters
@@ -163,6 +163,8 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit) -> RidgeResults:
         Each example is scored by the model of the other folds.
     fit : PathFit
         What the rounds arrived at.
+    n_labels : ndarray of shape (n_annotators,), default=None
+        How many labels each annotator gave, if the data are a sample of all.
 
     Returns
     -------
@@ -187,7 +189,7 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit) -> RidgeResults:
     results = FitResults(
         consensus=consensus,
         label_consensus=fitted.combine(votes, labels, scores, use_model=False),
-        annotators=_annotator_results(data, fit, fitted, consensus),
+        annotators=_annotator_results(data, fit, fitted, consensus, n_labels),
         disagreement=training.disagreement,
         steepness=fit.steepness,
         objective=settled.objective,
@@ -230,7 +232,11 @@ def _fitted(data: RidgeData, fit: PathFit, precision: float) -> FittedRidge:
 
 
 def _annotator_results(
-    data: RidgeData, fit: PathFit, fitted: FittedRidge, consensus: Consensus | RatingConsensus
+    data: RidgeData,
+    fit: PathFit,
+    fitted: FittedRidge,
+    consensus: Consensus | RatingConsensus,
+    n_labels: Array | None,
 ) -> AnnotatorResults:
     training, problem = data.training, fit.settled.problem
     agreement = training.among_all(problem.agreement(fit.settled.theta))
@@ -239,8 +245,9 @@ def _annotator_results(
         proba = consensus.proba if training.learnt.all() else consensus.proba[training.learnt]
         accuracy = training.among_all(estimated_accuracy(data.labels, proba, training.sample_weight))
     labels = training.labels
-    flags = flag_annotators(labels, agreement)
-    return AnnotatorResults(fitted.annotators, labels.labels_per_annotator, fitted.expertise, accuracy, flags)
+    n_labels = labels.labels_per_annotator if n_labels is None else n_labels
+    flags = flag_annotators(labels, agreement, n_labels)
+    return AnnotatorResults(fitted.annotators, n_labels, fitted.expertise, accuracy, flags)
 
 
 def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:

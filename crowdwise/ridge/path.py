@@ -14,11 +14,11 @@ from sklearn.model_selection import check_cv
 
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
-from crowdwise.crowd.easiness import example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
 from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
-from crowdwise.ridge.features import check_finite, run_parallel, spans
+from crowdwise.ridge.features import check_finite, run_parallel
+from crowdwise.ridge.levels import MOST_CELLS, LevelSums, levels_of
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.rows_problem import RowsProblem
@@ -26,14 +26,8 @@ from crowdwise.ridge.statistics import Statistics
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
 
-# Cells of levels and folds beyond this many cost more in calls than they save in reading.
-_MOST_CELLS = 2000
 # With so many rows in a cell it is faster to weight the sums than the rows.
 _ROWS_PER_CELL = 2**12
-# Of this many examples, the levels of disagreement are nearly always all of them.
-_SOME_EXAMPLES = 2000
-# What finding the level of an example costs, in multiplications.
-_SEARCH = 50.0
 
 # Runs the rounds of a problem with the weights of a steepness.
 Turn = Callable[..., Settled[Any]]
@@ -108,22 +102,23 @@ class FoldSums:
         self.fold, self.n_folds = folds.fold, folds.n_folds
         if not unweighted and not fits_in_memory(data, folds.n_folds):
             self.fold, self.n_folds = np.zeros(len(folds.fold), dtype=np.int16), 1
-        self.by_level: Statistics | None = None
+        self.by_level: LevelSums | None = None
         self._plain: Statistics | None = None
         several = n_steepnesses > 1 or unweighted
         n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
-        most = _MOST_CELLS if several else min(_MOST_CELLS, n_rows // _ROWS_PER_CELL)
+        most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
         if most >= self.n_folds:
-            self.levels, level = _levels(data.training.core_disagreement)
-            n_cells = len(self.levels) * self.n_folds
+            levels, level = levels_of(data.training.core_disagreement)
+            n_cells = len(levels) * self.n_folds
             if n_cells <= most and fits_in_memory(data, n_cells):
-                self.by_level = data.sums(None, level * self.n_folds + self.fold, n_cells)
+                sums = data.sums(None, level * self.n_folds + self.fold, n_cells)
+                self.by_level = LevelSums(sums, levels, self.n_folds)
 
     def plain(self) -> Statistics | None:
         """Sums that no easiness weights, if they are needed."""
         if self.unweighted and self._plain is None:
             if self.by_level is not None:
-                self._plain = self.by_level.combine(self._folds_of_cells())
+                self._plain = self.by_level.plain()
             else:
                 self._plain = self.data.sums(None, self.fold, self.n_folds)
         return self._plain
@@ -131,32 +126,13 @@ class FoldSums:
     def easy(self, steepness: float) -> Statistics:
         """Sums weighted by easiness."""
         if self.by_level is not None:
-            weight = np.repeat(example_weights(self.levels, steepness), self.n_folds)
-            return self.by_level.combine(self._folds_of_cells(), weight)
+            return self.by_level.easy(steepness)
         easiness = self.data.easiness(steepness)
         if self.unweighted and (easiness == 1).all():
             plain = self.plain()
             assert plain is not None
             return plain
         return self.data.sums(easiness, self.fold, self.n_folds)
-
-    def _folds_of_cells(self) -> Floats:
-        return np.tile(np.eye(self.n_folds), len(self.levels))
-
-
-def _levels(disagreement: Floats) -> tuple[Floats, Array]:
-    """The values that occur, and which one each example has."""
-    levels = np.unique(disagreement[:: max(1, len(disagreement) // _SOME_EXAMPLES)])
-    if len(levels) < _MOST_CELLS / 2:
-
-        def place(span: range) -> Array:
-            return np.minimum(np.searchsorted(levels, disagreement[span.start : span.stop]), len(levels) - 1)
-
-        parts = run_parallel(place, spans(len(disagreement)), _SEARCH * len(disagreement))
-        level = np.concatenate([np.empty(0, dtype=np.intp), *parts])
-        if (levels[level] == disagreement).all():  # much faster than sorting everything
-            return levels, level
-    return np.unique(disagreement, return_inverse=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +186,7 @@ def ridge_path(
     max_rounds: int,
     tol: float,
     reporter: Reporter,
+    sums: LevelSums | None = None,
 ) -> list[PathFit]:
     """The fit of every steepness.
 
@@ -236,6 +213,8 @@ def ridge_path(
         What change of expertise is small enough.
     reporter : Reporter
         Reports the rounds of every steepness.
+    sums : LevelSums, default=None
+        Sums of more rows than `data` has, if there are any: the rounds are solved from these.
 
     Returns
     -------
@@ -244,7 +223,7 @@ def ridge_path(
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
-    route = choose_route(data, n_cells, needs_rows=weighting.needs_rows)
+    route = "sums" if sums is not None else choose_route(data, n_cells, needs_rows=weighting.needs_rows)
 
     def turn(problem: Any, weights: WeightSequence, **start: Any) -> Settled[Any]:
         report = reporter.rounds(f"steepness {weights.steepness:g}")
@@ -255,7 +234,12 @@ def ridge_path(
         costly = route == "iterative" or not sums_are_cheap(data, n_cells)
         path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
     else:
-        path = _fit_sums(data, steepnesses, l2s, folds, weighting, every_round, tuned, turn)
+        if sums is None:
+            unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
+            found: FoldSums | LevelSums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted)
+        else:
+            found = sums
+        path = _fit_sums(data, found, steepnesses, l2s, folds, weighting, every_round, turn)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
@@ -264,25 +248,26 @@ def ridge_path(
 
 def _fit_sums(
     data: RidgeData,
+    sums: FoldSums | LevelSums,
     steepnesses: Sequence[float],
     l2s: Floats,
     folds: Folds,
     weighting: Weighting,
     every_round: bool,
-    unweighted: bool,
     turn: Turn,
 ) -> list[PathFit]:
     """From the sums of one pass, if levels of disagreement can be kept apart."""
-    sums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted or (weighting.blends and max(steepnesses) > 0))
     plain = sums.plain()
+    reads_rows = isinstance(sums, FoldSums) and sums.by_level is None
 
     def fit(steepness: float) -> PathFit:
-        weights, choice = WeightSequence(data, steepness, weighting), L2Choice(l2s, every_round)
+        alike = bool((sums.easiness(steepness) == 1).all()) if isinstance(sums, LevelSums) else None
+        weights, choice = WeightSequence(data, steepness, weighting, alike=alike), L2Choice(l2s, every_round)
         problem = SumsProblem(data, sums.easy(steepness), plain, choice)
         return _finish(data, steepness, folds, turn(problem, weights), choice, "sums")
 
     # Without levels each reads the rows, on all cores.
-    n_multiplications = 0 if sums.by_level is None else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
+    n_multiplications = 0 if reads_rows else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
     return list(run_parallel(fit, steepnesses, n_multiplications))
 
 

@@ -20,13 +20,16 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
-from crowdwise.ridge.path import Folds, ridge_path
+from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
+from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.streaming import StreamMixin, check_streamed
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
+class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEstimator):
     """Linear regression and expertise from the ratings of many annotators, easy examples first.
 
     Parameters
@@ -160,16 +163,27 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         -------
         self : CrowdRidgeRegressor
         """
-        steepness, l2 = check_number("steepness", self.steepness), check_number("l2", self.l2)
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_rounds(self.max_rounds, self.tol)
-        check_seed(self.random_state)
+        self._forget_stream()
+        steepness, _ = self._check_settings()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
-        weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
         X, labels = check_features(self, X, y, "rating")
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
         data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
-        folds = Folds.by_content(data.X, N_FOLDS)
+        self._turn_rounds(data, Folds.by_content(data.X, N_FOLDS), reporter)
+        return self
+
+    def _check_settings(self) -> tuple[float, float]:
+        """Raise if a setting cannot be used; steepness and l2."""
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_rounds(self.max_rounds, self.tol)
+        check_seed(self.random_state)
+        check_curriculum(self.curriculum)
+        return check_number("steepness", self.steepness), check_number("l2", self.l2)
+
+    def _turn_rounds(self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None) -> None:
+        """Solve, and store what was learnt."""
+        steepness, l2 = self._check_settings()
+        weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
         with one_blas_thread():
             (fit,) = ridge_path(
                 data,
@@ -180,18 +194,37 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
                 max_rounds=self.max_rounds,
                 tol=self.tol,
                 reporter=reporter,
+                sums=None if stream is None else stream.sums,
             )
-            found = ridge_results(data, folds, fit)
-        fit.warn(data, self.tol)
-        note_effective_number(data.easiness(steepness) * training.sample_weight, self.n_features_in_)
-        self.fitted_: FittedRidge = found.fitted
-        self.coef_, self.intercept_ = found.fitted.coef[0], float(found.fitted.intercept[0])
-        self.l2_, self.route_ = l2, fit.route
-        self.model_precision_ = found.fitted.model_precision
-        self.label_score_ = found.label_score[:, 0]
-        self._keep(found.results)
+            self._keep_fit(data, folds, fit, stream)
         reporter.done()
-        return self
+
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None) -> None:
+        """Store what was learnt, and say what is remarkable about it."""
+        fit.warn(data, self.tol)
+        fitted: FittedRidge
+        if stream is None:
+            note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
+            found = ridge_results(data, folds, fit)
+            fitted, self.label_score_ = found.fitted, found.label_score[:, 0]
+            self._keep(found.results)
+        else:
+            stream.note_effective_number(fit.steepness)
+            fitted, results = stream.results(fit)
+            self._keep(results)
+        self.fitted_ = fitted
+        self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
+        self.l2_, self.route_ = fit.l2, fit.route
+        self.model_precision_ = fitted.model_precision
+
+    def _stream_plan(self) -> StreamPlan:
+        steepness, _ = self._check_settings()
+        check_streamed(self.curriculum)
+        return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
+
+    def _learn_stream(self, sums: StreamSums) -> None:
+        stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
+        self._turn_rounds(stream.data, stream.folds, Reporter("CrowdRidgeRegressor", self.verbose), stream)
 
     def predict(self, X: Any) -> Floats:
         """The score of each example.

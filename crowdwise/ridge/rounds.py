@@ -63,18 +63,19 @@ class WeightSequence:
 
     The class of an example is the one that leads in the consensus, not a mixture by votes: where one class is rare, the
     few wrong votes on each of the many examples of the other would make up most of its votes. Its weight multiplies
-    the example's sample weight, so it means what it means elsewhere in scikit-learn.
+    the example's sample weight, so it means what it means elsewhere in scikit-learn. `alike` says whether all examples
+    are equally easy, where there are more of them than in the data.
     """
 
-    def __init__(self, data: RidgeData, steepness: float, weighting: Weighting) -> None:
+    def __init__(self, data: RidgeData, steepness: float, weighting: Weighting, *, alike: bool | None = None) -> None:
         self.data, self.steepness, self.weighting = data, steepness, weighting
         self.rng = np.random.default_rng(weighting.random_state)
         self.leaders = Leaders()
         self.first = Weights(data, steepness, data.training.sample_weight)
-        self.steady = weighting.class_weight is None and (
-            isinstance(weighting.curriculum, Fixed)
-            or (weighting.curriculum.is_mixture and bool((data.easiness(steepness) == 1).all()))
-        )
+        fixed = isinstance(weighting.curriculum, Fixed)
+        if not fixed and alike is None:
+            alike = bool((data.easiness(steepness) == 1).all())
+        self.steady = weighting.class_weight is None and (fixed or (weighting.curriculum.is_mixture and bool(alike)))
 
     def next(self, t: int, expertise: Floats | None, theta: Floats | None) -> Weights:
         """The weights of round t, after a round that ended with `expertise` and `theta`."""

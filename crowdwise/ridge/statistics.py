@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.targets import Targets
 
@@ -144,6 +144,37 @@ class Statistics:
         if not same or self.intercept != other.intercept or self.cross.shape != other.cross.shape:
             raise DataError("only sums over the same features, classes and cells can be added. Declare all classes.")
 
+    def recoded(self, position: Positions, n_classes: int) -> Statistics:
+        """Sums that count classes (`Targets.counting`), as counts of other classes.
+
+        Parameters
+        ----------
+        position : ndarray of shape (n_old_classes,)
+            Where each class is among the new ones.
+        n_classes : int
+            Number of new classes.
+
+        Returns
+        -------
+        statistics : Statistics
+        """
+        targets = Targets.counting(n_classes)
+        same_first = len(position) > 0 and position[0] == 0
+        if same_first and targets.n_targets == self.cross.shape[-1] and (np.diff(position) == 1).all():
+            return self
+        of_all, of_first = self.counts_of_classes()
+        place = np.zeros((of_all.shape[-1], n_classes))
+        place[np.arange(len(position)), position] = 1.0
+        return replace(self, cross=of_all @ place[:, 1:], first=of_first @ place[:, 1:], targets=targets)
+
+    def counts_of_classes(self) -> tuple[Floats, Floats]:
+        """`cross` and `first` with a column for every class, from counts of all classes but the first."""
+        ones = self.gram[..., -1:]
+        labelled = ones.sum(axis=1) * (self.n_annotators if self.is_complete else 1)
+        cross = np.concatenate([ones - self.cross.sum(axis=-1, keepdims=True), self.cross], axis=-1)
+        first = np.concatenate([labelled - self.first.sum(axis=-1, keepdims=True), self.first], axis=-1)
+        return cross, first
+
     def combine(self, use: Array, weight: Floats | None = None) -> Statistics:
         """Sums over other sets of rows: row k of `use` says which cells make up the new cell k.
 
@@ -242,6 +273,86 @@ class Statistics:
             return products
         scores = np.einsum("bp,pt->bt", self.gram[0][:, :, -1], theta)
         return products - (scores * self.cross[0][:, -1]).sum(axis=1) / self.mass[0]
+
+
+def no_statistics(n_features: int, targets: Targets) -> Statistics:
+    """Sums over nothing: no cell and no annotator, but with a column of ones."""
+    n_columns, n_targets = n_features + 1, targets.n_targets
+    return Statistics(
+        gram=np.zeros((0, 1, n_columns, n_columns)),
+        cross=np.zeros((0, 0, n_columns, n_targets)),
+        first=np.zeros((0, n_columns, n_targets)),
+        squares=np.zeros((0, 0)),
+        mass=np.zeros((0, 0)),
+        answered=np.zeros((0, 0)),
+        present=np.zeros(0),
+        shift=np.zeros(n_features),
+        intercept=True,
+        targets=targets,
+        annotators=np.zeros(0, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Sums, and where their cells and annotators are among those of a larger whole.
+
+    Parameters
+    ----------
+    sums : Statistics
+        The sums.
+    cell : ndarray of shape (n_cells,)
+        The place of each cell.
+    annotator : ndarray of shape (n_annotators,)
+        The place of each annotator.
+    """
+
+    sums: Statistics
+    cell: Positions
+    annotator: Positions
+
+
+def add_placed(one: Placed, other: Placed, n_cells: int, annotators: Array) -> Statistics:
+    """Sums of other cells and annotators added, around the centre of the first; what a side lacks is zero there.
+
+    An annotator that a side does not know has labelled nothing in it.
+
+    Parameters
+    ----------
+    one, other : Placed
+        Sums of the same columns and targets.
+    n_cells : int
+        Number of cells of the whole.
+    annotators : ndarray of shape (n_annotators,)
+        All annotators.
+
+    Returns
+    -------
+    statistics : Statistics
+    """
+    near = other.sums.around(one.sums.shift, one.sums.targets.centre)
+    parts = [part for part in (one, replace(other, sums=near)) if part.sums.n_cells]
+    shared = all(part.sums.is_complete and len(part.annotator) == len(annotators) for part in parts)
+    n_columns, n_targets = one.sums.first.shape[1:]
+    n_blocks = 1 if shared else len(annotators)
+    gram = np.zeros((n_cells, n_blocks, n_columns, n_columns))
+    cross = np.zeros((n_cells, len(annotators), n_columns, n_targets))
+    first = np.zeros((n_cells, n_columns, n_targets))
+    squares, mass, answered = (np.zeros((n_cells, len(annotators))) for _ in range(3))
+    present = np.zeros(n_cells)
+    for part in parts:
+        cells, at = part.cell, (part.cell[:, np.newaxis], part.annotator)
+        gram[(cells[:, np.newaxis], [0] if shared else part.annotator)] += part.sums.gram
+        cross[at] += part.sums.cross
+        first[cells] += part.sums.first
+        squares[at] += part.sums.squares
+        mass[at] += part.sums.mass
+        answered[at] += part.sums.answered
+        present[cells] += part.sums.present
+    return replace(
+        one.sums, gram=gram, cross=cross, first=first, squares=squares, mass=mass, answered=answered, present=present,
+        annotators=annotators,
+    )  # fmt: skip
 
 
 def _sets(use: Floats | None, cells: Floats) -> Floats:

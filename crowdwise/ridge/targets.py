@@ -46,10 +46,22 @@ class Targets:
         if labels.classes is None:
             centre = float(labels.values.mean()) if intercept and labels.n_labels else 0.0
             return cls(None, centre, 1.0, _span(labels.values))
-        n_classes = len(labels.classes)
+        return cls.of_classes(len(labels.classes))
+
+    @classmethod
+    def of_classes(cls, n_classes: int) -> Targets:
+        """The targets of classes."""
         if n_classes == 2:
             return cls(np.array([[-1.0], [1.0]]), 0.0, 1.0, 1.0)
         return cls(2 * np.eye(n_classes) - 1, 0.0, 0.5, 1.0)
+
+    @classmethod
+    def counting(cls, n_classes: int) -> Targets:
+        """One column for every class but the first, with a one where it is meant: sums of these are counts.
+
+        With the sums over all labels, the targets of any classes follow from them, also of classes that come later.
+        """
+        return cls(np.eye(n_classes)[:, 1:], 0.0, 1.0, 1.0)
 
     @property
     def n_targets(self) -> int:
@@ -59,15 +71,17 @@ class Targets:
         """Targets of label values (codes or ratings), with one more axis of n_targets."""
         if self.codebook is None:
             return np.asarray(values, dtype=np.float64)[..., np.newaxis] - self.centre
-        if self.n_targets == 1:
-            return 2.0 * np.asarray(values, dtype=np.float64)[..., np.newaxis] - 1.0
+        if self.n_targets == 1 and len(self.codebook) == 2:
+            low, high = self.codebook[:, 0]
+            return (high - low) * np.asarray(values, dtype=np.float64)[..., np.newaxis] + low
         return self.codebook[values]
 
     def write(self, codes: Array, out: Floats) -> None:
         """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
-        if self.codebook is not None and self.n_targets == 1:
-            np.multiply(codes.T, 2.0, out=out)
-            out -= 1.0
+        if self.codebook is not None and self.n_targets == 1 and len(self.codebook) == 2:
+            low, high = self.codebook[:, 0]
+            np.multiply(codes.T, high - low, out=out)
+            out += low
         else:
             out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
 
@@ -81,13 +95,18 @@ def _span(ratings: Floats) -> float:
     if not len(ratings) or ratings.min() == ratings.max():
         return 1.0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        span = float(np.var(ratings))
-    if not _SMALLEST_SPAN < span < _LARGEST_SPAN:
+        return checked_span(float(np.var(ratings)), ratings.min(), ratings.max())
+
+
+def checked_span(variance: float, low: float, high: float) -> float:
+    """The variance of ratings from `low` to `high`, 1 if they are all the same; raises if no digits are left of it."""
+    if low == high:
+        return 1.0
+    if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
         raise LabelError(
-            f"ratings from {ratings.min():g} to {ratings.max():g} cannot be squared without losing all digits: "
-            "rescale them."
+            f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them."
         )
-    return span
+    return variance
 
 
 def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
@@ -96,7 +115,8 @@ def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
         sums = labels.sum_per_example(labels.values)
         return (sums / np.maximum(labels.labels_per_example, 1) - targets.centre)[:, np.newaxis]
     counts = labels.tally
-    if targets.n_targets == 1:
-        return np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64))
+    if len(targets.codebook) == 2 and targets.n_targets == 1:
+        low, high = targets.codebook[:, 0]
+        return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2
     top = counts == counts.max(axis=1, keepdims=True)
     return (top / top.sum(axis=1, keepdims=True)) @ targets.codebook

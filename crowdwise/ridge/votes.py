@@ -67,7 +67,7 @@ class Votes:
         total = np.maximum(self.total, np.finfo(float).tiny)[:, np.newaxis]  # there may be examples without labels
         if targets.codebook is None:
             return self.votes / total - targets.centre
-        if targets.n_targets == 1:
+        if targets.n_targets == 1 and targets.codebook[0, 0] == -1:
             return (self.votes[:, 1:] - self.votes[:, :1]) / total
         return (self.votes / total) @ targets.codebook
 
@@ -123,7 +123,7 @@ def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Fl
     Parameters
     ----------
     labels : CrowdLabels
-        Classes; every annotator has given one.
+        Classes.
     proba : ndarray of shape (n_examples, n_classes)
         Probability of every class.
     weight : ndarray of shape (n_examples,)
@@ -132,11 +132,15 @@ def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Fl
     Returns
     -------
     accuracy : ndarray of shape (n_annotators,)
+        NaN for those who have given no label.
     """
     if not labels.is_complete:
         example = labels.example_index
         chosen_proba = proba[example, labels.values] * weight[example]
-        return labels.sum_per_annotator(chosen_proba) / labels.sum_per_annotator(weight[example])
+        given = labels.sum_per_annotator(weight[example])
+        return np.divide(
+            labels.sum_per_annotator(chosen_proba), given, out=np.full(len(given), np.nan), where=given > 0
+        )
     matrix = labels.values.reshape(labels.shape)
     n_classes = proba.shape[1]
 

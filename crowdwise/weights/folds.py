@@ -124,6 +124,43 @@ def _quick_keys(X: Any, seed: int) -> Keys:
     return _row_keys(X[:, :_FIRST_COLUMNS] if as_good else X, seed)
 
 
+def stored_keys(X: Any, seed: int) -> Keys:
+    """A number for every row that looks random and depends on nothing but what is stored of the row.
+
+    Quicker than the hash of `content_folds`, for it takes the bytes of a row as they are: all rows that come one after
+    the other in blocks are keyed alike, whatever the blocks. The same values in single and in double precision, or
+    dense and sparse, have different keys.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_examples, n_features)
+        Features.
+    seed : int
+        Another seed gives other keys.
+
+    Returns
+    -------
+    keys : ndarray of shape (n_examples,)
+    """
+    if sparse.issparse(X):
+        return _row_keys(sparse.csr_array(X), seed)
+    word = np.dtype(np.uint64 if X.shape[1] * X.itemsize % 8 == 0 else np.uint32)
+    n_words = X.shape[1] * X.itemsize // word.itemsize
+    odd = np.random.default_rng(seed).integers(1, 2**63, n_words, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    key = np.zeros(X.shape[0], dtype=np.uint64)
+    for start in range(0, len(key) if n_words else 0, _HASHED_ROWS):
+        block = slice(start, start + _HASHED_ROWS)
+        words = np.ascontiguousarray(X[block]).view(word).astype(np.uint64, copy=False)
+        # The last bits of many numbers are zeros, and a product would hand on nothing but its first bits.
+        key[block] = np.einsum("ij,j->i", words ^ (words >> np.uint64(32)), odd)
+    return _stir(_stir(key))
+
+
+def joint_keys(one: Keys, other: Keys) -> Keys:
+    """Keys of two things together."""
+    return _stir(one + _stir(other))
+
+
 def _row_keys(X: Any, seed: int) -> Keys:
     """A number for every row that is the same for equal rows, dense or sparse, and looks random."""
     odd = np.random.default_rng(seed).integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)

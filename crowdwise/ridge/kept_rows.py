@@ -1,0 +1,151 @@
+"""Blocks of rows -> a sample of them that does not depend on their order: what sums cannot say is found out from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared, smallest_integer_type
+from crowdwise.ridge.votes import Votes
+from crowdwise.weights.folds import Keys
+
+# Rows that are kept, if they take no more bytes than this.
+_MOST_ROWS = 20_000
+_MOST_BYTES = 2**26
+# Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
+_ANNOTATOR_BITS, _CLASS_BITS = 30, 16
+
+
+def most_rows(n_features: int) -> int:
+    """How many rows are kept."""
+    return min(_MOST_ROWS, _MOST_BYTES // (8 * n_features))
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows(FrozenArrays):
+    """The rows with the smallest keys.
+
+    Parameters
+    ----------
+    key : ndarray of shape (n_rows,)
+        Ascending. Keys are made of features and labels.
+    X : ndarray of shape (n_rows, n_features)
+        Features.
+    weight : ndarray of shape (n_rows,)
+        Sample weights.
+    fold : ndarray of shape (n_rows,)
+        Folds.
+    indptr : ndarray of shape (n_rows + 1,)
+        Where the labels of each row begin.
+    annotator : ndarray of shape (n_labels,)
+        Who gave each label, as a position in the annotators of the sums.
+    value : ndarray of shape (n_labels,)
+        Each label, as a position in the classes of the sums, or the rating.
+    """
+
+    key: NDArray[np.uint64]
+    X: Floats
+    weight: Floats
+    fold: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    value: Array
+
+    @classmethod
+    def of(cls, key: Keys, X: Any, labels: CrowdLabels, weight: Floats, fold: Codes, bound: Keys | None) -> KeptRows:
+        """The rows of a block with the smallest keys, none of them above `bound`."""
+        most = most_rows(X.shape[1])
+        candidates = np.arange(len(key)) if bound is None else np.flatnonzero(key <= bound)
+        if len(candidates) > most:
+            candidates = candidates[np.argpartition(key[candidates], most - 1)[:most]]
+        at = candidates[np.argsort(key[candidates], kind="stable")]
+        few = labels[at]
+        rows = X[at].toarray() if sparse.issparse(X) else X[at]
+        return cls(
+            key[at],
+            rows.astype(np.float64),
+            weight[at],
+            fold[at].astype(np.int64),
+            few.indptr,
+            few.annotator_index.astype(np.int64),
+            few.values if labels.classes is None else few.values.astype(np.int64),
+        )
+
+    @classmethod
+    def none(cls, n_features: int, *, ratings: bool) -> KeptRows:
+        """No rows."""
+        whole = np.zeros(0, dtype=np.int64)
+        no_labels = np.zeros(0) if ratings else whole
+        none = np.zeros(0, dtype=np.uint64), np.zeros((0, n_features)), np.zeros(0), whole
+        return cls(*none, np.zeros(1, dtype=np.int64), whole, no_labels)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def bound(self) -> Keys | None:
+        """The largest key that a further row may have; None while there is room."""
+        return self.key[-1] if len(self) >= most_rows(self.X.shape[1]) else None
+
+    def __add__(self, other: KeptRows) -> KeptRows:
+        """The smallest keys of both, whose annotators and classes are the same."""
+        key = np.concatenate([self.key, other.key])
+        at = np.argsort(key, kind="stable")[: most_rows(self.X.shape[1])]
+        lengths = np.concatenate([np.diff(self.indptr), np.diff(other.indptr)])
+        begin = np.concatenate([self.indptr[:-1], other.indptr[:-1] + self.indptr[-1]])[at]
+        indptr = np.concatenate([[0], np.cumsum(lengths[at])])
+        label = np.repeat(begin - indptr[:-1], lengths[at]) + np.arange(indptr[-1])
+        return KeptRows(
+            key[at],
+            np.concatenate([self.X, other.X])[at],
+            np.concatenate([self.weight, other.weight])[at],
+            np.concatenate([self.fold, other.fold])[at],
+            indptr,
+            np.concatenate([self.annotator, other.annotator])[label],
+            np.concatenate([self.value, other.value])[label],
+        )
+
+    def recoded(self, annotator: Positions, klass: Positions | None) -> KeptRows:
+        """With other positions of annotators and classes; None for ratings."""
+        who = np.asarray(annotator, dtype=np.int64)[self.annotator]
+        value = self.value if klass is None else np.asarray(klass, dtype=np.int64)[self.value]
+        order = np.lexsort([who, np.repeat(np.arange(len(self)), np.diff(self.indptr))])  # ascending within a row
+        return KeptRows(self.key, self.X, self.weight, self.fold, self.indptr, who[order], value[order])
+
+    def labels(self, annotators: Array, classes: Array | None) -> CrowdLabels:
+        """The labels of the rows."""
+        narrow = smallest_integer_type(len(annotators))
+        value = self.value if classes is None else self.value.astype(smallest_integer_type(len(classes)))
+        who = self.annotator.astype(narrow)
+        return CrowdLabels(self.indptr, who, value, annotators, np.arange(len(self)), classes)
+
+
+def label_keys(labels: CrowdLabels) -> Keys:
+    """A number for every example that is the same for the same labels of the same annotators.
+
+    Rows with equal features would otherwise have the same key, and be kept or left out all together.
+    """
+    who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
+    if labels.classes is None:
+        sums = labels.sum_per_example(who[labels.annotator_index] * labels.values)
+    else:
+        sums = Votes.of(labels, who).votes @ _named_factors(labels.classes, _CLASS_BITS)
+    return np.asarray(sums, dtype=np.float64).view(np.uint64)
+
+
+def _named_factors(names: Array, n_bits: int) -> Floats:
+    """A whole number for every name, from the name alone."""
+    digests = (blake2b(repr(name).encode(), digest_size=8).digest() for name in names.tolist())
+    return np.array([int.from_bytes(digest) % 2**n_bits for digest in digests], dtype=np.float64)
+
+
+def places(names: Array, among: Array) -> Positions:
+    """Where each name is among others, which have them all."""
+    return encode_declared(names, among).astype(np.intp)

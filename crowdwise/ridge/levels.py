@@ -1,0 +1,81 @@
+"""Statistics per level of disagreement and fold -> the sums per fold of any steepness, without reading a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.crowd.easiness import example_weights
+from crowdwise.ridge.features import run_parallel, spans
+from crowdwise.ridge.statistics import Statistics
+
+# Cells of levels and folds beyond this many cost more in calls than they save in reading.
+MOST_CELLS = 2000
+# Of this many examples, the levels of disagreement are nearly always all of them.
+_SOME_EXAMPLES = 2000
+# What finding the level of an example costs, in multiplications.
+_SEARCH = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """Sums per level of disagreement and fold.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Cells are the folds of the first level, then those of the second, and so on.
+    levels : ndarray of shape (n_levels,)
+        The disagreement of each level.
+    n_folds : int
+        Number of folds.
+    """
+
+    statistics: Statistics
+    levels: Floats
+    n_folds: int
+
+    def plain(self) -> Statistics:
+        """Sums per fold that no easiness weights."""
+        return self.statistics.combine(self._folds_of_cells())
+
+    def easy(self, steepness: float) -> Statistics:
+        """Sums per fold, weighted by easiness."""
+        weight = np.repeat(self.easiness(steepness), self.n_folds)
+        return self.statistics.combine(self._folds_of_cells(), weight)
+
+    def easiness(self, steepness: float) -> Floats:
+        """The weight of each level."""
+        return example_weights(self.levels, steepness)
+
+    def _folds_of_cells(self) -> Floats:
+        return np.tile(np.eye(self.n_folds), len(self.levels))
+
+
+def levels_of(values: Floats) -> tuple[Floats, Array]:
+    """The values that occur, ascending, and which one each example has; quickly if they are few.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_examples,)
+        Such as disagreement.
+
+    Returns
+    -------
+    levels : ndarray of shape (n_levels,)
+    level : ndarray of shape (n_examples,)
+        Positions in `levels`.
+    """
+    levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
+    if len(levels) < MOST_CELLS / 2:
+
+        def place(span: range) -> Array:
+            return np.minimum(np.searchsorted(levels, values[span.start : span.stop]), len(levels) - 1)
+
+        parts = run_parallel(place, spans(len(values)), _SEARCH * len(values))
+        level = np.concatenate([np.empty(0, dtype=np.intp), *parts])
+        if (levels[level] == values).all():  # much faster than sorting everything
+            return levels, level
+    return np.unique(values, return_inverse=True)

@@ -1,0 +1,482 @@
+"""Blocks of features and labels -> StreamSums, which add: all that is kept of the examples of a stream.
+
+The sum over two blocks is the sums of one added to those of the other, whoever computed them and in whatever order:
+`StreamSums.of` is what is mapped over blocks, ``+`` is what joins the results. Classes and annotators may differ from
+block to block. An annotator who is not in a block has labelled nothing in it: their labels there are missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise.crowd.disagreement import pair_sums
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_objects, encode, encode_declared
+from crowdwise.ridge.collect import collect
+from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET
+from crowdwise.ridge.features import Rows, check_finite, check_squares
+from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
+from crowdwise.ridge.levels import MOST_CELLS, levels_of
+from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
+from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.ridge.votes import Votes
+from crowdwise.weights.folds import joint_keys, stored_keys
+
+# Bits of a sum over pairs of ratings that depend on the order in which they were added.
+_ROUNDED_BITS = 12
+# A block is summed around the centre of the stream unless it is this many times its own width away from it.
+_FAR = 100.0
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What the sums of a stream depend on, besides features and labels.
+
+    Parameters
+    ----------
+    kind : {"class", "rating"}
+        What labels are.
+    intercept : bool
+        Whether the model has an intercept.
+    init : {"majority", "mean"}
+        The first consensus.
+    n_folds : int
+        Number of folds.
+    seed : int
+        Seed of the folds.
+    by_level : bool
+        Whether levels of disagreement are kept apart: they are not if all examples count alike anyway.
+    tuned : bool
+        Whether something is chosen over folds, so that they are needed.
+    """
+
+    kind: Literal["class", "rating"]
+    intercept: bool
+    init: str
+    n_folds: int
+    seed: int
+    by_level: bool
+    tuned: bool
+
+
+@dataclass(frozen=True)
+class RatingMoments:
+    """Number, mean, sum of squares around the mean, and range of ratings."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+
+    @classmethod
+    def of(cls, ratings: Floats) -> RatingMoments:
+        if len(ratings) == 0:
+            return cls()
+        mean = float(ratings.mean())
+        squares = float(((ratings - mean) ** 2).sum())
+        return cls(len(ratings), mean, squares, float(ratings.min()), float(ratings.max()))
+
+    def __add__(self, other: RatingMoments) -> RatingMoments:
+        count = self.count + other.count
+        if count == 0:
+            return self
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / count)
+        squares = self.squares + other.squares + step**2 * (self.count * other.count / count)
+        return RatingMoments(count, mean, squares, min(self.low, other.low), max(self.high, other.high))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSums(FrozenArrays):
+    """All that is kept of the examples of a stream.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        What the sums depend on.
+    statistics : Statistics
+        Sums with a column of ones, whatever the model; of classes they are counts. Cells are the folds of the first
+        level, then those of the second, and so on.
+    n_folds : int
+        Number of folds that are kept apart: those of the plan, or one where more take too much memory.
+    levels : ndarray of shape (n_levels, 2)
+        Levels of disagreement: number of labels, and sum over pairs.
+    examples_per_level : ndarray of shape (n_levels,)
+        How many examples are of each level.
+    classes : ndarray of shape (n_classes,) or None
+        The classes; None for ratings.
+    labels_per_class : ndarray of shape (n_classes,)
+        How many labels are of each class; none for ratings.
+    annotators : ndarray of shape (n_annotators,)
+        Names of all annotators; the statistics are of those who have given a label.
+    labels_per_annotator : ndarray of shape (n_annotators,)
+        How many labels each annotator gave.
+    moments : RatingMoments
+        Of ratings.
+    most_labels : int
+        The most labels of an example.
+    n_unlabelled : int
+        How many examples had no label.
+    kept : KeptRows
+        A sample of rows.
+    fixed_classes, fixed_annotators : bool
+        Whether they were declared, so that there can be no others.
+    batches : tuple
+        Names of the batches that are in the sums.
+    """
+
+    plan: StreamPlan
+    statistics: Statistics
+    n_folds: int
+    levels: Floats
+    examples_per_level: NDArray[np.int64]
+    classes: Array | None
+    labels_per_class: NDArray[np.int64]
+    annotators: Array
+    labels_per_annotator: NDArray[np.int64]
+    moments: RatingMoments
+    most_labels: int
+    n_unlabelled: int
+    kept: KeptRows
+    fixed_classes: bool = False
+    fixed_annotators: bool = False
+    batches: tuple[Any, ...] = ()
+
+    @classmethod
+    def nothing(
+        cls, plan: StreamPlan, n_features: int, classes: Array | None = None, annotators: Array | None = None
+    ) -> StreamSums:
+        """The sums over no examples, with the classes and annotators that were declared, if any were."""
+        if n_features + 1 > EXACT_COLUMNS:
+            raise DataError(
+                f"a stream is summed up in products of its features, for at most {EXACT_COLUMNS - 1} of them; X has "
+                f"{n_features}. Use fit, or fewer features."
+            )
+        ratings = plan.kind == "rating"
+        known = np.zeros(0, dtype=np.int64) if classes is None else classes
+        targets = Targets(None, 0.0, 1.0, 1.0) if ratings else Targets.counting(max(len(known), 2))
+        names = np.zeros(0, dtype=np.int64) if annotators is None else annotators
+        return cls(
+            plan=plan,
+            statistics=no_statistics(n_features, targets),
+            n_folds=plan.n_folds,
+            levels=np.zeros((0, 2)),
+            examples_per_level=np.zeros(0, dtype=np.int64),
+            classes=None if ratings else known,
+            labels_per_class=np.zeros(0 if ratings else len(known), dtype=np.int64),
+            annotators=names,
+            labels_per_annotator=np.zeros(len(names), dtype=np.int64),
+            moments=RatingMoments(),
+            most_labels=0,
+            n_unlabelled=0,
+            kept=KeptRows.none(n_features, ratings=ratings),
+            fixed_classes=classes is not None,
+            fixed_annotators=annotators is not None,
+        )
+
+    @classmethod
+    def of(
+        cls, plan: StreamPlan, X: Any, labels: CrowdLabels, sample_weight: Floats, near: StreamSums | None = None
+    ) -> StreamSums:
+        """The sums over one block of rows.
+
+        Parameters
+        ----------
+        plan : StreamPlan
+            What they depend on.
+        X : ndarray or sparse matrix of shape (n_examples, n_features)
+            Features.
+        labels : CrowdLabels
+            Labels of the same rows.
+        sample_weight : ndarray of shape (n_examples,)
+            How often each example counts.
+        near : StreamSums, default=None
+            Sums that these are going to be added to: that is quicker, and takes less memory, if they are known.
+
+        Returns
+        -------
+        sums : StreamSums
+        """
+        labelled = labels.labels_per_example > 0
+        learnt = labelled & (sample_weight > 0)
+        sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
+        sums = replace(sums, n_unlabelled=int((~labelled).sum()), fixed_classes=False, fixed_annotators=False)
+        if not learnt.all():
+            check_finite(X)
+            X, labels, sample_weight = X[learnt], labels[learnt], sample_weight[learnt]
+        return sums if len(labels) == 0 else sums._of_learnt(X, labels, sample_weight, near)
+
+    def _of_learnt(self, X: Any, labels: CrowdLabels, weight: Floats, near: StreamSums | None) -> StreamSums:
+        """The sums over examples that all take part."""
+        plan, given = self.plan, labels.labels_per_annotator
+        core = _padded(labels.select_annotators(given > 0))
+        keys = stored_keys(X, plan.seed)
+        fold = (keys % np.uint64(plan.n_folds)).astype(np.int64)
+        levels, level = levels_of_labels(core) if plan.by_level else (np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp))
+        size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
+        n_folds = size.n_folds(plan, plan.n_folds if near is None else near.n_folds)
+        cell = level if n_folds == 1 else level * n_folds + fold
+        statistics = self._collect(X, core, weight, cell, len(levels) * n_folds, near)
+        return replace(
+            self,
+            statistics=statistics,
+            n_folds=n_folds,
+            levels=levels,
+            examples_per_level=np.bincount(level, minlength=len(levels)),
+            labels_per_class=_labels_per_class(core, len(self.labels_per_class)),
+            labels_per_annotator=np.array(given),
+            moments=RatingMoments.of(labels.values) if labels.classes is None else RatingMoments(),
+            most_labels=int(labels.labels_per_example.max()),
+            kept=KeptRows.of(
+                joint_keys(keys, label_keys(labels)), X, labels, weight, fold, None if near is None else near.kept.bound
+            ),
+        )
+
+    def _collect(
+        self, X: Any, core: CrowdLabels, weight: Floats, cell: Positions, n_cells: int, near: StreamSums | None
+    ) -> Statistics:
+        plan = self.plan
+        rows = _rows(X, plan, None if near is None else near.statistics.shift)
+        centre = 0.0
+        if core.classes is None and plan.intercept:
+            known = near is not None and near.moments.count > 0
+            centre = near.statistics.targets.centre if near is not None and known else float(core.values.mean())
+        targets = Targets(None, centre, 1.0, 1.0) if core.classes is None else Targets.counting(len(core.classes))
+        if plan.init == "majority":
+            first = majority_targets(core, targets)
+        else:
+            first = Votes.of(core, np.ones(core.n_annotators)).mean_targets(targets)
+        if rows.is_sparse:
+            check_finite(X)
+        sums = collect(rows, core, targets, first=first, sample_weight=weight, cell=cell, n_cells=n_cells)
+        if not np.isfinite(sums.gram).all():
+            check_finite(X)
+            check_squares(sums.gram)
+        return sums
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples took part."""
+        return int(self.examples_per_level.sum())
+
+    def __add__(self, other: StreamSums) -> StreamSums:
+        """The sums over the examples of both."""
+        self._check_same_kind(other)
+        annotators = _union(self.annotators, other.annotators, self.fixed_annotators, other.fixed_annotators)
+        classes = self.classes
+        if self.classes is not None and other.classes is not None:
+            classes = _union_of_classes(self.classes, other.classes, self.fixed_classes, other.fixed_classes)
+        levels, at = _union_of_levels(self.levels, other.levels)
+        one, two = (side._moved(annotators, classes) for side in (self, other))
+        active = annotators[one.labels_per_annotator + two.labels_per_annotator > 0]
+        parts = [side.statistics for side in (one, two) if side.statistics.n_cells]
+        complete = all(part.is_complete and part.n_annotators == len(active) for part in parts)
+        n_folds = _Size(len(levels), len(active), complete, one.statistics).n_folds(
+            self.plan, min(self.n_folds, other.n_folds)
+        )
+        one, two = (side if side.n_folds == n_folds else side.with_one_fold() for side in (one, two))
+        placed = [side._placed(where, active) for side, where in zip((one, two), at, strict=True)]
+        if other.n_examples > self.n_examples:  # around the centre of most
+            placed.reverse()
+        return replace(
+            one,
+            statistics=add_placed(*placed, len(levels) * n_folds, active),
+            levels=levels,
+            examples_per_level=_added(len(levels), at, [one.examples_per_level, two.examples_per_level]),
+            labels_per_class=one.labels_per_class + two.labels_per_class,
+            labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
+            moments=one.moments + two.moments,
+            most_labels=max(one.most_labels, two.most_labels),
+            n_unlabelled=one.n_unlabelled + two.n_unlabelled,
+            kept=one.kept + two.kept,
+            fixed_classes=one.fixed_classes or two.fixed_classes,
+            fixed_annotators=one.fixed_annotators or two.fixed_annotators,
+            batches=one.batches + two.batches,
+        )
+
+    def with_one_fold(self) -> StreamSums:
+        """The same sums with folds added up, which takes less memory; the sample keeps its folds."""
+        n_levels = len(self.levels)
+        use = np.repeat(np.eye(n_levels), self.n_folds, axis=1)
+        return replace(self, statistics=self.statistics.combine(use), n_folds=1)
+
+    def _moved(self, annotators: Array, classes: Array | None) -> StreamSums:
+        """The same in the terms of more annotators and classes; the statistics keep those annotators that they have."""
+        who, statistics, klass = places(self.annotators, annotators), self.statistics, None
+        labels_per_class = self.labels_per_class
+        if classes is not None and self.classes is not None:
+            klass = places(self.classes, classes)
+            statistics = statistics.recoded(klass, max(len(classes), 2))
+            labels_per_class = _added(len(classes), [klass], [labels_per_class])
+        return replace(
+            self,
+            statistics=statistics,
+            classes=classes,
+            labels_per_class=labels_per_class,
+            annotators=annotators,
+            labels_per_annotator=_added(len(annotators), [who], [self.labels_per_annotator]),
+            kept=self.kept.recoded(who, klass),
+        )
+
+    def _placed(self, at: Positions, active: Array) -> Placed:
+        """The statistics, and where they are among those of the levels `at` and of all annotators with labels."""
+        cell = (at[:, np.newaxis] * self.n_folds + np.arange(self.n_folds)).ravel()
+        return Placed(self.statistics, cell, places(self.statistics.annotators, active))
+
+    def _check_same_kind(self, other: StreamSums) -> None:
+        if self.plan != other.plan:
+            raise DataError(
+                f"only sums for the same settings can be added; these are for {self.plan} and {other.plan}. Fit both "
+                "models with the same settings."
+            )
+        if self.statistics.shift.shape != other.statistics.shift.shape:
+            raise DataError(
+                f"only sums over the same features can be added; one side has {len(self.statistics.shift)} and the "
+                f"other {len(other.statistics.shift)}."
+            )
+        if shared := set(self.batches) & set(other.batches):
+            raise DataError(
+                f"the batch {sorted(map(repr, shared))[0]} has been learnt from already: adding it again would count "
+                "its examples twice. Leave it out, or give it another id if it holds other examples."
+            )
+
+
+def _padded(labels: CrowdLabels) -> CrowdLabels:
+    """Labels whose codes are of two classes at least: sums have a column for every class but the first."""
+    if labels.classes is None or len(labels.classes) > 1:
+        return labels
+    return replace(labels, classes=np.arange(2))
+
+
+def _labels_per_class(labels: CrowdLabels, n_classes: int) -> NDArray[np.int64]:
+    if labels.classes is None:
+        return np.zeros(0, dtype=np.int64)
+    return labels.tally.sum(axis=0, dtype=np.int64)[:n_classes]
+
+
+def levels_of_labels(labels: CrowdLabels) -> tuple[Floats, Positions]:
+    """The levels of disagreement that occur, as number of labels and sum over pairs, and that of every example."""
+    totals = pair_sums(labels)
+    if labels.classes is None:
+        bits = totals.view(np.uint64) + np.uint64(2 ** (_ROUNDED_BITS - 1))
+        totals = (bits >> np.uint64(_ROUNDED_BITS) << np.uint64(_ROUNDED_BITS)).view(np.float64)
+    values, place = levels_of(totals)
+    code = labels.labels_per_example * len(values) + place
+    present = np.bincount(code) > 0
+    codes = np.flatnonzero(present)
+    _check_levels(len(codes))
+    levels = np.column_stack([codes // len(values), values[codes % len(values)]])
+    return levels, (np.cumsum(present) - 1)[code]
+
+
+def _check_levels(n_levels: int) -> None:
+    if n_levels > MOST_CELLS:
+        raise DataError(
+            f"the disagreement of the examples of this stream takes more than {MOST_CELLS} different values, and sums "
+            "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
+            "or use fit."
+        )
+
+
+def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
+    """The rows of a block, shifted as those before them if that is near enough."""
+    if not plan.intercept:  # the model has to go through the origin, but its sums have a column of ones
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        return Rows(X, np.zeros(X.shape[1]), True)
+    rows = Rows.of(X, intercept=True)
+    if shift is None or rows.is_sparse:
+        return rows
+    sample = X[:: max(1, len(X) // 101)][:101]
+    with np.errstate(invalid="ignore", over="ignore"):
+        width = np.abs(sample - rows.shift).max(axis=0)
+        near = bool((np.abs(rows.shift - shift) <= _FAR * width).all())
+    return Rows(X, shift, True, rows.far) if near else rows
+
+
+def _union(one: Array, other: Array, one_fixed: bool, other_fixed: bool, what: str = "annotators") -> Array:
+    """All names; those of the first side first, unless the other side has them all."""
+    in_one, in_other = encode_declared(other, one) >= 0, encode_declared(one, other) >= 0
+    if in_one.all():
+        return one
+    if one_fixed or (other_fixed and not in_other.all()):
+        unknown = other[~in_one] if one_fixed else one[~in_other]
+        raise LabelError(
+            f"the {what} {unknown[:3].tolist()} are not among those declared, {(one if one_fixed else other).tolist()}."
+        )
+    return other if in_other.all() else as_objects([*one.tolist(), *other[~in_one].tolist()])
+
+
+def _union_of_classes(one: Array, other: Array, one_fixed: bool, other_fixed: bool) -> Array:
+    """All classes: the larger side as it is, else sorted."""
+    union = _union(one, other, one_fixed, other_fixed, "classes")
+    return union if union is one or union is other else encode(union)[1]
+
+
+def _union_of_levels(one: Floats, other: Floats) -> tuple[Floats, list[Positions]]:
+    """The levels of both sides, ascending, and where those of each side are."""
+    levels, place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
+    _check_levels(len(levels))
+    place = place.ravel().astype(np.intp)
+    return levels, [place[: len(one)], place[len(one) :]]
+
+
+def places_of_levels(levels: Floats, among: Floats) -> Positions:
+    """Where levels are among others, ascending, which have them all."""
+    place = {level: i for i, level in enumerate(map(tuple, among.tolist()))}
+    return np.array([place[level] for level in map(tuple, levels.tolist())], dtype=np.intp)
+
+
+def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Counts in other places, added."""
+    total = np.zeros(n, dtype=np.int64)
+    for where, count in zip(at, counts, strict=True):
+        total[where] += count
+    return total
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How much memory sums are going to take.
+
+    Parameters
+    ----------
+    n_levels : int
+        Levels of disagreement.
+    n_annotators : int
+        Annotators with labels.
+    is_complete : bool
+        Whether all of them labelled all examples.
+    like : Statistics
+        Sums with the same columns and targets.
+    """
+
+    n_levels: int
+    n_annotators: int
+    is_complete: bool
+    like: Statistics
+
+    def n_folds(self, plan: StreamPlan, wanted: int) -> int:
+        """How many folds can be kept apart: as many as wanted, or one if nothing is chosen over folds."""
+        if self._fits(wanted) and (wanted == plan.n_folds or not plan.tuned):
+            return wanted
+        if plan.tuned or not self._fits(1):
+            raise DataError(
+                f"sums for {self.n_annotators} annotators and {self.n_levels} levels of disagreement do not fit into "
+                f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
+                "fewer features or folds, steepness=0 (one level), or fit."
+            )
+        return 1
+
+    def _fits(self, n_folds: int) -> bool:
+        n_columns, n_targets = self.like.first.shape[1:]
+        n_blocks = 1 if self.is_complete else self.n_annotators
+        n_numbers = n_columns * (n_blocks * n_columns + self.n_annotators * n_targets)
+        return 8 * self.n_levels * n_folds * n_numbers <= MEMORY_BUDGET

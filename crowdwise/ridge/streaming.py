@@ -1,0 +1,230 @@
+"""What all ridge models share to learn from streams: `partial_fit`, `merge`, and solving when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
+from crowdwise.mixins import all_or_nothing
+from crowdwise.results import ABOUT_EXAMPLES
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.training_set import check_features, check_sample_weight
+from crowdwise.weights.curricula import check_curriculum
+
+# What stays when sums grow: everything else that was learnt has to be solved for again.
+_LASTING = ("sums_", "n_features_in_", "feature_names_in_")
+
+
+class StreamMixin:
+    """Learns from blocks of examples, one after the other, exactly as from all of them together."""
+
+    sums_: StreamSums
+
+    @all_or_nothing
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        annotators: Any = None,
+        batch: Any = None,
+    ) -> Self:
+        """Learn from one more block of labelled examples.
+
+        What is kept of a block is sums (`sums_`), so that many blocks give the coefficients, intercept and expertise of
+        one `fit` on all of their examples, to rounding, and the order of blocks does not matter. Rounds are solved when
+        a result is first asked for. Folds are drawn by a hash of the features, which `fit` does differently: what is
+        chosen over folds is the same for the same examples in any blocks, but may differ from what `fit` chooses. The
+        precision of the model, the accuracy of annotators and `steepness="auto"` are found from a sample of at most
+        20,000 examples. Results about single examples are not kept: `consensus` gives them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features; there may be no row.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
+            How often each example counts.
+        classes : array-like of shape (n_classes,), default=None
+            All classes there are going to be, at the first call; a label outside them is an error. By default classes
+            are added as they come.
+        annotators : array-like of shape (n_annotators,), default=None
+            All annotators there are going to be, at the first call; any other is an error. By default annotators are
+            added as they come: what was there before is unlabelled by them.
+        batch : str, int or tuple, default=None
+            Name of the block. The same name twice is an error, so that no block is counted twice; blocks without a name
+            are not compared.
+
+        Returns
+        -------
+        self : estimator
+        """
+        plan = self._stream_plan()
+        if "sums_" not in vars(self) and "fitted_" in vars(self):
+            raise DataError(
+                "this model was fitted by fit, which keeps no sums that a block could be added to. Use partial_fit from "
+                "the first block on, with a new model: sklearn.base.clone(model)."
+            )
+        begun = "sums_" in vars(self)
+        X, labels = check_features(self, X, y, plan.kind, reset=not begun, least=0)
+        weight = check_sample_weight(sample_weight, X, labels, rescale=False)
+        before = self._sums_before(plan, X.shape[1], classes, annotators)
+        names = _batch_names(batch)
+        if names and names[0] in before.batches:
+            before + replace(before, batches=names)  # says which
+        block = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
+        self._restart(before + replace(block, batches=names))
+        return self
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Join what another model has learnt from other blocks: the same as if this one had seen them too.
+
+        Parameters
+        ----------
+        other : estimator
+            Of the same class and settings, fitted by `partial_fit`; it stays as it is.
+
+        Returns
+        -------
+        self : estimator
+        """
+        if type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
+        for model, whose in ((self, "this model"), (other, "the other model")):
+            if "sums_" not in vars(model):
+                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
+        mine, theirs = (_shown(model._stream_settings) for model in (self, other))
+        if different := sorted(name for name in mine if mine[name] != theirs[name]):
+            name = different[0]
+            raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
+        if not np.array_equal(_feature_names(self), _feature_names(other)):
+            raise DataError("models of features with other names, or in another order, cannot be merged.")
+        self._restart(self.sums_ + other.sums_)
+        return self
+
+    def _sums_before(self, plan: StreamPlan, n_features: int, classes: Any, annotators: Any) -> StreamSums:
+        """The sums so far, or those of nothing; what is declared must be what was declared at first."""
+        if classes is not None and plan.kind == "rating":
+            raise ValueError("ratings are numbers and have no classes to declare.")
+        known = None if classes is None else _declared(classes, "classes")
+        names = None if annotators is None else as_ids(annotators, "annotators")
+        if "sums_" not in vars(self):
+            return StreamSums.nothing(plan, n_features, known, names)
+        sums = self.sums_
+        if plan != sums.plan:
+            raise DataError(
+                f"a setting that the sums of this stream depend on was changed after its first block: they are for "
+                f"{sums.plan}, not for {plan}. Start with a new model."
+            )
+        for given, fixed, of_sums, what in (
+            (known, sums.fixed_classes, sums.classes, "classes"),
+            (names, sums.fixed_annotators, sums.annotators, "annotators"),
+        ):
+            if given is not None and not (fixed and np.array_equal(given, of_sums)):
+                raise ValueError(f"{what} can be declared at the first call of partial_fit, and later only the same.")
+        return sums
+
+    def _restart(self, sums: StreamSums) -> None:
+        """Keep sums, and forget what was solved from fewer."""
+        self._forget_stream()
+        self.sums_ = sums
+        self._stream_settings = self.get_params(deep=False)  # type: ignore[attr-defined]
+
+    def _forget_stream(self) -> None:
+        """Forget sums and what was solved from them, if there are any."""
+        if "sums_" not in vars(self):
+            return
+        learnt = [name for name in vars(self) if name.endswith("_") and name not in _LASTING[1:]]
+        for name in [*learnt, "_stream_settings"]:
+            del vars(self)[name]
+
+    def _solve(self) -> None:
+        """Solve the rounds with the settings of the last block, whatever was set since."""
+        solver = type(self)(**self._stream_settings)
+        vars(solver).update({name: vars(self)[name] for name in _LASTING[1:] if name in vars(self)})
+        solver._learn_stream(self.sums_)
+        vars(self).update({name: value for name, value in vars(solver).items() if name.endswith("_")})
+
+    def _stream_plan(self) -> StreamPlan:
+        """What sums depend on; raises if a setting does not suit a stream."""
+        raise NotImplementedError
+
+    def _learn_stream(self, sums: StreamSums) -> None:
+        """Solve the rounds and store what was learnt."""
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+        def __getattr__(self, name: str) -> Any:
+            if "sums_" in vars(self) and name.endswith("_") and not name.startswith("_"):
+                if name in ABOUT_EXAMPLES:
+                    raise AttributeError(
+                        f"{name} is about single examples, which partial_fit does not keep. For the consensus on any "
+                        "examples call consensus(X, labels)."
+                    )
+                if "fitted_" not in vars(self):
+                    self._solve()
+                    if name in vars(self):
+                        return vars(self)[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def check_streamed(curriculum: Any, class_weight: Any = None) -> None:
+    """Raise if the weights of a round would need the examples again."""
+    checked = check_curriculum(curriculum)
+    if not checked.is_mixture:
+        raise ValueError(
+            f"curriculum={checked!r} looks at the examples in every round, and a stream keeps none. Use Fixed(), "
+            "Smooth(...) or Fading(...), or fit."
+        )
+    if class_weight is not None:
+        raise ValueError(
+            f"class_weight={class_weight!r} looks at the consensus on every example in every round, and a stream keeps "
+            "none. Use class_weight=None with sample_weight, or fit."
+        )
+
+
+def _declared(classes: Any, what: str) -> Array:
+    values = as_column(classes, what)
+    as_ids(values, what)
+    return tidy(values.tolist())
+
+
+def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
+    """Labels in the classes and among the annotators that were declared, if any were."""
+    if sums.fixed_annotators and (encode_declared(labels.annotators, sums.annotators) < 0).any():
+        unknown = labels.annotators[encode_declared(labels.annotators, sums.annotators) < 0]
+        raise LabelError(
+            f"the annotators {unknown[:3].tolist()} are not among those declared, such as "
+            f"{sums.annotators[:3].tolist()}. Name the columns of y as declared: CrowdLabels.from_matrix(y, "
+            "annotators=...)."
+        )
+    if not sums.fixed_classes or labels.classes is None or sums.classes is None:
+        return labels
+    return labels.with_classes(sums.classes)
+
+
+def _batch_names(batch: Any) -> tuple[Any, ...]:
+    try:
+        hash(batch)
+    except TypeError:
+        raise TypeError(f"batch must be a name, such as a string or a number; got {batch!r}.") from None
+    return () if batch is None else (batch,)
+
+
+def _shown(settings: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items() if name != "verbose"}
+
+
+def _feature_names(model: Any) -> Array:
+    return np.asarray(vars(model).get("feature_names_in_", ()))
