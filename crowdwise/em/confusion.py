@@ -53,13 +53,17 @@ class Incidence:
     def of(cls, labels: CrowdLabels) -> Incidence:
         """From labels of classes."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
-        columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
+        columns = labels.annotator_index.astype(np.int32)
+        columns *= n_classes
+        columns += labels.values
         n_columns, parts = labels.n_annotators * n_classes, []
+        bounds = labels.indptr[np.append(np.arange(0, len(labels), _ROWS), len(labels))]
+        ones = np.ones(int(np.diff(bounds).max(initial=0)))  # the same for all parts: much less memory
         for start in range(0, max(len(labels), 1), _ROWS):
             rows = slice(start, min(start + _ROWS, len(labels)))
             indptr = labels.indptr[start : rows.stop + 1].astype(np.int64)
             chosen = columns[indptr[0] : indptr[-1]]
-            matrix = (np.ones(len(chosen)), chosen, indptr - indptr[0])
+            matrix = (ones[: len(chosen)], chosen, indptr - indptr[0])
             parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
         return cls(parts, labels.n_annotators, n_classes)
 
