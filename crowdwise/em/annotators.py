@@ -140,7 +140,18 @@ class Annotators:
         weight : ndarray of shape (n_examples,)
             How much each example counts.
         """
-        counts, share = self._counts(posterior, weight)
+        self.settle(*self.counts(posterior, weight))
+
+    def settle(self, counts: Floats, share: Floats) -> None:
+        """Behave as counts say.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_annotators, n_difficulties * n_classes, n_classes)
+            How often each annotator said c in every state.
+        share : ndarray of shape (n_difficulties, n_classes)
+            How many examples are in it.
+        """
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
         self.crowd = self.model.crowd(counts, self.crowd)
@@ -211,14 +222,14 @@ class Annotators:
         evidence : float
         """
         state = posterior[:, np.newaxis] * self.difficulty
-        counts, share = self._counts(posterior, weight)
+        counts, share = self.counts(posterior, weight)
         crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
 
-    def _counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
         state = posterior
         if self.n_difficulties > 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Floats
@@ -16,10 +17,12 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.blocks import Mapper, in_threads, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, predicts_truth
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
@@ -27,11 +30,14 @@ from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.survey import Survey
 from crowdwise.em.temperature import ClassScores
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
@@ -111,6 +117,19 @@ class FittedLogistic:
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
         return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
+
+
+def _begin(first: CrowdLogisticClassifier, survey: Survey) -> Beginning:
+    """Where the rounds over blocks begin; annotators without a label in the sample are taken to be as the crowd."""
+    fitted = first.fitted_
+    active = np.flatnonzero(survey.labels_per_annotator > 0)
+    return Beginning(
+        fitted.annotators.behaviour.of(active),
+        fitted.annotators.class_prior,
+        fitted.coef / first.temperature_,
+        fitted.intercept_at_zero / first.temperature_,
+        first.temperature_,
+    )
 
 
 def _mean(theta: Floats | None, n_models: int) -> Floats | None:
@@ -347,6 +366,77 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             self.temperature_, theta = prior.temperature, models.theta
         self.fitted_ = self._record(training, start, features, data, theta, weights.again(rounds.posterior))
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        self._keep_record()
+
+    def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
+        """Learn from blocks that can be read again, of which no example is kept."""
+        self._check_settings()
+        curriculum = check_curriculum(self.curriculum)
+        if not curriculum.is_mixture:
+            raise ValueError(
+                f"curriculum={curriculum!r} ranks the examples in every round, and blocks are not kept. Use Fixed(), "
+                "Smooth(...) or Fading(...), or fit in memory."
+            )
+        with one_blas_thread():
+            survey = total(Survey.of, blocks, mapper)
+            if survey is None:
+                raise DataError("there is no block: the reader of blocks yields nothing.")
+            survey.check()
+            if survey.n_unlabelled:
+                n_all = survey.n_examples + survey.n_unlabelled
+                warn(f"{survey.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
+            first = self._fit_sample(survey)
+            reporter.step("sample")
+            rounds = BlockRounds(blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter)
+            self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
+
+    def _fit_sample(self, survey: Survey) -> CrowdLogisticClassifier:
+        """A fit in memory to the sample: what has to be chosen is chosen by it."""
+        sample = survey.sample()
+        first: CrowdLogisticClassifier = clone(self).set_params(verbose=0, warm_start=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CrowdConvergenceWarning)  # the rounds go on
+            return first.fit(sample.X, sample.labels, sample.weight)
+
+    def _block_settings(self, first: CrowdLogisticClassifier, curriculum: Curriculum) -> BlockSettings:
+        n_difficulties = len(first.fitted_.annotators.behaviour.share)
+        unweighted = self.steepness == "auto" and not first.model_weight_
+        return BlockSettings(
+            check_annotator_model(self.annotator_model),
+            n_difficulties == 1 if self.joint == "auto" else bool(self.joint),
+            first.steepness_,
+            0.0 if unweighted else first.steepness_,
+            first.l2_,
+            bool(first.model_weight_),
+            self.class_prior,
+            self.cross_fit,
+            curriculum,
+            check_class_weight(self.class_weight, first.classes_),
+            self.scale,
+            self.fit_intercept,
+            self.max_rounds,
+            self.tol,
+            _DAMPING,
+            check_seed(self.random_state),
+        )
+
+    def _keep_blocks(
+        self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit
+    ) -> None:
+        self.n_features_in_ = survey.n_features
+        self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
+        self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
+        self.fitted_ = FittedLogistic(
+            fit.annotators, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_
+        )
+        self._keep_record()
+        annotators = fit.annotators.results(recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator)
+        self.classes_ = survey.classes
+        self._keep(
+            StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged)
+        )
+
+    def _keep_record(self) -> None:
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = self.fitted_.class_weight

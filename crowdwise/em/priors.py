@@ -132,7 +132,7 @@ class OutOfFold:
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
     _last_step: Floats | None = field(default=None, init=False)
-    _is_damped: bool = field(default=False, init=False)
+    is_damped: bool = field(default=False, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         scores = self.scorer.out_of_fold(targets) if self.first is None else self.first
@@ -141,8 +141,8 @@ class OutOfFold:
         self.temperature = best_temperature(scores, log_likelihood, targets.weight, last)
         log_prior = scores.log_proba(self.temperature)
         if self._last is not None and self.damping:
-            self._is_damped = self._is_damped or self._turns_back(log_prior, self._last)
-            if self._is_damped:
+            self.is_damped = self.is_damped or self._turns_back(log_prior, self._last)
+            if self.is_damped:
                 log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
         self._last = log_prior
         return log_prior

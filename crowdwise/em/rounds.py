@@ -24,7 +24,7 @@ from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
 _BLOCK, _COST_PER_ENTRY = 2**13, 100
 # Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
-_NEAR = 0.005
+NEAR = 0.005
 # How many examples are enough to tell how far the average one moved.
 _ENOUGH = 100_000
 # Further apart than this, one of two logarithms does not count beside the other.
@@ -136,12 +136,12 @@ def run_em(
     change, log_prior = np.inf, None
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
-    leaps = _Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
+    leaps = Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
         if joint:
             annotators.estimate(posterior, targets.weight)
-        ahead = leaps.take(targets) if leaps is not None and change < _NEAR else None
+        ahead = leaps.take(targets) if leaps is not None and change < NEAR else None
         if joint or log_prior is None:
             likelihood = annotators.log_likelihood()
         log_prior = prior.update(targets, likelihood) if ahead is None else ahead
@@ -167,7 +167,7 @@ def _objective(annotators: Annotators, prior: Prior, weight: Floats, evidence: F
 
 
 @dataclass
-class _Leaps:
+class Leaps:
     """Moves annotators and prior to where the rounds are heading, and back."""
 
     annotators: Annotators

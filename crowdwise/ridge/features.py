@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -173,13 +174,22 @@ def spans(n_rows: int) -> list[range]:
 
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
-    """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
+    """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each.
+
+    Parts are taken one by one as threads get free, so they may be read from somewhere and together exceed memory.
+    """
     n_threads = _available_cores() if n_multiplications >= _PARALLEL_FROM else 1
     if n_threads == 1:
         yield from map(task, parts)
         return
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, parts)
+        waiting: deque[Future[Result]] = deque()
+        for part in parts:
+            waiting.append(pool.submit(task, part))
+            if len(waiting) > 2 * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _available_cores() -> int:
