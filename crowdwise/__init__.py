@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.model_file import load
     from crowdwise.model_selection import crowd_scorer
+    from crowdwise.out_of_core.read import read_blocks
     from crowdwise.relabel import what_to_label_next
     from crowdwise.reporting.report import report
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
@@ -51,6 +52,7 @@ _HOMES = {
     "easiness": "crowd.easiness",
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
+    "read_blocks": "out_of_core.read",
     "read_labels": "formats.read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
@@ -82,6 +84,7 @@ __all__ = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_blocks",
     "read_labels",
     "report",
     "simulate_annotators",

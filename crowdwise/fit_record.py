@@ -107,8 +107,8 @@ def results_of(model: Any) -> FitResults:
     results = getattr(model, "results_", None)
     if isinstance(results, StreamResults):
         raise TypeError(
-            f"this {type(model).__name__} learnt from a stream (partial_fit), of which no single examples are kept. Use "
-            "a model fitted by fit."
+            f"this {type(model).__name__} learnt from a stream (partial_fit), of which no single examples are kept. "
+            "Use a model fitted by fit."
         )
     if not isinstance(results, FitResults):
         raise TypeError(

@@ -282,7 +282,8 @@ class CrowdLabels(LabelRows):
             rows = rows[0]
         if isinstance(rows, int | np.integer):
             raise IndexError(f"select a list or slice of examples: labels[[{rows}]], not labels[{rows}].")
-        chosen = np.arange(self.n_examples)[rows]
+        n = self.n_examples  # of a slice, no list of all examples is made
+        chosen = np.arange(*rows.indices(n)) if isinstance(rows, slice) else np.arange(n)[rows]
         if chosen.ndim != 1:
             raise IndexError(
                 f"labels are selected by one list of examples; got an index of {np.ndim(rows)} dimensions."

@@ -13,6 +13,7 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
@@ -22,7 +23,7 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import StreamMixin, check_streamed
+from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -174,15 +175,16 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
+            `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
         on_round : callable, default=None
@@ -193,6 +195,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self : CrowdRidgeClassifier
         """
         self._forget_stream()
+        if isinstance(X, Blocks):
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
+            return self
         steepness, l2 = self._check_numbers()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=steepness)
@@ -232,13 +237,11 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_numbers()
         self._check_settings()
-        check_streamed(self.curriculum, self.class_weight)
         return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         steepness, l2 = self._check_numbers()
         stream = Stream.of(sums, scale=self.scale, weighting=steepness != 0)
-        reporter = Reporter("CrowdRidgeClassifier", self.verbose)
         self._turn_rounds(stream.data, stream.folds, steepness, l2, self._check_settings(), reporter, stream)
 
     def decision_function(self, X: Any) -> Floats:

@@ -15,6 +15,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_array, encode_declared, missing_mask
 from crowdwise.mixins import all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
@@ -23,7 +24,6 @@ from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import check_streamed
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -142,7 +142,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         truth: ArrayLike | None = None,
         *,
@@ -152,10 +152,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
+            `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
         truth : array-like, series or mapping of shape (n_examples,), default=None
@@ -169,6 +170,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self : CrowdRidgeClassifierCV
         """
         self._forget_stream()
+        if isinstance(X, Blocks):
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
+            return self
         steepnesses, _ = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
@@ -202,19 +206,21 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream)
         reporter.done()
 
+    def _why_no_stream(self) -> str | None:
+        if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
+            return f"the folds of a stream are drawn by the content of rows, so cv must be a number; it is {self.cv!r}."
+        return super()._why_no_stream()
+
     def _stream_plan(self) -> StreamPlan:
         steepnesses, _ = self._check_grid()
         self._check_settings()
-        check_streamed(self.curriculum, self.class_weight)
-        if isinstance(self.cv, str) or hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
-            raise ValueError(f"the folds of a stream are drawn by the content of rows: cv must be a number; got {self.cv!r}.")
+        n_folds = check_whole("cv", self.cv, low=2)
         seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
         weighted = any(steepnesses) or not steepnesses
-        return StreamPlan("class", bool(self.fit_intercept), self.init, check_whole("cv", self.cv, low=2), seed, weighted, True)
+        return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
-        reporter = Reporter("CrowdRidgeClassifierCV", self.verbose)
         to_rank = self._examples_to_rank(stream.data, None)
         self._choose(stream.data, stream.folds, to_rank, self._check_settings(), reporter, stream)
 

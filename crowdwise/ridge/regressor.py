@@ -16,6 +16,7 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
@@ -24,7 +25,7 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
-from crowdwise.ridge.streaming import StreamMixin, check_streamed
+from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -145,15 +146,16 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from rated examples.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
+            `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Ratings: a column per annotator, NaN where there is none.
+            Ratings: a column per annotator, NaN where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
         on_round : callable, default=None
@@ -164,6 +166,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         self : CrowdRidgeRegressor
         """
         self._forget_stream()
+        if isinstance(X, Blocks):
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
+            return self
         steepness, _ = self._check_settings()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
         X, labels = check_features(self, X, y, "rating")
@@ -219,12 +224,11 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
 
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_settings()
-        check_streamed(self.curriculum)
         return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
-        self._turn_rounds(stream.data, stream.folds, Reporter("CrowdRidgeRegressor", self.verbose), stream)
+        self._turn_rounds(stream.data, stream.folds, reporter, stream)
 
     def predict(self, X: Any) -> Floats:
         """The score of each example.

@@ -1,4 +1,4 @@
-"""StreamSums -> the problem that the rounds solve: sums per level and fold, and the data of the sample that was kept."""
+"""StreamSums -> what the rounds solve: sums per level and fold, and the data of the sample that was kept."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ class Stream:
         """From the sums of a stream; `weighting` says whether disagreement is going to be used."""
         _check(stream)
         if stream.n_unlabelled:
-            n_all = stream.n_examples + stream.n_unlabelled
-            warn(f"{stream.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
+            warn(f"{stream.n_unlabelled} of {stream.n_given} examples have no label; they take no part in learning.")
         if weighting:
             note_disagreement(stream.statistics.n_annotators, stream.most_labels)
         n_classes = None if stream.classes is None else len(stream.classes)
@@ -97,10 +96,9 @@ def _for_model(stream: StreamSums) -> Statistics:
     else:
         targets = Targets.of_classes(len(stream.classes))
         cross, first = sums.counts_of_classes()
+        cross, first = cross @ targets.codes, first @ targets.codes
         squares = targets.factor * targets.n_targets * sums.mass
-        sums = replace(
-            sums, cross=cross @ targets.codebook, first=first @ targets.codebook, squares=squares, targets=targets
-        )
+        sums = replace(sums, cross=cross, first=first, squares=squares, targets=targets)
     if stream.plan.intercept:
         return sums
     return replace(

@@ -123,8 +123,10 @@ class StreamSums(FrozenArrays):
         Of ratings.
     most_labels : int
         The most labels of an example.
+    n_given : int
+        How many examples there were, with those that take no part.
     n_unlabelled : int
-        How many examples had no label.
+        How many of them had no label.
     kept : KeptRows
         A sample of rows.
     fixed_classes, fixed_annotators : bool
@@ -144,6 +146,7 @@ class StreamSums(FrozenArrays):
     labels_per_annotator: NDArray[np.int64]
     moments: RatingMoments
     most_labels: int
+    n_given: int
     n_unlabelled: int
     kept: KeptRows
     fixed_classes: bool = False
@@ -176,6 +179,7 @@ class StreamSums(FrozenArrays):
             labels_per_annotator=np.zeros(len(names), dtype=np.int64),
             moments=RatingMoments(),
             most_labels=0,
+            n_given=0,
             n_unlabelled=0,
             kept=KeptRows.none(n_features, ratings=ratings),
             fixed_classes=classes is not None,
@@ -208,7 +212,13 @@ class StreamSums(FrozenArrays):
         labelled = labels.labels_per_example > 0
         learnt = labelled & (sample_weight > 0)
         sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
-        sums = replace(sums, n_unlabelled=int((~labelled).sum()), fixed_classes=False, fixed_annotators=False)
+        sums = replace(
+            sums,
+            n_given=len(labels),
+            n_unlabelled=int((~labelled).sum()),
+            fixed_classes=False,
+            fixed_annotators=False,
+        )
         if not learnt.all():
             check_finite(X)
             X, labels, sample_weight = X[learnt], labels[learnt], sample_weight[learnt]
@@ -220,7 +230,8 @@ class StreamSums(FrozenArrays):
         core = _padded(labels.select_annotators(given > 0))
         keys = stored_keys(X, plan.seed)
         fold = (keys % np.uint64(plan.n_folds)).astype(np.int64)
-        levels, level = levels_of_labels(core) if plan.by_level else (np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp))
+        one_level = np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp)
+        levels, level = levels_of_labels(core) if plan.by_level else one_level
         size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
         n_folds = size.n_folds(plan, plan.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
@@ -283,9 +294,9 @@ class StreamSums(FrozenArrays):
             self.plan, min(self.n_folds, other.n_folds)
         )
         one, two = (side if side.n_folds == n_folds else side.with_one_fold() for side in (one, two))
-        placed = [side._placed(where, active) for side, where in zip((one, two), at, strict=True)]
+        placed = one._placed(at[0], active), two._placed(at[1], active)
         if other.n_examples > self.n_examples:  # around the centre of most
-            placed.reverse()
+            placed = placed[::-1]
         return replace(
             one,
             statistics=add_placed(*placed, len(levels) * n_folds, active),
@@ -295,6 +306,7 @@ class StreamSums(FrozenArrays):
             labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
             moments=one.moments + two.moments,
             most_labels=max(one.most_labels, two.most_labels),
+            n_given=one.n_given + two.n_given,
             n_unlabelled=one.n_unlabelled + two.n_unlabelled,
             kept=one.kept + two.kept,
             fixed_classes=one.fixed_classes or two.fixed_classes,
@@ -342,7 +354,11 @@ class StreamSums(FrozenArrays):
                 f"only sums over the same features can be added; one side has {len(self.statistics.shift)} and the "
                 f"other {len(other.statistics.shift)}."
             )
-        if shared := set(self.batches) & set(other.batches):
+        self.check_batches(other.batches)
+
+    def check_batches(self, names: tuple[Any, ...]) -> None:
+        """Raise if one of these batches is in the sums already."""
+        if shared := set(self.batches) & set(names):
             raise DataError(
                 f"the batch {sorted(map(repr, shared))[0]} has been learnt from already: adding it again would count "
                 "its examples twice. Leave it out, or give it another id if it holds other examples."

@@ -6,26 +6,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from crowdwise.arrays import Array
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import all_or_nothing
+from crowdwise.out_of_core.blocks import Block, Blocks
+from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
 from crowdwise.training_set import check_features, check_sample_weight
-from crowdwise.weights.curricula import check_curriculum
+from crowdwise.weights.curricula import Curriculum
 
 # What stays when sums grow: everything else that was learnt has to be solved for again.
-_LASTING = ("sums_", "n_features_in_", "feature_names_in_")
+_LASTING = ("n_features_in_", "feature_names_in_")
+
+
+def _can_stream(model: Any) -> bool:
+    return model._why_no_stream() is None
 
 
 class StreamMixin:
     """Learns from blocks of examples, one after the other, exactly as from all of them together."""
 
     sums_: StreamSums
+    verbose: int
 
+    @available_if(_can_stream)  # type: ignore[untyped-decorator]
     @all_or_nothing
     def partial_fit(
         self,
@@ -68,22 +77,41 @@ class StreamMixin:
         -------
         self : estimator
         """
-        plan = self._stream_plan()
         if "sums_" not in vars(self) and "fitted_" in vars(self):
-            raise DataError(
-                "this model was fitted by fit, which keeps no sums that a block could be added to. Use partial_fit from "
-                "the first block on, with a new model: sklearn.base.clone(model)."
+            warn(
+                "a stream begins with this block: what fit has learnt is no part of it, for fit keeps no sums. Use "
+                "partial_fit from the first block on."
             )
-        begun = "sums_" in vars(self)
-        X, labels = check_features(self, X, y, plan.kind, reset=not begun, least=0)
-        weight = check_sample_weight(sample_weight, X, labels, rescale=False)
-        before = self._sums_before(plan, X.shape[1], classes, annotators)
-        names = _batch_names(batch)
-        if names and names[0] in before.batches:
-            before + replace(before, batches=names)  # says which
-        block = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
-        self._restart(before + replace(block, batches=names))
+        self._restart(self._with_block(Block(X, y, sample_weight), classes, annotators, batch))
         return self
+
+    def _with_block(self, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None) -> StreamSums:
+        """The sums so far and those of one more block."""
+        plan, names = self._stream_plan(), _batch_names(batch)
+        begun = "sums_" in vars(self)
+        X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
+        weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
+        before = self._sums_before(plan, X.shape[1], classes, annotators)
+        before.check_batches(names)
+        sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
+        return before + replace(sums, batches=names)
+
+    def _fit_blocks(self, blocks: Blocks, given: dict[str, Any], on_round: OnRound | None) -> None:
+        """Learn from all blocks, one after the other."""
+        if reason := self._why_no_stream():
+            raise ValueError(f"blocks are learnt from as a stream is: {reason}")
+        if extra := [name for name, value in given.items() if value is not None]:
+            raise ValueError(
+                f"{', '.join(extra)} cannot be given beside blocks, which have their own labels and weights."
+            )
+        reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        self._forget_stream()
+        for number, block in enumerate(blocks, start=1):
+            self._restart(self._with_block(block))
+            reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
+        if "sums_" not in vars(self):
+            raise DataError("there are no blocks to learn from.")
+        self._solve(reporter)
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -126,11 +154,10 @@ class StreamMixin:
                 f"a setting that the sums of this stream depend on was changed after its first block: they are for "
                 f"{sums.plan}, not for {plan}. Start with a new model."
             )
-        for given, fixed, of_sums, what in (
-            (known, sums.fixed_classes, sums.classes, "classes"),
-            (names, sums.fixed_annotators, sums.annotators, "annotators"),
-        ):
-            if given is not None and not (fixed and np.array_equal(given, of_sums)):
+        declared = {"classes": (known, sums.classes if sums.fixed_classes else None)}
+        declared["annotators"] = names, sums.annotators if sums.fixed_annotators else None
+        for what, (now, then) in declared.items():
+            if now is not None and (then is None or not np.array_equal(now, then)):
                 raise ValueError(f"{what} can be declared at the first call of partial_fit, and later only the same.")
         return sums
 
@@ -141,32 +168,47 @@ class StreamMixin:
         self._stream_settings = self.get_params(deep=False)  # type: ignore[attr-defined]
 
     def _forget_stream(self) -> None:
-        """Forget sums and what was solved from them, if there are any."""
-        if "sums_" not in vars(self):
-            return
-        learnt = [name for name in vars(self) if name.endswith("_") and name not in _LASTING[1:]]
+        """Forget what was learnt, sums and all."""
+        learnt = [name for name in vars(self) if name.endswith("_") and name not in _LASTING]
         for name in [*learnt, "_stream_settings"]:
-            del vars(self)[name]
+            vars(self).pop(name, None)
 
-    def _solve(self) -> None:
+    def _solve(self, reporter: Reporter | None = None) -> None:
         """Solve the rounds with the settings of the last block, whatever was set since."""
         solver = type(self)(**self._stream_settings)
-        vars(solver).update({name: vars(self)[name] for name in _LASTING[1:] if name in vars(self)})
-        solver._learn_stream(self.sums_)
+        vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
+        solver._learn_stream(self.sums_, reporter or Reporter(type(self).__name__, solver.verbose))
         vars(self).update({name: value for name, value in vars(solver).items() if name.endswith("_")})
 
+    def _why_no_stream(self) -> str | None:
+        """Why these settings do not suit a stream, if they do not."""
+        settings = self.get_params(deep=False)  # type: ignore[attr-defined]
+        curriculum, class_weight = settings["curriculum"], settings.get("class_weight")
+        if isinstance(curriculum, Curriculum) and not curriculum.is_mixture:
+            return (
+                f"curriculum={curriculum!r} looks at the examples in every round, and a stream keeps none. Use "
+                "Fixed(), Smooth(...) or Fading(...), or fit."
+            )
+        if class_weight is not None:
+            return (
+                f"class_weight={class_weight!r} looks at the consensus on every example in every round, and a stream "
+                "keeps none. Use class_weight=None with sample_weight, or fit."
+            )
+        return None
+
     def _stream_plan(self) -> StreamPlan:
-        """What sums depend on; raises if a setting does not suit a stream."""
+        """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
 
-    def _learn_stream(self, sums: StreamSums) -> None:
+    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
         """Solve the rounds and store what was learnt."""
         raise NotImplementedError
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 
         def __getattr__(self, name: str) -> Any:
-            if "sums_" in vars(self) and name.endswith("_") and not name.startswith("_"):
+            is_result = name.endswith("_") and not name.startswith("_") and name not in _LASTING
+            if is_result and "sums_" in vars(self):
                 if name in ABOUT_EXAMPLES:
                     raise AttributeError(
                         f"{name} is about single examples, which partial_fit does not keep. For the consensus on any "
@@ -176,22 +218,9 @@ class StreamMixin:
                     self._solve()
                     if name in vars(self):
                         return vars(self)[name]
+            if name == "partial_fit":
+                raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_stream()}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def check_streamed(curriculum: Any, class_weight: Any = None) -> None:
-    """Raise if the weights of a round would need the examples again."""
-    checked = check_curriculum(curriculum)
-    if not checked.is_mixture:
-        raise ValueError(
-            f"curriculum={checked!r} looks at the examples in every round, and a stream keeps none. Use Fixed(), "
-            "Smooth(...) or Fading(...), or fit."
-        )
-    if class_weight is not None:
-        raise ValueError(
-            f"class_weight={class_weight!r} looks at the consensus on every example in every round, and a stream keeps "
-            "none. Use class_weight=None with sample_weight, or fit."
-        )
 
 
 def _declared(classes: Any, what: str) -> Array:

@@ -64,6 +64,12 @@ class Targets:
         return cls(np.eye(n_classes)[:, 1:], 0.0, 1.0, 1.0)
 
     @property
+    def codes(self) -> Floats:
+        """The codebook of labels that are known to be classes."""
+        assert self.codebook is not None
+        return self.codebook
+
+    @property
     def n_targets(self) -> int:
         return 1 if self.codebook is None else self.codebook.shape[1]
 
@@ -103,9 +109,7 @@ def checked_span(variance: float, low: float, high: float) -> float:
     if low == high:
         return 1.0
     if not _SMALLEST_SPAN < variance < _LARGEST_SPAN:
-        raise LabelError(
-            f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them."
-        )
+        raise LabelError(f"ratings from {low:g} to {high:g} cannot be squared without losing all digits: rescale them.")
     return variance
 
 

@@ -1,0 +1,146 @@
+"""Parquet, Arrow and CSV files, or any Arrow dataset -> blocks of features, labels and ids, by pyarrow."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array
+from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.extras import how_to_install
+
+_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv"}
+
+
+def is_table(source: Any) -> bool:
+    """Whether this is a file that pyarrow reads, a folder or a list of such, or an Arrow dataset or table."""
+    if hasattr(source, "to_batches"):
+        return True
+    if isinstance(source, list | tuple) and source:
+        return all(isinstance(one, str | os.PathLike) and is_table(one) for one in source)
+    return isinstance(source, str | os.PathLike) and _format_of(Path(source)) is not None
+
+
+def _format_of(path: Path) -> str | None:
+    """What a file is, by its name; of a folder, what the first of its files is that has one of these names."""
+    if path.is_dir():
+        inside = (_FORMATS.get(one.suffix.lower()) for one in sorted(path.rglob("*")))
+        return next((found for found in inside if found), None)
+    return _FORMATS.get(path.suffix.lower())
+
+
+def open_dataset(source: Any) -> Any:
+    """An Arrow dataset."""
+    if hasattr(source, "to_batches"):
+        return source
+    try:
+        dataset = importlib.import_module("pyarrow.dataset")
+    except ImportError:
+        raise MissingExtraError(
+            f"blocks of Parquet, Arrow and CSV files need pyarrow: {how_to_install('arrow')}."
+        ) from None
+    paths = [os.fspath(one) for one in source] if isinstance(source, list | tuple) else os.fspath(source)
+    first = Path(paths[0] if isinstance(paths, list) else paths)
+    try:
+        return dataset.dataset(paths, format=_format_of(first))
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise DataError(f"{first} cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what.
+
+    Parameters
+    ----------
+    features : tuple of str
+        Features.
+    labels : tuple of str
+        A column per annotator; none if labels come from elsewhere.
+    example : str or None
+        Ids of the examples.
+    weight : str or None
+        Sample weights.
+    """
+
+    features: tuple[str, ...]
+    labels: tuple[str, ...]
+    example: str | None
+    weight: str | None
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        features: Sequence[str] | None,
+        labels: Sequence[str] | None,
+        example: str | None,
+        weight: str | None,
+    ) -> Columns:
+        """Among all columns; by default all others are features."""
+        others = [*(labels or ()), *(name for name in (example, weight) if name is not None)]
+        if unknown := [name for name in (*others, *(features or ())) if name not in names]:
+            raise DataError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}.")
+        chosen = [name for name in names if name not in others] if features is None else features
+        if not chosen:
+            raise DataError(f"no column is left for features; the columns are {', '.join(names)}.")
+        return cls(tuple(chosen), tuple(labels or ()), example, weight)
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is read."""
+        others = (name for name in (self.example, self.weight) if name is not None)
+        return list(dict.fromkeys([*self.features, *self.labels, *others]))
+
+
+def batches(data: Any, columns: Columns, n_rows: int) -> Iterator[Any]:
+    """Record batches of at most so many rows; small ones, as in files with many row groups, are joined."""
+    pyarrow = importlib.import_module("pyarrow")
+    options: dict[str, Any] = {}
+    if not isinstance(data, pyarrow.Table):
+        options = {"columns": columns.all, "batch_size": n_rows, "batch_readahead": 1, "fragment_readahead": 1}
+    waiting: list[Any] = []
+    for batch in data.to_batches(**options):
+        for start in range(0, batch.num_rows, n_rows):
+            waiting.append(batch.slice(start, n_rows))
+            if sum(part.num_rows for part in waiting) >= n_rows:
+                yield pyarrow.Table.from_batches(waiting)
+                waiting = []
+    if waiting:
+        yield pyarrow.Table.from_batches(waiting)
+
+
+def features_of(batch: Any, columns: Columns) -> Array:
+    """The features of a batch, in single precision if all of them are."""
+    parts = []
+    for name in columns.features:
+        values = batch.column(name).to_numpy()
+        if values.dtype.kind not in "biuf":
+            raise DataError(
+                f"the column {name!r} is of type {batch.schema.field(name).type}, and features must be numbers. Name "
+                "the columns that are: features=[...]."
+            )
+        parts.append(values)
+    single = all(part.dtype == np.float32 for part in parts)
+    X = np.empty((batch.num_rows, len(parts)), dtype=np.float32 if single else np.float64)
+    for j, part in enumerate(parts):
+        X[:, j] = part
+    return X
+
+
+def ids_of(batch: Any, columns: Columns) -> Array:
+    """The ids of the examples of a batch: numbers, or anything else as it is."""
+    column = batch.column(columns.example)
+    if column.null_count:
+        raise DataError(
+            f"every row needs its id; {column.null_count} rows have none in the column {columns.example!r}."
+        )
+    return np.asarray(column.to_numpy())

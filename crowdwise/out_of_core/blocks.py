@@ -1,0 +1,83 @@
+"""Something that yields blocks -> Blocks: read one ahead on a second thread, and again if that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from crowdwise.exceptions import DataError
+
+T = TypeVar("T")
+
+# Bytes of the features of all blocks that are in memory at a time.
+MAX_BYTES = 2**27
+# The one that is learnt from, the one that is read ahead, and what is made of one.
+_IN_MEMORY = 3
+_END: Any = object()
+
+
+class Block(NamedTuple):
+    """Some rows: features, their labels, and how often each counts."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+
+
+class Blocks:
+    """Blocks of rows that are read when they are asked for, each while the one before it is being worked on.
+
+    Parameters
+    ----------
+    start : callable
+        Begins to read: gives an iterator of blocks.
+    again : bool
+        Whether it can be called more than once.
+    """
+
+    def __init__(self, start: Callable[[], Iterator[Block]], *, again: bool) -> None:
+        self._start, self.again = start, again
+        self._n_reads = 0
+
+    def __repr__(self) -> str:
+        return f"Blocks that can be read {'again and again' if self.again else 'once'}"
+
+    def __iter__(self) -> Iterator[Block]:
+        if self._n_reads and not self.again:
+            raise DataError(
+                "these blocks come from an iterator that has been read, and they are needed once more. Give a function "
+                "that begins a new iterator, or a list, a file or an array."
+            )
+        self._n_reads += 1
+        return read_ahead(self._start())
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one being made on another thread while the last one is used.
+
+    Parameters
+    ----------
+    items : iterator
+        Slow to make, such as blocks of a file.
+
+    Returns
+    -------
+    items : iterator
+
+    Examples
+    --------
+    >>> from crowdwise.out_of_core.blocks import read_ahead
+    >>> list(read_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = reader.submit(next, items, _END)
+            yield item
+
+
+def rows_per_block(row_bytes: int, max_bytes: int) -> int:
+    """How many rows a block may have, so that all blocks in memory take no more than `max_bytes`."""
+    return max(1, max_bytes // (_IN_MEMORY * max(row_bytes, 1)))

@@ -1,0 +1,208 @@
+"""Files, arrays and iterators -> Blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from crowdwise.checks import check_choice, check_whole
+from crowdwise.exceptions import AlignmentError, DataError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, open_dataset
+from crowdwise.out_of_core.blocks import MAX_BYTES, Block, Blocks, rows_per_block
+from crowdwise.out_of_core.matching import Join, LabelsById
+
+
+def read_blocks(
+    X: Any,
+    y: Any = None,
+    *,
+    labels: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    example: str | None = None,
+    sample_weight: Any = None,
+    join: Join = "exact",
+    max_bytes: int = MAX_BYTES,
+) -> Blocks:
+    """Blocks of rows of data that need not fit into memory, for ``model.fit(blocks)``.
+
+    Parameters
+    ----------
+    X : array, path, Arrow dataset, function or iterable
+        Features as an array that may be memory-mapped, or the name of an .npy file; a table with features, and perhaps
+        labels, in Parquet, Arrow or CSV files (one, a list or a folder) or as an Arrow dataset, which need pyarrow; or
+        blocks themselves: an iterable of pairs ``(X, y)`` or triples ``(X, y, sample_weight)``, or a function that
+        begins such an iterator anew.
+    y : CrowdLabels, array or path, default=None
+        Labels of all rows: in the order of the rows, or matched by the ids in the column `example`. Arrays and .npy
+        files have a column per annotator.
+    labels : sequence of str, default=None
+        Columns of a table that hold labels, one per annotator, where `y` is not given.
+    features : sequence of str, default=None
+        Columns of a table that are features; by default all others.
+    example : str, default=None
+        Column of a table with the ids of examples: `y` is then matched by id.
+    sample_weight : array or str, default=None
+        How often each example counts; of a table, the name of a column.
+    join : {"exact", "inner"}, default="exact"
+        What to do with ids that are on one side only: stop with an error, or keep what is on both sides.
+    max_bytes : int, default=2**27
+        About how much memory the features of blocks may take at a time. Blocks that are given as such are as large as
+        they are.
+
+    Returns
+    -------
+    blocks : Blocks
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from crowdwise import CrowdRidgeClassifier, read_blocks
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = X[:, :1] + rng.normal(size=(1000, 3)) * [0.1, 1.0, 2.0] > 0
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "X.npy", X)
+    >>> np.save(folder / "y.npy", y)
+    >>> model = CrowdRidgeClassifier().fit(read_blocks(folder / "X.npy", folder / "y.npy"))
+    >>> int(model.expertise_.argmax())
+    0
+    """
+    check_choice("join", join, ("exact", "inner"))
+    check_whole("max_bytes", max_bytes)
+    if is_table(X):
+        return _of_table(X, y, labels, features, example, sample_weight, join, max_bytes)
+    if labels is not None or features is not None or example is not None:
+        raise ValueError("labels=, features= and example= name columns of a table, and X is none.")
+    X = _mapped(X)
+    if hasattr(X, "shape"):
+        return _of_arrays(X, _mapped(y), _mapped(sample_weight), max_bytes)
+    return _of_blocks(X, y, sample_weight)
+
+
+def _mapped(array: Any) -> Any:
+    """An .npy file as a memory-mapped array; anything else as it is."""
+    if not isinstance(array, str | os.PathLike):
+        return array
+    if not os.fspath(array).endswith(".npy"):
+        raise DataError(
+            f"{os.fspath(array)} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv."
+        )
+    try:
+        return np.load(array, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise DataError(f"{os.fspath(array)} cannot be read as an array: {error}") from error
+
+
+def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
+    if y is None:
+        raise ValueError("y is needed: the labels of the rows of X.")
+    n_rows, weighted = X.shape[0], np.ndim(sample_weight) > 0
+    for other, what in ((y, "y"), *(((sample_weight, "sample_weight"),) if weighted else ())):
+        if len(other) != n_rows:
+            raise AlignmentError(f"X has {n_rows} rows and {what} has {len(other)}: one for each is needed.")
+    columns = int(X.shape[1]) if len(X.shape) > 1 else 1
+    step = rows_per_block(8 * columns, max_bytes)  # in double precision, in which they are multiplied
+
+    def start() -> Iterator[Block]:
+        for begin in range(0, n_rows, step):
+            at = slice(begin, begin + step)
+            yield Block(_in_memory(X[at]), _in_memory(y[at]), sample_weight[at] if weighted else sample_weight)
+
+    return Blocks(start, again=True)
+
+
+def _in_memory(part: Any) -> Any:
+    """A copy of what is mapped, so that it is read here and now."""
+    return np.array(part) if isinstance(part, np.memmap) else part
+
+
+def _of_blocks(source: Any, y: Any, sample_weight: Any) -> Blocks:
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "blocks have their own labels and weights: give pairs (X, y) or triples (X, y, sample_weight)."
+        )
+    begin: Callable[[], Iterable[Any]]
+    if callable(source):
+        begin, again = source, True
+    elif isinstance(source, Iterable):
+        begin, again = (lambda: source), not isinstance(source, Iterator)
+    else:
+        raise TypeError(
+            f"blocks are read of an array, a file, an Arrow dataset, an iterable of pairs (X, y) or a function that "
+            f"begins one; got {type(source).__name__}."
+        )
+
+    def start() -> Iterator[Block]:
+        for number, block in enumerate(begin()):
+            if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+                raise DataError(
+                    f"every block must be a pair (X, y) or a triple (X, y, sample_weight); block {number} (from 0) is "
+                    f"of type {type(block).__name__}."
+                )
+            yield Block(*block)
+
+    return Blocks(start, again=again)
+
+
+def _of_table(
+    source: Any,
+    y: Any,
+    labels: Sequence[str] | None,
+    features: Sequence[str] | None,
+    example: str | None,
+    sample_weight: Any,
+    join: Join,
+    max_bytes: int,
+) -> Blocks:
+    if (y is None) == (labels is None):
+        raise ValueError("say where the labels are: in columns of the table (labels=[...]) or elsewhere (y=...).")
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ValueError("sample_weight of a table is the name of a column.")
+    y = _mapped(y)
+    if example is not None and y is not None and not isinstance(y, CrowdLabels):
+        raise ValueError("labels are matched by id if they have ids: give y as CrowdLabels, or leave example= out.")
+    data = open_dataset(source)
+    columns = Columns.of(data.schema.names, features, labels, example, sample_weight)
+    step = rows_per_block(8 * len(columns.all), max_bytes)
+    if y is None:
+        label_names = list(columns.labels)
+        return Blocks(
+            lambda: (_block(batch, columns, batch.select(label_names)) for batch in batches(data, columns, step)),
+            again=True,
+        )
+    match = _by_order if example is None else _by_id
+    return Blocks(lambda: match(batches(data, columns, step), columns, y, join), again=True)
+
+
+def _block(batch: Any, columns: Columns, y: Any, keep: Any = slice(None)) -> Block:
+    weight = None if columns.weight is None else batch.column(columns.weight).to_numpy()[keep]
+    return Block(features_of(batch, columns)[keep], y, weight)
+
+
+def _by_order(found: Iterator[Any], columns: Columns, y: Any, join: Join) -> Iterator[Block]:
+    """Rows and labels in the same order."""
+    n_before = 0
+    for batch in found:
+        at = slice(n_before, n_before + batch.num_rows)
+        n_before = at.stop
+        if n_before > len(y):
+            break
+        yield _block(batch, columns, y[at])
+    if n_before != len(y):
+        more = "more" if n_before > len(y) else "fewer"
+        raise AlignmentError(f"the table has {more} rows than the {len(y)} of y: one for each is needed.")
+
+
+def _by_id(found: Iterator[Any], columns: Columns, y: CrowdLabels, join: Join) -> Iterator[Block]:
+    """Rows and labels matched by the ids of examples."""
+    labels = LabelsById(y, join)
+    for batch in found:
+        keep, given = labels.of(ids_of(batch, columns))
+        yield _block(batch, columns, given, keep)
+    labels.finish()
