@@ -14,10 +14,10 @@ from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils import check_array
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
@@ -30,7 +30,7 @@ Mapper = Callable[[Callable[[Any], Result], Iterable[Any]], Iterable[Result]]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class CheckedBlock:
     """Some examples that take part: each has a label and a weight.
 
     Parameters
@@ -51,22 +51,15 @@ class Block:
     n_unlabelled: int = 0
 
     @classmethod
-    def of(cls, given: Any) -> Block:
+    def of(cls, given: Any) -> CheckedBlock:
         """From what a reader of blocks gives: (X, labels) or (X, labels, sample_weight)."""
-        if isinstance(given, Block):
+        if isinstance(given, CheckedBlock):
             return given
-        if not isinstance(given, tuple) or len(given) not in (2, 3):
-            raise DataError(
-                f"a block must be a tuple (X, labels) or (X, labels, sample_weight); got {type(given).__name__}."
-            )
         X, labels = align(given[0], as_labels(given[1]))
-        if sparse.issparse(X):
-            X = sparse.csr_array(X)
-        else:
-            X = np.asarray(X)
-        if X.dtype not in (np.float64, np.float32):
-            X = X.astype(np.float64)
-        weight = check_sample_weight(given[2] if len(given) == 3 else None, X, labels, rescale=False)
+        X = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0
+        )
+        weight = check_sample_weight(given[2] if len(given) > 2 else None, X, labels, rescale=False)
         labelled = labels.labels_per_example > 0
         learnt = labelled & (weight > 0)
         if not learnt.all():
@@ -76,7 +69,7 @@ class Block:
     def __len__(self) -> int:
         return len(self.weight)
 
-    def among(self, annotators: Array, classes: Array) -> Block:
+    def among(self, annotators: Array, classes: Array) -> CheckedBlock:
         """The same with labels coded by the annotators and classes of all blocks."""
         return replace(self, labels=recoded(self.labels, annotators, classes))
 

@@ -30,12 +30,13 @@ from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
-from crowdwise.em.survey import Survey
+from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
@@ -314,15 +315,17 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are read once per round.
+            What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
+            are not kept: `consensus` gives them.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
         on_round : callable, default=None
@@ -333,6 +336,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self : CrowdLogisticClassifier
         """
         steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
+        if isinstance(X, Blocks):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y and sample_weight cannot be given beside blocks, which have their own.")
+            self._fit_blocks(X, reporter)
+            reporter.done()
+            return self
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
@@ -370,7 +379,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
         """Learn from blocks that can be read again, of which no example is kept."""
-        self._check_settings()
         curriculum = check_curriculum(self.curriculum)
         if not curriculum.is_mixture:
             raise ValueError(
@@ -380,13 +388,13 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         with one_blas_thread():
             survey = total(Survey.of, blocks, mapper)
             if survey is None:
-                raise DataError("there is no block: the reader of blocks yields nothing.")
+                raise DataError("there are no blocks to learn from.")
             survey.check()
             if survey.n_unlabelled:
                 n_all = survey.n_examples + survey.n_unlabelled
                 warn(f"{survey.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
             first = self._fit_sample(survey)
-            reporter.step("sample")
+            reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
             rounds = BlockRounds(blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter)
             self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
 
@@ -423,7 +431,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     def _keep_blocks(
         self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit
     ) -> None:
+        vars(self).pop("feature_names_in_", None)
         self.n_features_in_ = survey.n_features
+        if survey.feature_names is not None:
+            self.feature_names_in_ = survey.feature_names
         self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
         self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
         self.fitted_ = FittedLogistic(

@@ -21,7 +21,7 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.block_models import BlockModels
-from crowdwise.em.blocks import Block, Mapper, total
+from crowdwise.em.blocks import CheckedBlock, Mapper, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import MOST_ROUNDS, TOLERANCE
@@ -141,7 +141,7 @@ class BlockFit:
     n_passes: int
 
 
-def sample_features(sample: Block, *, centred: bool) -> LogisticFeatures:
+def sample_features(sample: CheckedBlock, *, centred: bool) -> LogisticFeatures:
     """Unit and shift of features, from a sample of them; sparse ones are not shifted."""
     if not sparse.issparse(sample.X):
         features = LogisticFeatures.of(sample.X, sample.weight, centred=centred)

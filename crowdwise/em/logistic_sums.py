@@ -15,7 +15,7 @@ from scipy import sparse
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.em.annotators import Annotators, Behaviour
-from crowdwise.em.blocks import Block
+from crowdwise.em.blocks import CheckedBlock
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.rounds import expectation
@@ -78,7 +78,7 @@ class RoundState:
     def n_folds(self) -> int:
         return max(1 if self.prior.ndim == 1 else self.prior.shape[1], self.n_models)
 
-    def weights(self, block: Block) -> Floats:
+    def weights(self, block: CheckedBlock) -> Floats:
         """How much each example of a block counts."""
         return weights_of(block, self.levels, self.easiness)
 
@@ -145,7 +145,7 @@ class LogisticSums:
         return self.share.sum(axis=0)
 
 
-def weights_of(block: Block, levels: NDArray[np.int64], easiness: Floats) -> Floats:
+def weights_of(block: CheckedBlock, levels: NDArray[np.int64], easiness: Floats) -> Floats:
     """How much each example of a block counts, from what examples of every level of disagreement do."""
     if (easiness == 1).all():
         return block.weight
@@ -167,14 +167,14 @@ def block_sums(state: RoundState, given: Any) -> LogisticSums:
     ----------
     state : RoundState
         The parameters of the round.
-    given : Block or tuple
+    given : CheckedBlock or tuple
         (X, labels) or (X, labels, sample_weight).
 
     Returns
     -------
     sums : LogisticSums
     """
-    block = Block.of(given).among(state.annotators, state.classes)
+    block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
     unknown = np.ones((0, len(state.behaviour.share), n_classes))
     annotators = Annotators(Incidence.of(block.labels), state.model, unknown)

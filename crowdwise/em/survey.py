@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.crowd.disagreement import Scale, pair_sums, scaled_pair_sums
-from crowdwise.em.blocks import Block, recoded
+from crowdwise.em.blocks import CheckedBlock, recoded
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
@@ -42,6 +43,8 @@ class Survey:
     ----------
     n_features : int
         Number of features.
+    feature_names : ndarray of shape (n_features,) or None
+        Their names, if they have any.
     n_examples : int
         Examples with a label and a weight: those that take part.
     n_unlabelled : int
@@ -58,11 +61,12 @@ class Survey:
         Levels of disagreement that occur, ascending; a number for both labels and differing pairs of an example.
     examples_per_level : ndarray of shape (n_levels,)
         How many examples are of each.
-    kept : tuple of (keys, Block)
+    kept : tuple of (keys, CheckedBlock)
         Rows with the smallest keys.
     """
 
     n_features: int
+    feature_names: Array | None
     n_examples: int
     n_unlabelled: int
     classes: Array
@@ -71,12 +75,12 @@ class Survey:
     labels_per_annotator: NDArray[np.int64]
     levels: NDArray[np.int64]
     examples_per_level: NDArray[np.int64]
-    kept: tuple[tuple[Keys, Block], ...]
+    kept: tuple[tuple[Keys, CheckedBlock], ...]
 
     @classmethod
     def of(cls, given: Any) -> Survey:
         """Of one block, whose features are checked to be finite."""
-        block = Block.of(given)
+        block = CheckedBlock.of(given)
         check_finite(block.X)
         labels = block.labels
         if labels.classes is None:
@@ -85,6 +89,7 @@ class Survey:
         key = joint_keys(stored_keys(block.X, _SEED), label_keys(labels))
         return cls(
             block.X.shape[1],
+            _get_feature_names(given[0]),
             len(block),
             block.n_unlabelled,
             labels.classes,
@@ -101,6 +106,8 @@ class Survey:
             raise DataError(
                 f"all blocks must have the same features; one has {self.n_features} and another {other.n_features}."
             )
+        if not np.array_equal(self.feature_names, other.feature_names):
+            raise DataError("all blocks must have the same features, with the same names, in the same order.")
         classes = _joined(self.classes, other.classes)
         if classes is not self.classes and classes is not other.classes:
             classes = encode(classes)[1]
@@ -110,6 +117,7 @@ class Survey:
         np.add.at(counts, place, np.concatenate([self.examples_per_level, other.examples_per_level]))
         return Survey(
             self.n_features,
+            self.feature_names,
             self.n_examples + other.n_examples,
             self.n_unlabelled + other.n_unlabelled,
             classes,
@@ -146,14 +154,14 @@ class Survey:
             4.0 * pairs, n_labels, scale, n_classes=len(self.classes), count=self.examples_per_level
         )
 
-    def sample(self) -> Block:
+    def sample(self) -> CheckedBlock:
         """The rows that were kept, in the order of their keys."""
         order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
         blocks = [block.among(self.annotators, self.classes) for _, block in self.kept]
         rows = [block.X for block in blocks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
         labels = _stacked([block.labels for block in blocks])
-        return Block(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
+        return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
 
 
 def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
@@ -162,7 +170,7 @@ def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
     return labels.labels_per_example * _PAIRS + pairs
 
 
-def _smallest(parts: Sequence[tuple[Keys, Block]], n_features: int) -> tuple[tuple[Keys, Block], ...]:
+def _smallest(parts: Sequence[tuple[Keys, CheckedBlock]], n_features: int) -> tuple[tuple[Keys, CheckedBlock], ...]:
     """The rows with the smallest keys."""
     most = min(MOST_ROWS, _MOST_NUMBERS // max(n_features, 1))
     if any(sparse.issparse(block.X) for _, block in parts):
@@ -177,7 +185,7 @@ def _smallest(parts: Sequence[tuple[Keys, Block]], n_features: int) -> tuple[tup
         if len(some) == len(key):
             kept.append((key, block))
         elif len(some):
-            kept.append((key[some], Block(block.X[some], block.labels[some], block.weight[some])))
+            kept.append((key[some], CheckedBlock(block.X[some], block.labels[some], block.weight[some])))
     return tuple(kept)
 
 
