@@ -151,6 +151,12 @@ def sample_features(sample: CheckedBlock, *, centred: bool) -> LogisticFeatures:
     return LogisticFeatures(unit, rows, None, 1.0)
 
 
+def in_unit(begin: Beginning, features: LogisticFeatures) -> Floats:
+    """Coefficients of the features as they came -> those in the unit and around the shift of features."""
+    coef = begin.coef * features.unit
+    return np.vstack([coef, begin.intercept + features.rows.shift @ coef])
+
+
 @dataclass
 class BlockRounds:
     """The rounds of one fit.
@@ -225,9 +231,7 @@ class BlockRounds:
 
     def _first_theta(self, n_models: int) -> Floats:
         """Coefficients of the sample's classifier, in the unit of these features, for so many models."""
-        coef = self.begin.coef * self.features.unit
-        intercept = self.begin.intercept + self.features.rows.shift @ coef
-        return np.repeat(np.vstack([coef, intercept])[:, np.newaxis], n_models, axis=1)
+        return np.repeat(in_unit(self.begin, self.features)[:, np.newaxis], n_models, axis=1)
 
     def _pass(self, prior: Floats, theta: Floats | None, easiness: Floats) -> LogisticSums:
         """Sums over all blocks."""

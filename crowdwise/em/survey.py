@@ -78,18 +78,17 @@ class Survey:
     kept: tuple[tuple[Keys, CheckedBlock], ...]
 
     @classmethod
-    def of(cls, given: Any) -> Survey:
-        """Of one block, whose features are checked to be finite."""
+    def of(cls, given: Any, *, keep: bool = True) -> Survey:
+        """Of one block, whose features are checked to be finite; without rows unless they are to be kept."""
         block = CheckedBlock.of(given)
         check_finite(block.X)
         labels = block.labels
         if labels.classes is None:
             raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
         levels, counts = np.unique(levels_of_labels(labels), return_counts=True)
-        key = joint_keys(stored_keys(block.X, _SEED), label_keys(labels))
         return cls(
             block.X.shape[1],
-            _get_feature_names(given[0]),
+            None if isinstance(given, CheckedBlock) else _get_feature_names(given[0]),
             len(block),
             block.n_unlabelled,
             labels.classes,
@@ -98,7 +97,7 @@ class Survey:
             np.array(labels.labels_per_annotator),
             levels,
             counts,
-            _smallest(((key, block),), block.X.shape[1]),
+            _smallest(((sample_keys(block), block),), block.X.shape[1]) if keep else (),
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -164,6 +163,11 @@ class Survey:
         return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
 
 
+def sample_keys(block: CheckedBlock) -> Keys:
+    """A number for every row, from its features and labels: the sample is of the rows with the smallest."""
+    return joint_keys(stored_keys(block.X, _SEED), label_keys(block.labels))
+
+
 def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
     """The level of disagreement of every example."""
     pairs = (pair_sums(labels) / 4).astype(np.int64)
@@ -172,6 +176,8 @@ def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
 
 def _smallest(parts: Sequence[tuple[Keys, CheckedBlock]], n_features: int) -> tuple[tuple[Keys, CheckedBlock], ...]:
     """The rows with the smallest keys."""
+    if not parts:
+        return ()
     most = min(MOST_ROWS, _MOST_NUMBERS // max(n_features, 1))
     if any(sparse.issparse(block.X) for _, block in parts):
         most = MOST_ROWS

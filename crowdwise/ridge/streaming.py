@@ -87,7 +87,7 @@ class StreamMixin:
 
     def _with_block(self, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None) -> StreamSums:
         """The sums so far and those of one more block."""
-        plan, names = self._stream_plan(), _batch_names(batch)
+        plan, names = self._stream_plan(), batch_names(batch)
         begun = "sums_" in vars(self)
         X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
         weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
@@ -144,7 +144,7 @@ class StreamMixin:
         """The sums so far, or those of nothing; what is declared must be what was declared at first."""
         if classes is not None and plan.kind == "rating":
             raise ValueError("ratings are numbers and have no classes to declare.")
-        known = None if classes is None else _declared(classes, "classes")
+        known = None if classes is None else declared_classes(classes, "classes")
         names = None if annotators is None else as_ids(annotators, "annotators")
         if "sums_" not in vars(self):
             return StreamSums.nothing(plan, n_features, known, names)
@@ -223,7 +223,7 @@ class StreamMixin:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-def _declared(classes: Any, what: str) -> Array:
+def declared_classes(classes: Any, what: str) -> Array:
     values = as_column(classes, what)
     as_ids(values, what)
     return tidy(values.tolist())
@@ -243,7 +243,7 @@ def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
     return labels.with_classes(sums.classes)
 
 
-def _batch_names(batch: Any) -> tuple[Any, ...]:
+def batch_names(batch: Any) -> tuple[Any, ...]:
     try:
         hash(batch)
     except TypeError:
