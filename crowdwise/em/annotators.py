@@ -233,7 +233,8 @@ class Annotators:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
         state = posterior
         if self.n_difficulties > 1:
-            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+            n_states = self.n_difficulties * posterior.shape[1]
+            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), n_states)
         frequency = weight @ state
         if not (weight == 1).all():
             state = state * weight[:, np.newaxis]

@@ -89,8 +89,6 @@ class BlockModels:
             bend = _by_model(found.slope - self._last.slope)
             self._memory.add(_by_model(found.theta - self._last.theta), bend, solve)
         slope = _by_model((found.slope - found.targets) * (total > 0)[:, np.newaxis])
-        if not self.sample.fit_intercept:
-            slope.reshape(len(total), len(self.theta), -1)[:, -1] = 0.0
         direction = self._memory.direction(slope, solve)
         if not (dot(direction, slope) <= 0).all():
             self._memory.clear()
@@ -109,8 +107,10 @@ class BlockModels:
         """What a pass found, and the weight of every model's rows."""
         total, middle = self._middle(sums)
         added, added_slope = penalty(self.theta, middle, self.l2, self.sample.class_prior)
-        targets = np.einsum("pfo,fj->pjo", sums.targets, self._others)
-        return _Found(self.theta, sums.value + added, sums.slope + added_slope, targets, np.zeros(len(total))), total
+        slope, targets = sums.slope + added_slope, np.einsum("pfo,fj->pjo", sums.targets, self._others)
+        if not self.sample.fit_intercept:
+            slope[-1], targets[-1] = 0.0, 0.0
+        return _Found(self.theta, sums.value + added, slope, targets, np.zeros(len(total))), total
 
     def _too_far(self, found: _Found) -> Bools:
         """Models whose last step did not lower their loss, the classes being those that the step was made for."""

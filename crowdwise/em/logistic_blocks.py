@@ -39,8 +39,9 @@ from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.round_weights import SoftTargets
 
-# Passes in which the classifier of all rows is fitted to the last consensus, and how close is close enough.
-_MOST_PASSES, _SETTLED = 100, 1e-6
+# Passes in which the classifier of all rows is fitted to the last consensus. It is close enough at this share of the
+# tolerance of the rounds; closer than the last number, rounding is all that is left.
+_MOST_PASSES, _SETTLED, _ROUNDING = 100, 0.1, 1e-9
 
 
 @dataclass(frozen=True)
@@ -213,11 +214,11 @@ class BlockRounds:
         if n_annotators > 1 and not (self.settings.counts and self.settings.joint):
             frequencies, objective, converged = self._labels_alone()
             prior, frequency = frequencies.log_frequency, frequencies.frequency
-        theta = self._first_theta(1)
+        theta, easiness = self._first_theta(1), self.easiness
         if n_annotators > 1 and self.settings.counts:
-            prior, theta, objective, converged = self._labels_and_features()
+            prior, theta, easiness, objective, converged = self._labels_and_features()
             frequency = None
-        theta, sums = self._whole(prior, theta.mean(axis=1, keepdims=True))
+        theta, sums = self._whole(prior, theta.mean(axis=1, keepdims=True), easiness)
         if frequency is None:
             frequency = sums.mass / sums.mass.sum()
         theta = theta * self.temperature
@@ -286,8 +287,8 @@ class BlockRounds:
         """The posterior of the sample by labels alone."""
         return expectation(prior.log_frequency, self.annotators.log_likelihood())[0]
 
-    def _labels_and_features(self) -> tuple[Floats, Floats, Floats, bool]:
-        """The prior of the last round, coefficients of its models, the objective, and whether the rounds settled."""
+    def _labels_and_features(self) -> tuple[Floats, Floats, Floats, Floats, bool]:
+        """The prior, coefficients and weights of the last round, the objective, and whether the rounds settled."""
         settings, objective, change = self.settings, list[float](), np.inf
         report = self.reporter.rounds("labels and features")
         weights = _Weights(settings.curriculum, self.easiness, settings.rng)
@@ -310,7 +311,7 @@ class BlockRounds:
         if not converged:
             _note_convergence(len(objective), change, settings.tol)
         self.temperature = classifiers.temperature
-        return classifiers.prior, classifiers.models.theta, np.array(objective), converged
+        return classifiers.prior, classifiers.models.theta, weights.current, np.array(objective), converged
 
     def _balance(self, sums: LogisticSums) -> bool:
         """Let classes count as the consensus says, if they are to be balanced; whether they count as before."""
@@ -319,15 +320,15 @@ class BlockRounds:
             self.class_weight = np.minimum(balanced, self.survey.n_examples / len(balanced))
         return self.settings.class_weight is None
 
-    def _whole(self, prior: Floats, theta: Floats) -> tuple[Floats, LogisticSums]:
+    def _whole(self, prior: Floats, theta: Floats, easiness: Floats) -> tuple[Floats, LogisticSums]:
         """Coefficients of one classifier of all rows for the last consensus, and the sums over all examples."""
-        weight = weights_of(self.sample, self.survey.levels, self.easiness)
+        weight = weights_of(self.sample, self.survey.levels, easiness)
         model = BlockModels(theta, self.features.penalty(self.settings.l2), self.rows, weight)
         for _ in range(_MOST_PASSES):
-            sums = self._pass(prior, model.theta, self.easiness)
+            sums = self._pass(prior, model.theta, easiness)
             before = model.theta
             same = self._balance(sums)
-            if model.step(sums, same_weights=same) <= _SETTLED:
+            if model.step(sums, same_weights=same) <= max(_SETTLED * self.settings.tol, _ROUNDING):
                 break
         return before[:, 0], sums
 

@@ -218,8 +218,8 @@ class Stepwise(FrozenArrays):
         return gram, pull, theta
 
     def _next_temperature(self, batch: _Batch, rate: float) -> float:
-        """The temperature, moved towards that of a batch, which the classifier has not seen."""
-        if self.chosen.fixed_temperature or not self.chosen.model_weight:
+        """The temperature, moved towards that of a batch, unless the classifier has seen it: it made the first."""
+        if self.n_examples == 0 or self.chosen.fixed_temperature or not self.chosen.model_weight:
             return self.temperature
         of_batch = batch.temperature(self.theta, self.temperature)
         return float(np.exp((1 - rate) * np.log(self.temperature) + rate * np.log(of_batch)))
