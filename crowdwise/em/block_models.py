@@ -117,9 +117,7 @@ class BlockModels:
         last = self._last
         if last is None:
             return np.zeros(len(found.value), dtype=bool)
-        now, before = (
-            at.value - np.einsum("pjo,pjo->j", last.targets, at.theta) for at in (found, last)
-        )
+        now, before = (at.value - np.einsum("pjo,pjo->j", last.targets, at.theta) for at in (found, last))
         return np.asarray(~(now <= before + _SUFFICIENT * last.fall + _ROUNDING * np.abs(before)))
 
     def _back(self, found: _Found, ahead: Floats, fall: Floats, too_far: Bools) -> tuple[_Found, Floats]:

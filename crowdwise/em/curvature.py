@@ -103,9 +103,7 @@ def factored(bends: Floats) -> Floats:
     return np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
 
 
-def curvature(
-    rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None, enough: int = _ENOUGH_ROWS
-) -> Floats:
+def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None, enough: int = _ENOUGH_ROWS) -> Floats:
     """About the second derivative of a model's loss, the same for every output: of all pairs of columns, or a diagonal.
 
     A quarter of the weighted sums of squares bounds it; where the probabilities are known, it is less. Some of the rows

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
@@ -276,6 +276,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     """
 
     fitted_: FittedLogistic
+    steepness_: float
+    l2_: float
+    n_features_in_: int
+    feature_names_in_: Array
 
     def __init__(
         self,
@@ -354,9 +358,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         reporter.done()
         return self
 
-    def _fit(
-        self, training: TrainingSet, steepness: float, reporter: Reporter, warm: FittedLogistic | None
-    ) -> None:
+    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter, warm: FittedLogistic | None) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
@@ -401,7 +403,9 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
                 warn(f"{survey.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
             first = self._fit_sample(survey.sample())
             reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
-            rounds = BlockRounds(blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter)
+            rounds = BlockRounds(
+                blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter
+            )
             self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
 
     def _fit_sample(self, sample: CheckedBlock) -> CrowdLogisticClassifier:
@@ -439,24 +443,23 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             check_seed(self.random_state),
         )
 
-    def _keep_blocks(
-        self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit
-    ) -> None:
-        vars(self).pop("feature_names_in_", None)
+    def _keep_blocks(self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.n_features_in_ = survey.n_features
         if survey.feature_names is not None:
-            self.feature_names_in_ = survey.feature_names
+            self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
         self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
         self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
         self.fitted_ = FittedLogistic(
             fit.annotators, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_
         )
         self._keep_record()
-        annotators = fit.annotators.results(recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator)
-        self.classes_ = survey.classes
-        self._keep(
-            StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged)
+        annotators = fit.annotators.results(
+            recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator
         )
+        self.classes_ = survey.classes
+        self._keep(StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged))
 
     def _first_step(self, stream: LogisticStream) -> Stepwise:
         rows = stream.rows()

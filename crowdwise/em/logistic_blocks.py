@@ -340,8 +340,9 @@ class _Weights:
     curriculum: Curriculum
     easiness: Floats
     rng: np.random.Generator
-    n_rounds: int = 0
-    same: bool = True
+    n_rounds: int = field(default=0, init=False)
+    same: bool = field(default=True, init=False)
+    current: Floats = field(init=False)
 
     def next(self) -> Floats:
         """The weights of the levels of disagreement in the next round."""

@@ -19,7 +19,7 @@ from crowdwise.labels.encode import as_ids, encode_declared
 from crowdwise.mixins import all_or_nothing
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import EXACT_COLUMNS
-from crowdwise.ridge.kept_rows import KeptRows, most_rows
+from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.ridge.streaming import batch_names, declared_classes
 from crowdwise.training_set import check_features, check_sample_weight
 from crowdwise.weights.curricula import Fixed
@@ -61,9 +61,21 @@ class LogisticStream(FrozenArrays):
                 f"a stream is summed up in products of its features, for at most {EXACT_COLUMNS - 1} of them; X has "
                 f"{n_features}. Use fit, or fewer features."
             )
-        names = [np.zeros(0, dtype=np.int64) if given is None else given for given in (classes, annotators)]
-        none = [np.zeros(len(given), dtype=np.int64) for given in (*names, (), ())]
-        seen = Survey(n_features, None, 0, 0, *names, *none, ())
+        known, names = (np.zeros(0, dtype=np.int64) if given is None else given for given in (classes, annotators))
+        none = np.zeros(0, dtype=np.int64)
+        seen = Survey(
+            n_features=n_features,
+            feature_names=None,
+            n_examples=0,
+            n_unlabelled=0,
+            classes=known,
+            annotators=names,
+            labels_per_class=np.zeros(len(known), dtype=np.int64),
+            labels_per_annotator=np.zeros(len(names), dtype=np.int64),
+            levels=none,
+            examples_per_level=none,
+            kept=(),
+        )
         kept = KeptRows.none(n_features, ratings=False)
         return cls(seen, kept, classes is not None, annotators is not None)
 
@@ -256,8 +268,8 @@ class LogisticStreamMixin:
             if name in ABOUT_EXAMPLES and (is_stream or isinstance(vars(self).get("results_"), StreamResults)):
                 how = "partial_fit" if is_stream else "a fit on blocks"
                 raise AttributeError(
-                    f"{name} is about single examples, which {how} does not keep. For the consensus on any examples call "
-                    "consensus(X, labels)."
+                    f"{name} is about single examples, which {how} does not keep. For the consensus on any "
+                    "examples call consensus(X, labels)."
                 )
             is_result = name.endswith("_") and not name.startswith("_") and name not in _LASTING
             if is_result and is_stream and "fitted_" not in vars(self):

@@ -131,9 +131,7 @@ class LogisticSums:
     present: Floats
 
     def __add__(self, other: LogisticSums) -> LogisticSums:
-        return LogisticSums(
-            *(getattr(self, field.name) + getattr(other, field.name) for field in fields(LogisticSums))
-        )
+        return LogisticSums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(LogisticSums)))
 
     def __mul__(self, factor: float) -> LogisticSums:
         """Of examples that count so much; the number of examples stays a number."""

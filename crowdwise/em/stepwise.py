@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,7 +188,7 @@ class Stepwise(FrozenArrays):
             behaviour=_settled(model, counts, share, before.behaviour),
             log_frequency=frequencies.log_frequency,
             theta=theta,
-            temperature=before._next_temperature(batch, rate),
+            temperature=before._next_temperature(batch, rate, gram, theta),
         )
 
     def _state(self, annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels) -> RoundState:
@@ -217,12 +216,20 @@ class Stepwise(FrozenArrays):
             theta = _lowest(gram, pull, penalty, fit_intercept=fit_intercept)
         return gram, pull, theta
 
-    def _next_temperature(self, batch: _Batch, rate: float) -> float:
-        """The temperature, moved towards that of a batch, unless the classifier has seen it: it made the first."""
-        if self.n_examples == 0 or self.chosen.fixed_temperature or not self.chosen.model_weight:
+    def _next_temperature(self, batch: _Batch, rate: float, gram: Floats, theta: Floats) -> float:
+        """The temperature of new coefficients: scores stay as large as suits the labels of examples not seen before.
+
+        It moves towards that of the batch, which the old coefficients have not seen, but for the first: that they were
+        fitted to. The more examples, the less the penalty takes from the coefficients, and the less has to come back.
+        """
+        if self.chosen.fixed_temperature or not self.chosen.model_weight:
             return self.temperature
-        of_batch = batch.temperature(self.theta, self.temperature)
-        return float(np.exp((1 - rate) * np.log(self.temperature) + rate * np.log(of_batch)))
+        temperature = self.temperature
+        if self.n_examples:
+            of_batch = batch.temperature(self.theta, temperature)
+            temperature = float(np.exp((1 - rate) * np.log(temperature) + rate * np.log(of_batch)))
+        together, alone = (np.einsum("po,opq,qo->", side, gram, theta) for side in (self.theta, theta))
+        return temperature * float(together / alone) if together > 0 and alone > 0 else temperature
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.crowd.disagreement import Scale, pair_sums, scaled_pair_sums
-from crowdwise.em.blocks import CheckedBlock, recoded
+from crowdwise.em.blocks import CheckedBlock
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
@@ -43,7 +43,7 @@ class Survey:
     ----------
     n_features : int
         Number of features.
-    feature_names : ndarray of shape (n_features,) or None
+    feature_names : tuple of str or None
         Their names, if they have any.
     n_examples : int
         Examples with a label and a weight: those that take part.
@@ -66,7 +66,7 @@ class Survey:
     """
 
     n_features: int
-    feature_names: Array | None
+    feature_names: tuple[str, ...] | None
     n_examples: int
     n_unlabelled: int
     classes: Array
@@ -88,7 +88,7 @@ class Survey:
         levels, counts = np.unique(levels_of_labels(labels), return_counts=True)
         return cls(
             block.X.shape[1],
-            None if isinstance(given, CheckedBlock) else _get_feature_names(given[0]),
+            _names_of_features(given),
             len(block),
             block.n_unlabelled,
             labels.classes,
@@ -105,7 +105,7 @@ class Survey:
             raise DataError(
                 f"all blocks must have the same features; one has {self.n_features} and another {other.n_features}."
             )
-        if not np.array_equal(self.feature_names, other.feature_names):
+        if self.feature_names != other.feature_names:
             raise DataError("all blocks must have the same features, with the same names, in the same order.")
         classes = _joined(self.classes, other.classes)
         if classes is not self.classes and classes is not other.classes:
@@ -121,8 +121,10 @@ class Survey:
             self.n_unlabelled + other.n_unlabelled,
             classes,
             annotators,
-            sum(_placed(side.labels_per_class, side.classes, classes) for side in (self, other)),
-            sum(_placed(side.labels_per_annotator, side.annotators, annotators) for side in (self, other)),
+            _placed(self.labels_per_class, self.classes, classes)
+            + _placed(other.labels_per_class, other.classes, classes),
+            _placed(self.labels_per_annotator, self.annotators, annotators)
+            + _placed(other.labels_per_annotator, other.annotators, annotators),
             levels,
             counts,
             _smallest(self.kept + other.kept, self.n_features),
@@ -161,6 +163,12 @@ class Survey:
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
         labels = _stacked([block.labels for block in blocks])
         return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
+
+
+def _names_of_features(given: Any) -> tuple[str, ...] | None:
+    """Names of the features of a block whose features are a data frame."""
+    names = None if isinstance(given, CheckedBlock) else _get_feature_names(given[0])
+    return None if names is None else tuple(names.tolist())
 
 
 def sample_keys(block: CheckedBlock) -> Keys:

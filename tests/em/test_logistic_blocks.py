@@ -128,7 +128,9 @@ def test_blocks_of_other_annotators_and_classes_are_joined():
     together = CrowdLabels.from_matrix(np.vstack(halves), annotators=names, classes=[0, 1, 2])
     quiet = pytest.warns(UserWarning, match="have no label")
     with quiet:
-        one = CrowdLogisticClassifier(**TIGHT | {"tol": 1e-6}).fit(read_blocks([(X[:150], parts[0]), (X[150:], parts[1])]))
+        one = CrowdLogisticClassifier(**TIGHT | {"tol": 1e-6}).fit(
+            read_blocks([(X[:150], parts[0]), (X[150:], parts[1])])
+        )
     with quiet:
         other = CrowdLogisticClassifier(**TIGHT | {"tol": 1e-6}).fit(read_blocks([(X, together)]))
     assert one.classes_.tolist() == [0, 1, 2]
