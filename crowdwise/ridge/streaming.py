@@ -189,6 +189,7 @@ class StreamMixin:
         reporter.step(f"block 1: {total.n_given:,} examples")
         for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
             total = total + replace(sums, feature_names=near.feature_names)
+            near = replace(near, kept=total.kept)  # fewer rows of later blocks can still be kept; the rest stays
             reporter.step(f"block {number}: {total.n_given:,} examples")
         self._restart(total)
 
