@@ -1161,7 +1161,7 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
     """The same fit with one and with two threads, of BLAS and of our own."""
     fits = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(features, "_available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(features, "available_cores", lambda n=n_threads: n)
         monkeypatch.setattr(features, "_PARALLEL_FROM", 1.0)
         with threadpool_limits(n_threads, "blas"):
             fits.append(fit_quietly(new(name, **settings), X, y))

@@ -36,6 +36,7 @@ NAMES = [
     "easiness",
     "krippendorff_alpha",
     "load",
+    "read_blocks",
     "read_labels",
     "report",
     "simulate_annotators",

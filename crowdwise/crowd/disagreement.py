@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 Scale = Literal["observed", "possible"] | None
 
 # Two different classes are this far apart: the squared difference of +1 and -1.
-_CLASS_DISTANCE = 4.0
+CLASS_DISTANCE = 4.0
 # Squares of ratings that span less lose digits.
 _TINY_SPAN = 1e-100
 
@@ -55,17 +55,62 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
-    return scaled_pair_sums(pair_sums(labels), labels.labels_per_example, scale, n_classes=n_classes, span=span)
+    total, n_labels = pair_sums(labels), labels.labels_per_example
+    return scaled_pair_sums(total, n_labels, scale, PairMoments.of(total, n_labels), n_classes=n_classes, span=span)
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """What disagreement is scaled by: found out about all examples, and added up over blocks of them.
+
+    Parameters
+    ----------
+    total : float
+        The sum over all pairs of labels of all examples.
+    pairs : float
+        How many pairs there are.
+    largest : float
+        The largest mean over the pairs of an example.
+    fewest : int
+        The fewest labels of an example with a pair of them.
+    """
+
+    total: float = 0.0
+    pairs: float = 0.0
+    largest: float = 0.0
+    fewest: int = 2**31
+
+    @classmethod
+    def of(
+        cls, total: NDArray[np.float64], n_labels: NDArray[Any], count: NDArray[np.integer] | None = None
+    ) -> PairMoments:
+        """From the sums over pairs, and the numbers of labels, of examples, or of levels that `count` of them have."""
+        n = n_labels.astype(np.float64)
+        pairs = n * (n - 1) / 2
+        paired = pairs > 0
+        if not paired.any():
+            return cls()
+        largest = float((total[paired] / pairs[paired]).max())
+        all_sums, all_pairs = (total, pairs) if count is None else (count * total, count * pairs)
+        return cls(float(all_sums.sum()), float(all_pairs.sum()), largest, int(n[paired].min()))
+
+    def __add__(self, other: PairMoments) -> PairMoments:
+        return PairMoments(
+            self.total + other.total,
+            self.pairs + other.pairs,
+            max(self.largest, other.largest),
+            min(self.fewest, other.fewest),
+        )
 
 
 def scaled_pair_sums(
     total: NDArray[np.float64],
     n_labels: NDArray[np.integer],
     scale: Scale,
+    moments: PairMoments,
     *,
     n_classes: int | None,
     span: float = 0.0,
-    count: NDArray[np.integer] | None = None,
 ) -> NDArray[np.float64]:
     """The disagreement of examples, or of levels of it that many examples have, from their sums over pairs.
 
@@ -77,12 +122,12 @@ def scaled_pair_sums(
         How many labels an example of the level has.
     scale : {"observed", "possible"} or None
         As in `disagreement`.
+    moments : PairMoments
+        Of all examples.
     n_classes : int or None
         Number of classes; None for ratings.
     span : float, default=0.0
         How far ratings are apart.
-    count : ndarray of shape (n_levels,), default=None
-        How many examples are of each level; one by default.
 
     Returns
     -------
@@ -93,16 +138,14 @@ def scaled_pair_sums(
     n = n_labels.astype(np.float64)
     pairs = n * (n - 1) / 2
     paired = pairs > 0
-    if not paired.any():
+    if moments.pairs == 0:
         return np.zeros(len(total))
-    all_sums, all_pairs = (total, pairs) if count is None else (count * total, count * pairs)
-    per_pair = np.full(len(total), all_sums.sum() / all_pairs.sum())
+    per_pair = np.full(len(total), moments.total / moments.pairs)
     np.divide(total, pairs, out=per_pair, where=paired)
-    if scale == "possible":
-        limit = _largest_possible(n, n_classes, span)
-        limit[~paired] = limit[paired].max(initial=0.0)
+    if scale == "possible":  # the more labels, the less they can differ
+        limit = _largest_possible(np.where(paired, n, moments.fewest), n_classes, span)
     else:
-        limit = np.full(len(total), per_pair[paired].max())
+        limit = np.full(len(total), moments.largest)
     # Without any disagreement, or range of ratings, every example is equally easy.
     scaled = np.divide(per_pair, limit, out=np.zeros(len(total)), where=limit > 0)
     return np.minimum(scaled, 1.0)  # sums of ratings are rounded
@@ -130,9 +173,9 @@ def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
         return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)
     if counts.shape[1] == 2:
-        return _CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
+        return CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
     n = labels.labels_per_example
-    return _CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
+    return CLASS_DISTANCE / 2 * (n**2 - (counts**2).sum(axis=1))
 
 
 def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
@@ -154,7 +197,7 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
     if n_classes is None:
         n_values, distance = 2, span**2  # half of the annotators at either end of the range
     else:
-        n_values, distance = max(n_classes, 1), _CLASS_DISTANCE
+        n_values, distance = max(n_classes, 1), CLASS_DISTANCE
     per_class, extra = np.divmod(n, n_values)
     same = extra * (per_class + 1) ** 2 + (n_values - extra) * per_class**2
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)

@@ -21,7 +21,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
-from crowdwise.ridge.features import one_blas_thread, run_parallel
+from crowdwise.out_of_core.blocks import map_blocks
+from crowdwise.ridge.features import available_cores, one_blas_thread
 from crowdwise.training_set import check_sample_weight
 
 Result = TypeVar("Result")
@@ -110,7 +111,7 @@ def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabe
 def in_threads(task: Callable[[Any], Result], blocks: Iterable[Any]) -> Iterator[Result]:
     """Results of a task for every block, in order, on all cores; only a few blocks are held at a time."""
     with one_blas_thread():
-        yield from run_parallel(task, blocks, np.inf)
+        yield from map_blocks(task, blocks, available_cores())
 
 
 def total(task: Callable[[Any], Any], blocks: Iterable[Any], mapper: Mapper[Any] = in_threads) -> Any:

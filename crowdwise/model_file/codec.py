@@ -51,6 +51,7 @@ _RECORDS = {
     "KeptRows": "ridge.kept_rows",
     "LogisticStream": "em.logistic_stream",
     "OneCoin": "em.confusion",
+    "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",
     "RatingMoments": "ridge.stream_sums",

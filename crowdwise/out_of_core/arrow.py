@@ -102,7 +102,7 @@ class Columns:
 
 
 def batches(data: Any, columns: Columns, n_rows: int) -> Iterator[Any]:
-    """Record batches of at most so many rows; small ones, as in files with many row groups, are joined."""
+    """Tables of about so many rows; small batches, as in files with many row groups, are joined."""
     pyarrow = importlib.import_module("pyarrow")
     options: dict[str, Any] = {}
     if not isinstance(data, pyarrow.Table):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from crowdwise.exceptions import DataError
 
 T = TypeVar("T")
+Result = TypeVar("Result")
 
 # Bytes of the features of all blocks that are in memory at a time.
 MAX_BYTES = 2**27
-# The one that is learnt from, the one that is read ahead, and what is made of one.
+# Two that are learnt from, and the one that is read ahead.
 _IN_MEMORY = 3
 _END: Any = object()
 
@@ -76,6 +78,41 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
         while (item := coming.result()) is not _END:
             coming = reader.submit(next, items, _END)
             yield item
+
+
+def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int) -> Iterator[Result]:
+    """The results of a task for every block, in the order of blocks, on several threads and no block too early.
+
+    Parameters
+    ----------
+    task : callable
+        From a block to a result; results are usually added up.
+    blocks : iterable
+        Read when there is a thread to work on them.
+    n_threads : int
+        How many blocks are worked on at a time.
+
+    Returns
+    -------
+    results : iterator
+
+    Examples
+    --------
+    >>> from crowdwise.out_of_core.blocks import map_blocks
+    >>> sum(map_blocks(len, ["one", "three", ""], n_threads=2))
+    8
+    """
+    if n_threads == 1:
+        yield from map(task, blocks)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        running: deque[Future[Result]] = deque()
+        for block in blocks:
+            running.append(pool.submit(task, block))
+            if len(running) == n_threads:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
 
 
 def rows_per_block(row_bytes: int, max_bytes: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -107,19 +108,30 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
         if len(other) != n_rows:
             raise AlignmentError(f"X has {n_rows} rows and {what} has {len(other)}: one for each is needed.")
     columns = int(X.shape[1]) if len(X.shape) > 1 else 1
-    step = rows_per_block(8 * columns, max_bytes)  # in double precision, in which they are multiplied
+    step = rows_per_block(X.dtype.itemsize * columns, max_bytes)
 
     def start() -> Iterator[Block]:
         for begin in range(0, n_rows, step):
-            at = slice(begin, begin + step)
-            yield Block(_in_memory(X[at]), _in_memory(y[at]), sample_weight[at] if weighted else sample_weight)
+            at = slice(begin, min(begin + step, n_rows))
+            yield Block(_rows(X, at), _rows(y, at), _rows(sample_weight, at) if weighted else sample_weight)
 
     return Blocks(start, again=True)
 
 
-def _in_memory(part: Any) -> Any:
-    """A copy of what is mapped, so that it is read here and now."""
-    return np.array(part) if isinstance(part, np.memmap) else part
+def _rows(array: Any, at: slice) -> Any:
+    """Some rows in memory; what is mapped is read here and now, and from its file where that is possible.
+
+    Pages that are read through the map count as memory of the process.
+    """
+    if not isinstance(array, np.memmap):
+        return array[at]
+    if array.filename is None or not isinstance(array.base, mmap) or not array.flags.c_contiguous:
+        return np.array(array[at])
+    row = array[:1].nbytes
+    numbers = np.fromfile(
+        array.filename, array.dtype, (at.stop - at.start) * row // array.itemsize, offset=array.offset + at.start * row
+    )
+    return numbers.reshape(at.stop - at.start, *array.shape[1:])
 
 
 def _of_blocks(source: Any, y: Any, sample_weight: Any) -> Blocks:

@@ -22,7 +22,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -229,7 +229,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
                 max_rounds=self.max_rounds,
                 tol=self.tol,
                 reporter=reporter,
-                sums=None if stream is None else stream.sums,
+                source=None if stream is None else stream.source,
             )
             self._keep_fit(data, folds, fit, stream)
         reporter.done()
@@ -239,9 +239,8 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self._check_settings()
         return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
-    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
+    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         steepness, l2 = self._check_numbers()
-        stream = Stream.of(sums, scale=self.scale, weighting=steepness != 0)
         self._turn_rounds(stream.data, stream.folds, steepness, l2, self._check_settings(), reporter, stream)
 
     def decision_function(self, X: Any) -> Floats:

@@ -23,7 +23,7 @@ from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -199,7 +199,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             path = ridge_path(
                 data, steepnesses, l2s, folds, weighting,
                 tuned=True, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
-                reporter=reporter, sums=None if stream is None else stream.sums,
+                reporter=reporter, source=None if stream is None else stream.source,
             )  # fmt: skip
             ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
             self.cv_results_ = _results(data, path, ranked)
@@ -219,8 +219,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         weighted = any(steepnesses) or not steepnesses
         return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
-    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
-        stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
+    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         to_rank = self._examples_to_rank(stream.data, None)
         self._choose(stream.data, stream.folds, to_rank, self._check_settings(), reporter, stream)
 

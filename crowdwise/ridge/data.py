@@ -67,10 +67,7 @@ class RidgeData:
         elif len(training.others):
             check_finite(training.X[training.others], training.others)
         space = row_space(rows)
-        if init == "majority":
-            first = majority_targets(core, targets)
-        else:
-            first = Votes.of(core, np.ones(core.n_annotators)).mean_targets(targets)
+        first = first_consensus(core, targets, init)
         return cls(training, X, rows if space is None else space.rows, space, targets, first)
 
     @property
@@ -94,6 +91,10 @@ class RidgeData:
         if steepness not in self._easiness:
             self._easiness[steepness] = example_weights(self.training.core_disagreement, steepness)
         return self._easiness[steepness]
+
+    def set_easiness(self, steepness: float, weight: Floats) -> None:
+        """Say what these weights are, where the examples are a part of more."""
+        self._easiness[steepness] = weight
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""
@@ -128,6 +129,13 @@ class RidgeData:
     def roughness(self, theta: Floats) -> float:
         """The squared length of the coefficients, which l2 penalises."""
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
+
+
+def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
+    """The "majority" vote or the "mean" of the labels, of shape (n_examples, n_targets)."""
+    if init == "majority":
+        return majority_targets(labels, targets)
+    return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
 
 
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:

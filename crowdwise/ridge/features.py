@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -174,25 +173,17 @@ def spans(n_rows: int) -> list[range]:
 
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
-    """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each.
-
-    Parts are taken one by one as threads get free, so they may be read from somewhere and together exceed memory.
-    """
-    n_threads = _available_cores() if n_multiplications >= _PARALLEL_FROM else 1
+    """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
+    n_threads = available_cores() if n_multiplications >= _PARALLEL_FROM else 1
     if n_threads == 1:
         yield from map(task, parts)
         return
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        waiting: deque[Future[Result]] = deque()
-        for part in parts:
-            waiting.append(pool.submit(task, part))
-            if len(waiting) > 2 * n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from pool.map(task, parts)
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
+    """How many threads may run at a time."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores

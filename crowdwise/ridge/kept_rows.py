@@ -67,10 +67,9 @@ class KeptRows(FrozenArrays):
             candidates = candidates[np.argpartition(key[candidates], most - 1)[:most]]
         at = candidates[np.argsort(key[candidates], kind="stable")]
         few = labels[at]
-        rows = X[at].toarray() if sparse.issparse(X) else X[at]
         return cls(
             key[at],
-            rows.astype(np.float64),
+            X[at].toarray() if sparse.issparse(X) else X[at],
             weight[at],
             fold[at].astype(np.int64),
             few.indptr,
@@ -96,15 +95,20 @@ class KeptRows(FrozenArrays):
 
     def __add__(self, other: KeptRows) -> KeptRows:
         """The smallest keys of both, whose annotators and classes are the same."""
+        if len(self) == 0 or len(other) == 0:
+            return other if len(self) == 0 else self
         key = np.concatenate([self.key, other.key])
         at = np.argsort(key, kind="stable")[: most_rows(self.X.shape[1])]
+        mine = at < len(self)
+        X = np.empty((len(at), self.X.shape[1]), dtype=np.result_type(self.X, other.X))
+        X[mine], X[~mine] = self.X[at[mine]], other.X[at[~mine] - len(self)]
         lengths = np.concatenate([np.diff(self.indptr), np.diff(other.indptr)])
         begin = np.concatenate([self.indptr[:-1], other.indptr[:-1] + self.indptr[-1]])[at]
         indptr = np.concatenate([[0], np.cumsum(lengths[at])])
         label = np.repeat(begin - indptr[:-1], lengths[at]) + np.arange(indptr[-1])
         return KeptRows(
             key[at],
-            np.concatenate([self.X, other.X])[at],
+            X,
             np.concatenate([self.weight, other.weight])[at],
             np.concatenate([self.fold, other.fold])[at],
             indptr,
@@ -114,6 +118,8 @@ class KeptRows(FrozenArrays):
 
     def recoded(self, annotator: Positions, klass: Positions | None) -> KeptRows:
         """With other positions of annotators and classes; None for ratings."""
+        if _is_identity(annotator) and (klass is None or _is_identity(klass)):
+            return self
         who = np.asarray(annotator, dtype=np.int64)[self.annotator]
         value = self.value if klass is None else np.asarray(klass, dtype=np.int64)[self.value]
         order = np.lexsort([who, np.repeat(np.arange(len(self)), np.diff(self.indptr))])  # ascending within a row
@@ -125,6 +131,10 @@ class KeptRows(FrozenArrays):
         value = self.value if classes is None else self.value.astype(smallest_integer_type(len(classes)))
         who = self.annotator.astype(narrow)
         return CrowdLabels(self.indptr, who, value, annotators, np.arange(len(self)), classes)
+
+
+def _is_identity(position: Positions) -> bool:
+    return np.array_equal(position, np.arange(len(position)))
 
 
 def label_keys(labels: CrowdLabels) -> Keys:

@@ -16,6 +16,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
+from crowdwise.ridge.blocks_problem import BlockRows, BlocksProblem
 from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite, run_parallel
 from crowdwise.ridge.levels import MOST_CELLS, LevelSums, levels_of
@@ -186,7 +187,7 @@ def ridge_path(
     max_rounds: int,
     tol: float,
     reporter: Reporter,
-    sums: LevelSums | None = None,
+    source: LevelSums | BlockRows | None = None,
 ) -> list[PathFit]:
     """The fit of every steepness.
 
@@ -213,8 +214,8 @@ def ridge_path(
         What change of expertise is small enough.
     reporter : Reporter
         Reports the rounds of every steepness.
-    sums : LevelSums, default=None
-        Sums of more rows than `data` has, if there are any: the rounds are solved from these.
+    source : LevelSums or BlockRows, default=None
+        Sums of more rows than `data` has, or these rows block by block: the rounds are solved from these.
 
     Returns
     -------
@@ -223,23 +224,22 @@ def ridge_path(
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
-    route = "sums" if sums is not None else choose_route(data, n_cells, needs_rows=weighting.needs_rows)
 
     def turn(problem: Any, weights: WeightSequence, **start: Any) -> Settled[Any]:
         report = reporter.rounds(f"steepness {weights.steepness:g}")
         return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
 
+    if isinstance(source, BlockRows):
+        return [_fit_blocks(data, source, s, l2s, folds, weighting, turn) for s in steepnesses]
+    route = choose_route(data, n_cells, needs_rows=weighting.needs_rows) if source is None else "sums"
     if route != "sums":
         check_finite(data.training.X)
         costly = route == "iterative" or not sums_are_cheap(data, n_cells)
         path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
     else:
-        if sums is None:
-            unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-            found: FoldSums | LevelSums = FoldSums(data, folds, len(steepnesses), unweighted=unweighted)
-        else:
-            found = sums
-        path = _fit_sums(data, found, steepnesses, l2s, folds, weighting, every_round, turn)
+        unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
+        sums = source or FoldSums(data, folds, len(steepnesses), unweighted=unweighted)
+        path = _fit_sums(data, sums, steepnesses, l2s, folds, weighting, every_round, turn)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
@@ -269,6 +269,14 @@ def _fit_sums(
     # Without levels each reads the rows, on all cores.
     n_multiplications = 0 if reads_rows else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
     return list(run_parallel(fit, steepnesses, n_multiplications))
+
+
+def _fit_blocks(
+    data: RidgeData, rows: BlockRows, steepness: float, l2s: Floats, folds: Folds, weighting: Weighting, turn: Turn
+) -> PathFit:
+    """By reading all blocks in every round."""
+    weights, choice = WeightSequence(data, steepness, weighting, alike=steepness == 0), L2Choice(l2s, every_round=False)
+    return _finish(data, steepness, folds, turn(BlocksProblem(rows, choice, steepness), weights), choice, "rows")
 
 
 def _fit_rows(
@@ -302,7 +310,9 @@ def _finish(
     """Models that have not seen a fold, with the final consensus."""
     problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
     if folds.n_folds > 1:
-        if isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds:
+        if isinstance(problem, BlocksProblem) or (
+            isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds
+        ):
             problem = RowsProblem(data, folds.fold, folds.n_folds, choice, False, settled.weights)
         fold_theta = problem.fold_models(settled.expertise)
     return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)

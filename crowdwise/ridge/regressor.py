@@ -24,7 +24,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.weights.curricula import Curriculum, check_curriculum
@@ -199,7 +199,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
                 max_rounds=self.max_rounds,
                 tol=self.tol,
                 reporter=reporter,
-                sums=None if stream is None else stream.sums,
+                source=None if stream is None else stream.source,
             )
             self._keep_fit(data, folds, fit, stream)
         reporter.done()
@@ -226,8 +226,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         steepness, _ = self._check_settings()
         return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
-    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
-        stream = Stream.of(sums, scale=self.scale, weighting=sums.plan.by_level)
+    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         self._turn_rounds(stream.data, stream.folds, reporter, stream)
 
     def predict(self, X: Any) -> Floats:

@@ -147,17 +147,22 @@ class RowsProblem:
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
+        products, values, scores = self.products(theta)
+        if not self.data.rows.intercept:
+            return products
+        return products - (values * scores).sum(axis=1) / np.maximum(self.precision.mass, np.finfo(np.float64).tiny)
+
+    def products(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Weighted sums of labels times scores, of labels and of scores, per annotator; the last two per target."""
         labels, weight = self.data.labels, self._label_weight
         scores = self.data.rows.scores(theta)[labels.example_index]
         values = self.data.targets.of_values(labels.values)
         products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
-        if not self.data.rows.intercept:
-            return products
-        of_means = sum(
-            labels.sum_per_annotator(weight * values[:, t]) * labels.sum_per_annotator(weight * scores[:, t])
-            for t in range(values.shape[1])
+        of_values, of_scores = (
+            np.column_stack([labels.sum_per_annotator(weight * column) for column in columns.T])
+            for columns in (values, scores)
         )
-        return products - of_means / np.maximum(self.precision.mass, np.finfo(np.float64).tiny)
+        return products, of_values, of_scores
 
     def penalty(self, expertise: Floats) -> float:
         """What the squared length of coefficients is penalised with."""

@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.crowd.disagreement import Scale, disagreement, scaled_pair_sums
+from crowdwise.arrays import Array
+from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import DataError, LabelError, warn
-from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results import StreamResults
-from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.data import RidgeData, first_consensus
 from crowdwise.ridge.features import N_FOLDS, Rows, distant_offset
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.levels import LevelSums
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.statistics import Statistics
-from crowdwise.ridge.stream_sums import StreamSums, levels_of_labels, places_of_levels
-from crowdwise.ridge.targets import Targets, checked_span, majority_targets
-from crowdwise.ridge.votes import Votes
+from crowdwise.ridge.stream_sums import StreamSums
+from crowdwise.ridge.targets import Targets, checked_span
 from crowdwise.training_set import TrainingSet, check_named, note_disagreement, note_effective_number
 
 
@@ -40,12 +39,15 @@ class Stream:
         Of all examples.
     stream : StreamSums
         What they were made from.
+    rows : BlockRows or None, default=None
+        The examples themselves, if every round reads them.
     """
 
     data: RidgeData
     folds: Folds
     sums: LevelSums
     stream: StreamSums
+    rows: BlockRows | None = None
 
     @classmethod
     def of(cls, stream: StreamSums, *, scale: Scale, weighting: bool) -> Stream:
@@ -55,14 +57,15 @@ class Stream:
             warn(f"{stream.n_unlabelled} of {stream.n_given} examples have no label; they take no part in learning.")
         if weighting:
             note_disagreement(stream.statistics.n_annotators, stream.most_labels)
-        n_classes = None if stream.classes is None else len(stream.classes)
-        span = stream.moments.high - stream.moments.low if n_classes is None else 0.0
         n_labels, totals = stream.levels.T
-        differs = scaled_pair_sums(
-            totals, n_labels, scale, n_classes=n_classes, span=span, count=stream.examples_per_level
-        )
+        differs = stream.scaled(totals, n_labels, scale)
         sums, folds = _folds(stream, LevelSums(_for_model(stream), differs, stream.n_folds))
-        return cls(_data(stream, sums.statistics, differs, scale), folds, sums, stream)
+        return cls(_data(stream, sums.statistics, scale), folds, sums, stream)
+
+    @property
+    def source(self) -> LevelSums | BlockRows:
+        """What the rounds are solved from."""
+        return self.sums if self.rows is None else self.rows
 
     def results(self, fit: PathFit) -> tuple[FittedRidge, StreamResults]:
         """The fitted model, and what it says about annotators."""
@@ -74,6 +77,10 @@ class Stream:
 
     def note_effective_number(self, steepness: float) -> None:
         """Say so if nearly all weight rests on fewer examples than there are features."""
+        if self.stream.plan.labels_only:
+            weight = self.data.easiness(steepness) * self.data.training.sample_weight
+            note_effective_number(weight, self.data.rows.n_features)
+            return
         present = self.sums.statistics.present.reshape(len(self.sums.levels), -1).sum(axis=1)
         count = self.stream.examples_per_level
         weight = self.sums.easiness(steepness) * present / count
@@ -125,29 +132,19 @@ def _folds(stream: StreamSums, sums: LevelSums) -> tuple[LevelSums, Folds]:
     return sums, Folds(fold, len(used))
 
 
-def _data(stream: StreamSums, sums: Statistics, differs: Floats, scale: Scale) -> RidgeData:
+def _data(stream: StreamSums, sums: Statistics, scale: Scale) -> RidgeData:
     """The sample, as if it had been given to `fit`, but centred and scaled as all examples are."""
     kept = stream.kept
     labels = kept.labels(stream.annotators, stream.classes)
     active = stream.labels_per_annotator > 0
     core = labels.select_annotators(active)
     everyone = np.ones(len(kept), dtype=bool)
-    of_sample = _disagreement(stream, core, differs, scale)
-    training = TrainingSet(kept.X, labels, everyone, active, core, kept.weight, of_sample)
-    rows = Rows(kept.X, sums.shift, sums.intercept, _is_far(stream.statistics))
-    if stream.plan.init == "majority":
-        first = majority_targets(core, sums.targets)
+    training = TrainingSet(kept.X, labels, everyone, active, core, kept.weight, stream.disagreement(core, scale))
+    if stream.plan.labels_only:
+        rows = Rows.of(kept.X, intercept=sums.intercept)
     else:
-        first = Votes.of(core, np.ones(core.n_annotators)).mean_targets(sums.targets)
-    return RidgeData(training, kept.X, rows, None, sums.targets, first)
-
-
-def _disagreement(stream: StreamSums, core: CrowdLabels, differs: Floats, scale: Scale) -> Floats:
-    """Of the sample, on the scale of all examples."""
-    if not stream.plan.by_level:
-        return disagreement(core, scale=scale)
-    levels, level = levels_of_labels(core)
-    return differs[places_of_levels(levels, stream.levels)[level]]
+        rows = Rows(kept.X, sums.shift, sums.intercept, _is_far(stream.statistics))
+    return RidgeData(training, kept.X, rows, None, sums.targets, first_consensus(core, sums.targets, stream.plan.init))
 
 
 def _is_far(sums: Statistics) -> bool:

@@ -15,24 +15,29 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
-from crowdwise.crowd.disagreement import pair_sums
+from crowdwise.crowd.disagreement import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET
+from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, first_consensus
 from crowdwise.ridge.features import Rows, check_finite, check_squares
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
 from crowdwise.ridge.levels import MOST_CELLS, levels_of
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
-from crowdwise.ridge.targets import Targets, majority_targets
-from crowdwise.ridge.votes import Votes
+from crowdwise.ridge.targets import Targets
 from crowdwise.weights.folds import joint_keys, stored_keys
 
 # Bits of a sum over pairs of ratings that depend on the order in which they were added.
 _ROUNDED_BITS = 12
+# With more features than this, the folds of the sample have too few rows to stand for those of all examples.
+_WIDE = 300
 # A block is summed around the centre of the stream unless it is this many times its own width away from it.
 _FAR = 100.0
+
+
+class SumsTooLargeError(DataError):
+    """Sums would take too much memory; rows that can be read again need none."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class StreamPlan:
         Whether levels of disagreement are kept apart: they are not if all examples count alike anyway.
     tuned : bool
         Whether something is chosen over folds, so that they are needed.
+    labels_only : bool, default=False
+        Whether there are no sums over features, because rows are read again.
     """
 
     kind: Literal["class", "rating"]
@@ -64,6 +71,7 @@ class StreamPlan:
     seed: int
     by_level: bool
     tuned: bool
+    labels_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,8 @@ class StreamSums(FrozenArrays):
         Sums with a column of ones, whatever the model; of classes they are counts. Cells are the folds of the first
         level, then those of the second, and so on.
     n_folds : int
-        Number of folds that are kept apart: those of the plan, or one where more take too much memory.
+        Number of folds that are kept apart: those of the plan; one if nothing is chosen over folds and there are few
+        features, so that models of the sample are as good, or where more take too much memory.
     levels : ndarray of shape (n_levels, 2)
         Levels of disagreement: number of labels, and sum over pairs.
     examples_per_level : ndarray of shape (n_levels,)
@@ -121,6 +130,8 @@ class StreamSums(FrozenArrays):
         How many labels each annotator gave.
     moments : RatingMoments
         Of ratings.
+    pairs : PairMoments
+        What disagreement is scaled by.
     most_labels : int
         The most labels of an example.
     n_given : int
@@ -131,6 +142,8 @@ class StreamSums(FrozenArrays):
         A sample of rows.
     fixed_classes, fixed_annotators : bool
         Whether they were declared, so that there can be no others.
+    feature_names : ndarray of shape (n_features,) or None, default=None
+        Names of the features, if they have any.
     batches : tuple
         Names of the batches that are in the sums.
     """
@@ -145,12 +158,14 @@ class StreamSums(FrozenArrays):
     annotators: Array
     labels_per_annotator: NDArray[np.int64]
     moments: RatingMoments
+    pairs: PairMoments
     most_labels: int
     n_given: int
     n_unlabelled: int
     kept: KeptRows
     fixed_classes: bool = False
     fixed_annotators: bool = False
+    feature_names: Array | None = None
     batches: tuple[Any, ...] = ()
 
     @classmethod
@@ -169,8 +184,8 @@ class StreamSums(FrozenArrays):
         names = np.zeros(0, dtype=np.int64) if annotators is None else annotators
         return cls(
             plan=plan,
-            statistics=no_statistics(n_features, targets),
-            n_folds=plan.n_folds,
+            statistics=no_statistics(0 if plan.labels_only else n_features, targets),
+            n_folds=plan.n_folds if plan.tuned or n_features > _WIDE else 1,
             levels=np.zeros((0, 2)),
             examples_per_level=np.zeros(0, dtype=np.int64),
             classes=None if ratings else known,
@@ -178,6 +193,7 @@ class StreamSums(FrozenArrays):
             annotators=names,
             labels_per_annotator=np.zeros(len(names), dtype=np.int64),
             moments=RatingMoments(),
+            pairs=PairMoments(),
             most_labels=0,
             n_given=0,
             n_unlabelled=0,
@@ -230,10 +246,16 @@ class StreamSums(FrozenArrays):
         core = _padded(labels.select_annotators(given > 0))
         keys = stored_keys(X, plan.seed)
         fold = (keys % np.uint64(plan.n_folds)).astype(np.int64)
+        totals = pair_sums(core)
         one_level = np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp)
-        levels, level = levels_of_labels(core) if plan.by_level else one_level
+        levels, level = _levels(core, totals) if plan.by_level else one_level
+        count = np.bincount(level, minlength=len(levels))
+        if plan.by_level:
+            moments = PairMoments.of(levels[:, 1], levels[:, 0], count)
+        else:
+            moments = PairMoments.of(totals, core.labels_per_example)
         size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
-        n_folds = size.n_folds(plan, plan.n_folds if near is None else near.n_folds)
+        n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
         statistics = self._collect(X, core, weight, cell, len(levels) * n_folds, near)
         return replace(
@@ -241,10 +263,11 @@ class StreamSums(FrozenArrays):
             statistics=statistics,
             n_folds=n_folds,
             levels=levels,
-            examples_per_level=np.bincount(level, minlength=len(levels)),
+            examples_per_level=count,
             labels_per_class=_labels_per_class(core, len(self.labels_per_class)),
             labels_per_annotator=np.array(given),
             moments=RatingMoments.of(labels.values) if labels.classes is None else RatingMoments(),
+            pairs=moments,
             most_labels=int(labels.labels_per_example.max()),
             kept=KeptRows.of(
                 joint_keys(keys, label_keys(labels)), X, labels, weight, fold, None if near is None else near.kept.bound
@@ -255,16 +278,16 @@ class StreamSums(FrozenArrays):
         self, X: Any, core: CrowdLabels, weight: Floats, cell: Positions, n_cells: int, near: StreamSums | None
     ) -> Statistics:
         plan = self.plan
+        if plan.labels_only:
+            check_finite(X)
+            X = np.zeros((len(core), 0))
         rows = _rows(X, plan, None if near is None else near.statistics.shift)
         centre = 0.0
         if core.classes is None and plan.intercept:
             known = near is not None and near.moments.count > 0
             centre = near.statistics.targets.centre if near is not None and known else float(core.values.mean())
         targets = Targets(None, centre, 1.0, 1.0) if core.classes is None else Targets.counting(len(core.classes))
-        if plan.init == "majority":
-            first = majority_targets(core, targets)
-        else:
-            first = Votes.of(core, np.ones(core.n_annotators)).mean_targets(targets)
+        first = first_consensus(core, targets, plan.init)
         if rows.is_sparse:
             check_finite(X)
         sums = collect(rows, core, targets, first=first, sample_weight=weight, cell=cell, n_cells=n_cells)
@@ -305,14 +328,26 @@ class StreamSums(FrozenArrays):
             labels_per_class=one.labels_per_class + two.labels_per_class,
             labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
             moments=one.moments + two.moments,
+            pairs=one.pairs + two.pairs,
             most_labels=max(one.most_labels, two.most_labels),
             n_given=one.n_given + two.n_given,
             n_unlabelled=one.n_unlabelled + two.n_unlabelled,
             kept=one.kept + two.kept,
             fixed_classes=one.fixed_classes or two.fixed_classes,
             fixed_annotators=one.fixed_annotators or two.fixed_annotators,
+            feature_names=one.feature_names if two.feature_names is None else two.feature_names,
             batches=one.batches + two.batches,
         )
+
+    def disagreement(self, labels: CrowdLabels, scale: Scale) -> Floats:
+        """Of some examples, on the scale of all."""
+        return self.scaled(pair_sums(labels), labels.labels_per_example, scale)
+
+    def scaled(self, totals: Floats, n_labels: Array, scale: Scale) -> Floats:
+        """Disagreement from sums over pairs and numbers of labels, on the scale of all examples."""
+        n_classes = None if self.classes is None else len(self.classes)
+        span = self.moments.high - self.moments.low if n_classes is None else 0.0
+        return scaled_pair_sums(totals, n_labels, scale, self.pairs, n_classes=n_classes, span=span)
 
     def with_one_fold(self) -> StreamSums:
         """The same sums with folds added up, which takes less memory; the sample keeps its folds."""
@@ -354,6 +389,11 @@ class StreamSums(FrozenArrays):
                 f"only sums over the same features can be added; one side has {len(self.statistics.shift)} and the "
                 f"other {len(other.statistics.shift)}."
             )
+        names, other_names = (
+            () if some is None else some.tolist() for some in (self.feature_names, other.feature_names)
+        )
+        if self.n_given and other.n_given and list(names) != list(other_names):
+            raise DataError("sums over features with other names, or in another order, cannot be added.")
         self.check_batches(other.batches)
 
     def check_batches(self, names: tuple[Any, ...]) -> None:
@@ -375,30 +415,32 @@ def _padded(labels: CrowdLabels) -> CrowdLabels:
 def _labels_per_class(labels: CrowdLabels, n_classes: int) -> NDArray[np.int64]:
     if labels.classes is None:
         return np.zeros(0, dtype=np.int64)
-    return labels.tally.sum(axis=0, dtype=np.int64)[:n_classes]
+    return np.array([column.sum(dtype=np.int64) for column in labels.tally.T[:n_classes]], dtype=np.int64)
 
 
-def levels_of_labels(labels: CrowdLabels) -> tuple[Floats, Positions]:
+def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:
     """The levels of disagreement that occur, as number of labels and sum over pairs, and that of every example."""
-    totals = pair_sums(labels)
     if labels.classes is None:
         bits = totals.view(np.uint64) + np.uint64(2 ** (_ROUNDED_BITS - 1))
         totals = (bits >> np.uint64(_ROUNDED_BITS) << np.uint64(_ROUNDED_BITS)).view(np.float64)
-    values, place = levels_of(totals)
-    code = labels.labels_per_example * len(values) + place
+        values, place = levels_of(totals)
+    else:  # multiples of what two different classes are apart
+        place = (totals / CLASS_DISTANCE).astype(np.intp)
+        values = CLASS_DISTANCE * np.arange(place.max() + 1)
+    code = place if labels.is_complete else labels.labels_per_example * len(values) + place
     present = np.bincount(code) > 0
     codes = np.flatnonzero(present)
     _check_levels(len(codes))
-    levels = np.column_stack([codes // len(values), values[codes % len(values)]])
-    return levels, (np.cumsum(present) - 1)[code]
+    n_labels = codes // len(values) if not labels.is_complete else np.full(len(codes), labels.n_annotators)
+    return np.column_stack([n_labels, values[codes % len(values)]]), (np.cumsum(present) - 1)[code]
 
 
 def _check_levels(n_levels: int) -> None:
     if n_levels > MOST_CELLS:
-        raise DataError(
+        raise SumsTooLargeError(
             f"the disagreement of the examples of this stream takes more than {MOST_CELLS} different values, and sums "
             "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
-            "or use fit."
+            "or use fit on data that can be read again."
         )
 
 
@@ -444,12 +486,6 @@ def _union_of_levels(one: Floats, other: Floats) -> tuple[Floats, list[Positions
     return levels, [place[: len(one)], place[len(one) :]]
 
 
-def places_of_levels(levels: Floats, among: Floats) -> Positions:
-    """Where levels are among others, ascending, which have them all."""
-    place = {level: i for i, level in enumerate(map(tuple, among.tolist()))}
-    return np.array([place[level] for level in map(tuple, levels.tolist())], dtype=np.intp)
-
-
 def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Counts in other places, added."""
     total = np.zeros(n, dtype=np.int64)
@@ -484,10 +520,10 @@ class _Size:
         if self._fits(wanted) and (wanted == plan.n_folds or not plan.tuned):
             return wanted
         if plan.tuned or not self._fits(1):
-            raise DataError(
+            raise SumsTooLargeError(
                 f"sums for {self.n_annotators} annotators and {self.n_levels} levels of disagreement do not fit into "
                 f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
-                "fewer features or folds, steepness=0 (one level), or fit."
+                "fewer features or folds, steepness=0 (one level), or fit on data that can be read again."
             )
         return 1
 

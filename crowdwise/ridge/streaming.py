@@ -8,20 +8,32 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from crowdwise.arrays import Array
+from crowdwise.arrays import Array, Floats
+from crowdwise.crowd.disagreement import Scale
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import all_or_nothing
-from crowdwise.out_of_core.blocks import Block, Blocks
+from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import ABOUT_EXAMPLES
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums
+from crowdwise.results import ABOUT_EXAMPLES, StreamResults
+from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.features import available_cores
+from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.training_set import check_features, check_sample_weight
 from crowdwise.weights.curricula import Curriculum
 
 # What stays when sums grow: everything else that was learnt has to be solved for again.
 _LASTING = ("n_features_in_", "feature_names_in_")
+# Blocks that are summed up at a time: each is in memory.
+_MOST_THREADS = 2
+# Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
+_WHY_NOT_ROWS = (
+    "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
+    "an array.",
+    "Blocks are read again in every round by CrowdRidgeClassifier and CrowdRidgeRegressor alone.",
+)
 
 
 def _can_stream(model: Any) -> bool:
@@ -32,6 +44,7 @@ class StreamMixin:
     """Learns from blocks of examples, one after the other, exactly as from all of them together."""
 
     sums_: StreamSums
+    scale: Scale
     verbose: int
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
@@ -82,36 +95,113 @@ class StreamMixin:
                 "a stream begins with this block: what fit has learnt is no part of it, for fit keeps no sums. Use "
                 "partial_fit from the first block on."
             )
-        self._restart(self._with_block(Block(X, y, sample_weight), classes, annotators, batch))
+        block = Block(X, y, sample_weight)
+        self._restart(self._with_block(self._stream_plan(), block, classes, annotators, batch))
         return self
 
-    def _with_block(self, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None) -> StreamSums:
+    def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> StreamSums:
+        """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
+
+        The model only says which sums; what it has learnt is neither used nor changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features; there may be no row.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+            Labels: a column per annotator, NaN or None where there is none.
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
+            How often each example counts.
+        batch : str, int or tuple, default=None
+            Name of the block, as in `partial_fit`.
+
+        Returns
+        -------
+        sums : StreamSums
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from functools import reduce
+        >>> from operator import add
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 2))
+        >>> y = X[:, :1] + rng.normal(size=(600, 3)) * [0.1, 1.0, 2.0] > 0
+        >>> model = CrowdRidgeClassifier()
+        >>> parts = [model.block_sums(X[at], y[at]) for at in (slice(0, 200), slice(200, 600))]
+        >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
+        0
+        """
+        worker = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        return worker._with_block(worker._checked_plan(), Block(X, y, sample_weight), batch=batch)
+
+    def _checked_plan(self) -> StreamPlan:
+        if reason := self._why_no_stream():
+            raise ValueError(f"there are no sums for these settings: {reason}")
+        return self._stream_plan()
+
+    def _with_block(
+        self, plan: StreamPlan, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None
+    ) -> StreamSums:
         """The sums so far and those of one more block."""
-        plan, names = self._stream_plan(), batch_names(batch)
+        names = batch_names(batch)
         begun = "sums_" in vars(self)
-        X, labels = check_features(self, block.X, block.y, plan.kind, reset=not begun, least=0)
-        weight = check_sample_weight(block.sample_weight, X, labels, rescale=False)
+        X, labels, weight = self._checked(plan, block, reset=not begun)
         before = self._sums_before(plan, X.shape[1], classes, annotators)
         before.check_batches(names)
         sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
-        return before + replace(sums, batches=names)
+        return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
+
+    def _checked(self, plan: StreamPlan, block: Block, *, reset: bool) -> tuple[Any, CrowdLabels, Floats]:
+        """Features, labels and weights of a block."""
+        X, labels = check_features(self, block.X, block.y, plan.kind, reset=reset, least=0)
+        return X, labels, check_sample_weight(block.sample_weight, X, labels, rescale=False)
 
     def _fit_blocks(self, blocks: Blocks, given: dict[str, Any], on_round: OnRound | None) -> None:
         """Learn from all blocks, one after the other."""
-        if reason := self._why_no_stream():
-            raise ValueError(f"blocks are learnt from as a stream is: {reason}")
+        plan = self._checked_plan()
         if extra := [name for name, value in given.items() if value is not None]:
             raise ValueError(
                 f"{', '.join(extra)} cannot be given beside blocks, which have their own labels and weights."
             )
         reporter = Reporter(type(self).__name__, self.verbose, on_round)
+        try:
+            self._add_blocks(plan, blocks, reporter)
+            self._solve(reporter)
+        except SumsTooLargeError as error:
+            if plan.tuned or not blocks.again:
+                raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
+            self._read_again(replace(plan, by_level=False, labels_only=True), blocks, reporter)
+
+    def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+        """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
         self._forget_stream()
-        for number, block in enumerate(blocks, start=1):
-            self._restart(self._with_block(block))
-            reporter.step(f"block {number}: {self.sums_.n_given:,} examples")
-        if "sums_" not in vars(self):
+        coming = iter(blocks)
+        first = next(coming, None)
+        if first is None:
             raise DataError("there are no blocks to learn from.")
-        self._solve(reporter)
+        total = near = self._with_block(plan, first)
+
+        def sums_of(block: Block) -> StreamSums:
+            return StreamSums.of(plan, *self._checked(plan, block, reset=False), near=near)
+
+        reporter.step(f"block 1: {total.n_given:,} examples")
+        for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
+            total = total + replace(sums, feature_names=near.feature_names)
+            near = replace(near, kept=total.kept)  # fewer rows of later blocks can still be kept; the rest stays
+            reporter.step(f"block {number}: {total.n_given:,} examples")
+        self._restart(total)
+
+    def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+        """Learn by reading all blocks in every round; one more time before, to find out about labels."""
+        self._add_blocks(plan, blocks, reporter)
+        sums = self.sums_
+        stream = Stream.of(sums, scale=self.scale, weighting=True)
+        rows = BlockRows(blocks, lambda block: self._checked(plan, block, reset=False), sums, stream.data, self.scale)
+        self._learn_stream(replace(stream, rows=rows), reporter)
+        vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
+        vars(self).pop("_stream_settings")
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -119,13 +209,16 @@ class StreamMixin:
 
         Parameters
         ----------
-        other : estimator
-            Of the same class and settings, fitted by `partial_fit`; it stays as it is.
+        other : estimator or StreamSums
+            A model of the same class and settings, fitted by `partial_fit`, which stays as it is; or sums that
+            `block_sums` of such a model gave, added up.
 
         Returns
         -------
         self : estimator
         """
+        if isinstance(other, StreamSums):
+            return self._merge_sums(other)
         if type(other) is not type(self):
             raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
         for model, whose in ((self, "this model"), (other, "the other model")):
@@ -135,9 +228,14 @@ class StreamMixin:
         if different := sorted(name for name in mine if mine[name] != theirs[name]):
             name = different[0]
             raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
-        if not np.array_equal(_feature_names(self), _feature_names(other)):
-            raise DataError("models of features with other names, or in another order, cannot be merged.")
-        self._restart(self.sums_ + other.sums_)
+        return self._merge_sums(other.sums_)
+
+    def _merge_sums(self, sums: StreamSums) -> Self:
+        plan, n_features = self._checked_plan(), len(sums.statistics.shift)
+        self._restart(self._sums_before(plan, n_features, None, None) + sums)
+        self.n_features_in_ = n_features
+        if sums.feature_names is not None:
+            self.feature_names_in_ = sums.feature_names
         return self
 
     def _sums_before(self, plan: StreamPlan, n_features: int, classes: Any, annotators: Any) -> StreamSums:
@@ -177,7 +275,8 @@ class StreamMixin:
         """Solve the rounds with the settings of the last block, whatever was set since."""
         solver = type(self)(**self._stream_settings)
         vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
-        solver._learn_stream(self.sums_, reporter or Reporter(type(self).__name__, solver.verbose))
+        stream = Stream.of(self.sums_, scale=solver.scale, weighting=self.sums_.plan.by_level)
+        solver._learn_stream(stream, reporter or Reporter(type(self).__name__, solver.verbose))
         vars(self).update({name: value for name, value in vars(solver).items() if name.endswith("_")})
 
     def _why_no_stream(self) -> str | None:
@@ -200,7 +299,7 @@ class StreamMixin:
         """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
 
-    def _learn_stream(self, sums: StreamSums, reporter: Reporter) -> None:
+    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         """Solve the rounds and store what was learnt."""
         raise NotImplementedError
 
@@ -208,16 +307,16 @@ class StreamMixin:
 
         def __getattr__(self, name: str) -> Any:
             is_result = name.endswith("_") and not name.startswith("_") and name not in _LASTING
-            if is_result and "sums_" in vars(self):
-                if name in ABOUT_EXAMPLES:
-                    raise AttributeError(
-                        f"{name} is about single examples, which partial_fit does not keep. For the consensus on any "
-                        "examples call consensus(X, labels)."
-                    )
-                if "fitted_" not in vars(self):
-                    self._solve()
-                    if name in vars(self):
-                        return vars(self)[name]
+            streamed = "sums_" in vars(self) or isinstance(vars(self).get("results_"), StreamResults)
+            if streamed and name in ABOUT_EXAMPLES:
+                raise AttributeError(
+                    f"{name} is about single examples, which are not kept of blocks (partial_fit). For the consensus "
+                    "on any examples call consensus(X, labels)."
+                )
+            if is_result and "sums_" in vars(self) and "fitted_" not in vars(self):
+                self._solve()
+                if name in vars(self):
+                    return vars(self)[name]
             if name == "partial_fit":
                 raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_stream()}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -253,7 +352,3 @@ def batch_names(batch: Any) -> tuple[Any, ...]:
 
 def _shown(settings: dict[str, Any]) -> dict[str, str]:
     return {name: repr(value) for name, value in settings.items() if name != "verbose"}
-
-
-def _feature_names(model: Any) -> Array:
-    return np.asarray(vars(model).get("feature_names_in_", ()))

@@ -151,8 +151,9 @@ def stored_keys(X: Any, seed: int) -> Keys:
     for start in range(0, len(key) if n_words else 0, _HASHED_ROWS):
         block = slice(start, start + _HASHED_ROWS)
         words = np.ascontiguousarray(X[block]).view(word).astype(np.uint64, copy=False)
-        # The last bits of many numbers are zeros, and a product would hand on nothing but its first bits.
-        key[block] = np.einsum("ij,j->i", words ^ (words >> np.uint64(32)), odd)
+        if X.itemsize == 8:  # the last bits of whole numbers are zeros, and those of products would be too
+            words = words ^ (words >> np.uint64(32))
+        key[block] = np.einsum("ij,j->i", words, odd)
     return _stir(_stir(key))
 
 

@@ -631,7 +631,7 @@ def test_threads_change_no_bit(n_classes, monkeypatch, rng):
     monkeypatch.setattr("crowdwise.em.confusion._ROWS", 100)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     monkeypatch.setattr("crowdwise.ridge.features._PARALLEL_FROM", 0)
-    monkeypatch.setattr("crowdwise.ridge.features._available_cores", lambda: 3)
+    monkeypatch.setattr("crowdwise.ridge.features.available_cores", lambda: 3)
     three = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     assert_array_equal(three.consensus_proba_, one.consensus_proba_)
     assert_array_equal(three.coef_, one.coef_)

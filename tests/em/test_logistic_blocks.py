@@ -17,7 +17,6 @@ from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row
 from crowdwise.em.survey import Survey, levels_of_labels
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.progress import SILENT
-from crowdwise.ridge import features
 
 TIGHT = {"tol": 1e-9, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
 
@@ -177,7 +176,7 @@ def test_threads_change_no_bit(monkeypatch):
     X, labels, _ = clear_crowd(9, n_examples=400)
     found = []
     for n_threads in (1, 3):
-        monkeypatch.setattr(features, "_available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr("crowdwise.em.blocks.available_cores", lambda n=n_threads: n)
         found.append(CrowdLogisticClassifier(l2=1.0).fit(read_blocks(blocks_of(X, labels, range(20, 400, 20)))))
     for name in ("coef_", "confusion_", "objective_", "class_prior_"):
         assert_array_equal(getattr(found[0], name), getattr(found[1], name))

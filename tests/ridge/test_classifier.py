@@ -185,7 +185,7 @@ def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
     monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
     monkeypatch.setattr(crowdwise.ridge.features, "TASK_ROWS", 100)
     monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
+    monkeypatch.setattr(crowdwise.ridge.features, "available_cores", lambda: 3)
     assert_same_model(fit(X, matrix), whole, rtol=1e-10)
 
 
@@ -195,7 +195,7 @@ def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(crowdwise.ridge.features, "TASK_ROWS", 100)
     alone = fit(X, matrix)
     monkeypatch.setattr(crowdwise.ridge.features, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(crowdwise.ridge.features, "_available_cores", lambda: 3)
+    monkeypatch.setattr(crowdwise.ridge.features, "available_cores", lambda: 3)
     assert_array_equal(fit(X, matrix).coef_, alone.coef_)
 
 

@@ -1,0 +1,317 @@
+"""Arrays, files and iterators as blocks, and fits from them."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from crowds import crowd
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
+from crowdwise.exceptions import AlignmentError, DataError, LabelError, MissingExtraError
+from crowdwise.out_of_core import arrow
+from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
+
+TIGHT = {"tol": 1e-11, "max_rounds": 300}
+# So few bytes that a block of three features in double precision has ten rows.
+SMALL = 10 * 3 * 3 * 8
+
+
+def assert_same(one, other, rtol=1e-10):
+    for name in ("coef_", "intercept_", "expertise_"):
+        right = np.asarray(getattr(other, name))
+        assert_allclose(getattr(one, name), right, rtol=0, atol=rtol * np.abs(right).max(), err_msg=name)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Features and labels as .npy files, and as arrays."""
+    X, matrix = crowd(1, n_examples=64)
+    y = matrix.astype(np.int8)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    return tmp_path, X, y
+
+
+# ------------------------------------------------------------------ arrays
+
+
+def test_files_of_arrays_give_what_fit_gives(saved):
+    folder, X, y = saved
+    whole = CrowdRidgeClassifier(**TIGHT).fit(X, y)
+    blocks = read_blocks(folder / "X.npy", str(folder / "y.npy"), max_bytes=SMALL)
+    assert [len(block.X) for block in blocks] == [10] * 6 + [4]
+    model = CrowdRidgeClassifier(**TIGHT).fit(blocks)
+    assert_same(model, whole)
+    assert_allclose(model.accuracy_, whole.accuracy_, rtol=1e-9)
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X, CrowdLabels.from_matrix(y), max_bytes=SMALL)), whole)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(None, None, 2), slice(3, 40), slice(0, 0)])
+@pytest.mark.parametrize("mode", ["r", "c"])
+def test_memory_mapped_arrays_are_read_as_they_are(saved, part, mode):
+    folder, X, y = saved
+    mapped = np.load(folder / "X.npy", mmap_mode=mode)[part]
+    blocks = list(read_blocks(mapped, y[part], max_bytes=SMALL))
+    assert_array_equal(np.concatenate([np.empty((0, 3)), *(block.X for block in blocks)]), X[part])
+    assert not any(isinstance(block.X, np.memmap) for block in blocks)
+
+
+def test_weights_belong_to_rows(saved):
+    folder, X, y = saved
+    weight = np.random.default_rng(0).uniform(0.5, 2, 64)
+    blocks = read_blocks(folder / "X.npy", y, sample_weight=weight, max_bytes=SMALL)
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), CrowdRidgeClassifier(**TIGHT).fit(X, y, weight))
+
+
+def test_the_other_models_learn_from_blocks(saved):
+    _, X, y = saved
+    tuned = CrowdRidgeClassifierCV((0.0, 2.0), l2s=(0.1, 1.0), cv=3, **TIGHT)
+    blocks = read_blocks(X, y, max_bytes=SMALL)
+    assert_same(clone(tuned).fit(blocks), clone(tuned).partial_fit(X, y))
+    ratings = np.round(X[:, :1] + y)
+    rated = CrowdRidgeRegressor(**TIGHT)
+    assert_same(clone(rated).fit(read_blocks(X, ratings, max_bytes=SMALL)), clone(rated).fit(X, ratings))
+
+
+def test_a_fit_on_blocks_goes_on_with_partial_fit(saved):
+    _, X, y = saved
+    model = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X[:40], y[:40], max_bytes=SMALL)).partial_fit(X[40:], y[40:])
+    assert_same(model, CrowdRidgeClassifier(**TIGHT).fit(X, y))
+    assert_same(model.fit(read_blocks(X[:40], y[:40])), CrowdRidgeClassifier(**TIGHT).fit(X[:40], y[:40]))
+
+
+# ------------------------------------------------------------------ blocks as such
+
+
+def test_functions_lists_and_iterators_give_what_fit_gives(saved):
+    _, X, y = saved
+    whole = CrowdRidgeClassifier(**TIGHT).fit(X, y)
+    pairs = [(X[:20], y[:20]), (X[20:20], y[20:20]), (X[20:], y[20:], np.ones(44))]
+    for source in (pairs, lambda: iter(pairs)):
+        blocks = read_blocks(source)
+        assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), whole)
+        assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), whole)
+    once = read_blocks(iter(pairs))
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(once), whole)
+    with pytest.raises(DataError, match="Give a function that begins a new iterator"):
+        CrowdRidgeClassifier().fit(once)
+
+
+def test_rows_of_a_block_are_matched_by_id(saved):
+    _, X, y = saved
+    frame, labels = pd.DataFrame(X), CrowdLabels.from_matrix(y, examples=range(64))
+    mixed = np.random.default_rng(0).permutation(30)
+    blocks = read_blocks([(frame.iloc[:30], labels[mixed]), (frame.iloc[30:], labels[30:])])
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), CrowdRidgeClassifier(**TIGHT).fit(X, y))
+
+
+def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
+    _, X, y = saved
+
+    def broken():
+        yield X[:20], y[:20]
+        raise OSError("the disk is gone")
+
+    model = CrowdRidgeClassifier().partial_fit(X, y)
+    sums = model.sums_
+    with pytest.raises(OSError, match="the disk is gone"):
+        model.fit(read_blocks(broken))
+    assert model.sums_ is sums
+    assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("blocks", "error", "message"),
+    [
+        ([(np.zeros((3, 2)),)], DataError, r"block 0 \(from 0\) is of type tuple"),
+        ([np.zeros((3, 2))], DataError, "a pair \\(X, y\\)"),
+        ([], DataError, "no blocks to learn from"),
+        ([(np.zeros((3, 2)), [[0], [1]])], AlignmentError, "X has 3 examples and the labels have 2"),
+        ([(np.zeros((2, 2)), [0, 1]), (np.zeros((2, 3)), [0, 1])], ValueError, "X has 3 features"),
+        ([(np.zeros((2, 2)), [0, 0])], LabelError, "all labels are of the one class 0"),
+    ],
+)
+def test_wrong_blocks_are_refused(blocks, error, message):
+    with pytest.raises(error, match=message):
+        CrowdRidgeClassifier().fit(read_blocks(blocks))
+
+
+def test_wrong_sources_are_refused(saved):
+    folder, X, y = saved
+    with pytest.raises(AlignmentError, match="X has 64 rows and y has 60"):
+        read_blocks(X, y[:60])
+    with pytest.raises(ValueError, match="y is needed"):
+        read_blocks(X)
+    with pytest.raises(DataError, match=r"use \.npy, \.parquet"):
+        read_blocks("features.xlsx", y)
+    with pytest.raises(ValueError, match="blocks have their own labels"):
+        read_blocks([(X, y)], y)
+    with pytest.raises(ValueError, match="name columns of a table, and X is none"):
+        read_blocks(X, y, example="id")
+    with pytest.raises(TypeError, match="got int"):
+        read_blocks(3)
+    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+        CrowdRidgeClassifier().fit(read_blocks(X, y), y)
+    with pytest.raises(ValueError, match="looks at the consensus"):
+        CrowdRidgeClassifier(class_weight="balanced").fit(read_blocks(X, y))
+    (folder / "bad.npy").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="cannot be read as an array"):
+        read_blocks(folder / "bad.npy", y)
+
+
+def test_blocks_are_reported(saved, capsys):
+    _, X, y = saved
+    stages = []
+    CrowdRidgeClassifier(verbose=1).fit(
+        read_blocks(X, y, max_bytes=SMALL * 3), on_round=lambda r: stages.append(r.stage)
+    )
+    assert stages[:3] == ["block 1: 30 examples", "block 2: 60 examples", "block 3: 64 examples"]
+    assert stages[3] == "steepness 2"
+    assert "CrowdRidgeClassifier:" in capsys.readouterr().err
+
+
+def test_the_next_block_is_read_while_one_is_used():
+    read = []
+
+    def items():
+        for i in range(4):
+            read.append(i)
+            yield i
+
+    ahead = read_ahead(items())
+    next(ahead)
+    for _ in range(1000):
+        if len(read) == 2:
+            break
+        threading.Event().wait(0.005)
+    assert read == [0, 1]  # one ahead and no more
+    ahead.close()
+    assert threading.active_count() == 1
+
+
+def test_blocks_say_whether_they_can_be_read_again():
+    assert repr(read_blocks([])) == "Blocks that can be read again and again"
+    assert repr(read_blocks(iter([]))) == "Blocks that can be read once"
+    assert isinstance(read_blocks([]), Blocks)
+    assert rows_per_block(10**9, 1) == 1
+
+
+# ------------------------------------------------------------------ tables
+
+
+@pytest.fixture
+def table(saved):
+    pyarrow = pytest.importorskip("pyarrow")
+    _, X, y = saved
+    columns = {"id": [f"e{i}" for i in range(64)], **{f"x{j}": X[:, j] for j in range(3)}}
+    votes = {f"ann {j}": [None if (i + j) % 7 == 0 else int(v) for i, v in enumerate(y[:, j])] for j in range(6)}
+    return pyarrow.table(columns | votes), X, pd.DataFrame(votes)
+
+
+def written(table, folder, kind):
+    if kind == "csv":
+        from pyarrow import csv
+
+        csv.write_csv(table, folder / "all.csv")
+        return folder / "all.csv"
+    if kind == "arrow":
+        from pyarrow import feather
+
+        feather.write_feather(table, folder / "all.arrow")
+        return folder / "all.arrow"
+    from pyarrow import parquet
+
+    (folder / "parts").mkdir()
+    parquet.write_table(table.slice(0, 40), folder / "parts" / "0.parquet", row_group_size=3)
+    parquet.write_table(table.slice(40), folder / "parts" / "1.parquet")
+    return folder / "parts"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow", "table", "dataset"])
+def test_tables_with_a_column_per_annotator_give_what_fit_gives(table, tmp_path, kind):
+    data, X, votes = table
+    if kind == "table":
+        source = data
+    elif kind == "dataset":
+        source = pytest.importorskip("pyarrow.dataset").dataset(written(data, tmp_path, "parquet"))
+    else:
+        source = written(data, tmp_path, kind)
+    whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(votes))
+    names = list(votes.columns)
+    blocks = read_blocks(source, labels=names, features=["x0", "x1", "x2"], max_bytes=10 * 3 * 9 * 8)
+    assert all(len(block.X) < 20 for block in blocks) or kind == "csv"
+    model = CrowdRidgeClassifier(**TIGHT).fit(blocks)
+    assert_same(model, whole)
+    assert model.annotators_.tolist() == names
+
+
+@pytest.mark.parametrize("by", ["order", "id"])
+def test_labels_from_elsewhere_are_matched_by_order_or_id(table, tmp_path, by):
+    data, X, votes = table
+    path = written(data, tmp_path, "parquet")
+    features = {"features": ["x0", "x1", "x2"], "max_bytes": 10 * 3 * 4 * 8}
+    labels = CrowdLabels.from_matrix(votes, examples=data["id"].to_pylist())
+    whole = CrowdRidgeClassifier(**TIGHT).fit(X, labels)
+    if by == "order":
+        blocks = read_blocks(path, labels, **features)
+    else:
+        blocks = read_blocks(path, labels[::-1], example="id", **features)
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), whole)
+    weighted = read_blocks(path, labels, sample_weight="x0", **features)
+    with pytest.raises(ValueError, match="sample_weight must be finite and at least 0"):
+        CrowdRidgeClassifier().fit(weighted)
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, numbers):
+    data, X, votes = table
+    if numbers:
+        data = data.set_column(0, "id", [np.arange(64)])
+    path = written(data, tmp_path, "parquet")
+    ids = data["id"].to_pylist()
+    given = {"example": "id", "features": ["x0", "x1", "x2"], "max_bytes": 10 * 3 * 4 * 8}
+    labels = CrowdLabels.from_matrix(votes, examples=ids)
+    for some, message in ((labels[:60], "4 of 4 rows of a block"), (labels, "64 of 64 examples with labels")):
+        source = path if len(some) < 64 else data.slice(0, 0)
+        with pytest.raises(AlignmentError, match=message):
+            CrowdRidgeClassifier().fit(read_blocks(source, some, **given))
+    part = CrowdLabels.from_matrix(votes[5:60], examples=ids[5:60])
+    inner = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(data.slice(0, 50), part, join="inner", **given))
+    assert_same(inner, CrowdRidgeClassifier(**TIGHT).fit(X[5:50], CrowdLabels.from_matrix(votes[5:50])))
+    twice = pytest.importorskip("pyarrow").concat_tables([data, data.slice(3, 1)])
+    with pytest.raises(AlignmentError, match="comes twice"):
+        CrowdRidgeClassifier().fit(read_blocks(twice, labels, **given))
+    with pytest.raises(AlignmentError, match="more rows than the 40"):
+        CrowdRidgeClassifier().fit(read_blocks(data, labels[:40], features=["x0"]))
+    with pytest.raises(AlignmentError, match="fewer rows than the 64"):
+        CrowdRidgeClassifier().fit(read_blocks(data.slice(0, 9), labels, features=["x0"]))
+    assert np.all(inner.sums_.n_given == 45)
+
+
+def test_wrong_columns_are_named(table):
+    data, _, votes = table
+    names = list(votes.columns)
+    with pytest.raises(DataError, match="there is no column 'size'; the columns are id, x0"):
+        read_blocks(data, labels=names, features=["size"])
+    with pytest.raises(DataError, match="the column 'id' is of type string, and features must be numbers"):
+        CrowdRidgeClassifier().fit(read_blocks(data, labels=names))
+    with pytest.raises(ValueError, match="say where the labels are"):
+        read_blocks(data)
+    with pytest.raises(ValueError, match="the name of a column"):
+        read_blocks(data, labels=names, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="give y as CrowdLabels"):
+        read_blocks(data, np.zeros((64, 2)), example="id")
+    with pytest.raises(DataError, match="no column is left"):
+        read_blocks(data.select(["x0"]), labels=["x0"])
+
+
+def test_without_pyarrow_tables_say_what_to_install(monkeypatch, tmp_path):
+    def gone(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(arrow.importlib, "import_module", gone)
+    with pytest.raises(MissingExtraError, match=r"crowdwise\[arrow\]"):
+        read_blocks(tmp_path / "table.parquet", labels=["ann"])
