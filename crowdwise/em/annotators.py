@@ -7,7 +7,7 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -140,7 +140,18 @@ class Annotators:
         weight : ndarray of shape (n_examples,)
             How much each example counts.
         """
-        counts, share = self._counts(posterior, weight)
+        self.settle(*self.counts(posterior, weight))
+
+    def settle(self, counts: Floats, share: Floats) -> None:
+        """Behave as counts say.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_annotators, n_difficulties * n_classes, n_classes)
+            How often each annotator said c in every state.
+        share : ndarray of shape (n_difficulties, n_classes)
+            How many examples are in it.
+        """
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
         self.crowd = self.model.crowd(counts, self.crowd)
@@ -181,17 +192,12 @@ class Annotators:
         parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
         return parameters
 
-    def at(self, parameters: Floats) -> Annotators:
-        """The same labels with other parameters, scaled to be probabilities where they stand."""
-        current = self.behaviour
-        confusion = parameters[: current.confusion.size].reshape(current.confusion.shape)
-        share = parameters[current.confusion.size :].reshape(current.share.shape)
-        moved = replace(self)
-        confusion -= confusion.max(axis=-1, keepdims=True)
-        np.exp(confusion, out=confusion)
-        confusion /= confusion.sum(axis=-1, keepdims=True)
-        moved.behaviour = Behaviour(confusion, softmax(share, axis=0), current.crowd)
-        return moved
+    def move(self, parameters: Floats) -> None:
+        """Take on other parameters, scaled to be probabilities."""
+        last = self.behaviour
+        confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
+        share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
+        self.behaviour = Behaviour(confusion, share, last.crowd)
 
     def hardness(self, posterior: Floats) -> Floats:
         """Probability that each example is of the hardest of several difficulties; zeros if there is one."""
@@ -216,18 +222,19 @@ class Annotators:
         evidence : float
         """
         state = posterior[:, np.newaxis] * self.difficulty
-        counts, share = self._counts(posterior, weight)
+        counts, share = self.counts(posterior, weight)
         crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
 
-    def _counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
         state = posterior
         if self.n_difficulties > 1:
-            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+            n_states = self.n_difficulties * posterior.shape[1]
+            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), n_states)
         frequency = weight @ state
         if not (weight == 1).all():
             state = state * weight[:, np.newaxis]

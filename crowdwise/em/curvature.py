@@ -54,9 +54,8 @@ class Weighted:
         total = sums[-1]
         middle = sums / np.where(total > 0, total, 1.0)
         middle[-1] = 1.0
-        bends = _curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        factor = np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
-        return cls(weight, total, middle, others, factor)
+        bends = curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
+        return cls(weight, total, middle, others, factored(bends))
 
     @property
     def counts(self) -> Floats:
@@ -69,27 +68,49 @@ class Weighted:
 
     def solver(self, shape: tuple[int, ...]) -> Solve:
         """Divides slopes by the curvature, a row per model; `shape` is that of coefficients side by side."""
-        n_columns, n_models, n_outputs = shape
-        if self.factor.ndim == 1:
-            each = np.repeat(np.square(self.factor), n_outputs)
-            return lambda slope: slope / each
-
-        def solve(slope: Floats) -> Floats:
-            columns = slope.reshape(n_models, n_columns, n_outputs).transpose(1, 0, 2).reshape(n_columns, -1)
-            solved = linalg.cho_solve((self.factor, True), columns, check_finite=False)
-            return np.asarray(solved.reshape(shape).transpose(1, 0, 2).reshape(n_models, -1))
-
-        return solve
+        return solver(self.factor, shape)
 
 
-def _curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None) -> Floats:
+def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
+    """Divides slopes by a curvature, a row per model.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_columns, n_columns) or (n_columns,)
+        What `factored` gives.
+    shape : tuple (n_columns, n_models, n_outputs)
+        That of coefficients side by side.
+
+    Returns
+    -------
+    solve : callable
+    """
+    n_columns, n_models, n_outputs = shape
+    if factor.ndim == 1:
+        each = np.repeat(np.square(factor), n_outputs)
+        return lambda slope: slope / each
+
+    def solve(slope: Floats) -> Floats:
+        columns = slope.reshape(n_models, n_columns, n_outputs).transpose(1, 0, 2).reshape(n_columns, -1)
+        solved = linalg.cho_solve((factor, True), columns, check_finite=False)
+        return np.asarray(solved.reshape(shape).transpose(1, 0, 2).reshape(n_models, -1))
+
+    return solve
+
+
+def factored(bends: Floats) -> Floats:
+    """A triangle whose square is a curvature, or the root of a diagonal."""
+    return np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
+
+
+def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None, enough: int = _ENOUGH_ROWS) -> Floats:
     """About the second derivative of a model's loss, the same for every output: of all pairs of columns, or a diagonal.
 
     A quarter of the weighted sums of squares bounds it; where the probabilities are known, it is less. Some of the rows
     are enough.
     """
     n_rows, n_columns = len(weight), rows.X.shape[1] + 1
-    every = max(1, n_rows // max(_ENOUGH_ROWS, _ROWS_PER_COLUMN * n_columns))
+    every = max(1, n_rows // max(enough, _ROWS_PER_COLUMN * n_columns))
     some = np.arange(0, n_rows, every)
     x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
     if theta is None:

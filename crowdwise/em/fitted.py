@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Bools, Floats
@@ -72,11 +73,12 @@ class FittedAnnotators:
         alone = (~np.isnan(precision)).sum() == 1
         return np.where(np.isnan(precision), np.nan, 1.0) if alone else precision
 
-    def results(self, labels: CrowdLabels) -> AnnotatorResults:
-        """Scores and flags of the annotators; `labels` are those of the fit."""
+    def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> AnnotatorResults:
+        """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
         by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
-        flags = flag_annotators(labels, self.accuracy - by_chance)
-        return AnnotatorResults(self.annotators, labels.labels_per_annotator, self.expertise, self.accuracy, flags)
+        flags = flag_annotators(labels, self.accuracy - by_chance, n_labels)
+        n_labels = labels.labels_per_annotator if n_labels is None else n_labels
+        return AnnotatorResults(self.annotators, n_labels, self.expertise, self.accuracy, flags)
 
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.

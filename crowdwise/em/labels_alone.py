@@ -24,7 +24,7 @@ Init = Literal["labels", "votes"]
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle.
 _ENOUGH, _TRIED = 10_000, 1e-4
 # Labels alone are only where the rounds of a classifier begin.
-_MOST_ROUNDS, _TOLERANCE = 1000, 1e-5
+MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def fit_labels(
     *,
     difficulties: tuple[int, ...] = (1, 2),
     class_prior: float = 1.0,
-    max_rounds: int = _MOST_ROUNDS,
-    tol: float = _TOLERANCE,
+    max_rounds: int = MOST_ROUNDS,
+    tol: float = TOLERANCE,
     accelerate: bool = True,
     reporter: Reporter = SILENT,
 ) -> LabelsFit:

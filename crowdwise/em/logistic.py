@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, predicts_truth
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
-from crowdwise.em.logistic_features import LogisticFeatures
+from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
+from crowdwise.em.logistic_features import LogisticFeatures, undo
+from crowdwise.em.logistic_stream import LogisticStream, LogisticStreamMixin
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.stepwise import Chosen, Stepwise
+from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
@@ -113,12 +122,25 @@ class FittedLogistic:
         return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
 
 
+def _begin(first: CrowdLogisticClassifier, survey: Survey) -> Beginning:
+    """Where the rounds over blocks begin; annotators without a label in the sample are taken to be as the crowd."""
+    fitted = first.fitted_
+    active = np.flatnonzero(survey.labels_per_annotator > 0)
+    return Beginning(
+        fitted.annotators.behaviour.of(active),
+        fitted.annotators.class_prior,
+        fitted.coef / first.temperature_,
+        fitted.intercept_at_zero / first.temperature_,
+        first.temperature_,
+    )
+
+
 def _mean(theta: Floats | None, n_models: int) -> Floats | None:
     """The mean coefficients of models, for so many others to begin with."""
     return None if theta is None else np.repeat(theta.mean(axis=1, keepdims=True), n_models, axis=1)
 
 
-class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
+class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
@@ -254,6 +276,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     """
 
     fitted_: FittedLogistic
+    steepness_: float
+    l2_: float
+    n_features_in_: int
+    feature_names_in_: Array
 
     def __init__(
         self,
@@ -295,15 +321,17 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
         """Learn from labelled examples.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are read once per round.
+            What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
+            are not kept: `consensus` gives them.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
         on_round : callable, default=None
@@ -314,19 +342,27 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self : CrowdLogisticClassifier
         """
         steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
+        warm = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
+        self._forget_stream()
+        if isinstance(X, Blocks):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y and sample_weight cannot be given beside blocks, which have their own.")
+            self._fit_blocks(X, reporter)
+            reporter.done()
+            return self
         X, labels = check_features(self, X, y)
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness, reporter)
+            self._fit(training, steepness, reporter, warm)
         reporter.done()
         return self
 
-    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter) -> None:
+    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter, warm: FittedLogistic | None) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
-        start = self._start(training, weights, reporter)
+        start = self._start(training, weights, reporter, warm)
         fold = content_folds(features.rows.X, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
@@ -340,13 +376,158 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol, accelerate=True,
+                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
         self.fitted_ = self._record(training, start, features, data, theta, weights.again(rounds.posterior))
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        self._keep_record()
+
+    def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
+        """Learn from blocks that can be read again, of which no example is kept."""
+        curriculum = check_curriculum(self.curriculum)
+        if not curriculum.is_mixture:
+            raise ValueError(
+                f"curriculum={curriculum!r} ranks the examples in every round, and blocks are not kept. Use Fixed(), "
+                "Smooth(...) or Fading(...), or fit in memory."
+            )
+        with one_blas_thread():
+            survey = total(Survey.of, blocks, mapper)
+            if survey is None:
+                raise DataError("there are no blocks to learn from.")
+            survey.check()
+            if survey.n_unlabelled:
+                n_all = survey.n_examples + survey.n_unlabelled
+                warn(f"{survey.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
+            first = self._fit_sample(survey.sample())
+            reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
+            rounds = BlockRounds(
+                blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter
+            )
+            self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
+
+    def _fit_sample(self, sample: CheckedBlock) -> CrowdLogisticClassifier:
+        """A fit in memory to the sample: what has to be chosen is chosen by it."""
+        first: CrowdLogisticClassifier = clone(self).set_params(verbose=0, warm_start=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CrowdConvergenceWarning)  # the rounds go on
+            return first.fit(sample.X, sample.labels, sample.weight)
+
+    def _chosen_joint(self, first: CrowdLogisticClassifier) -> bool:
+        """Whether annotators are estimated from the consensus of labels and classifier."""
+        return len(first.fitted_.annotators.behaviour.share) == 1 if self.joint == "auto" else bool(self.joint)
+
+    def _label_steepness(self, first: CrowdLogisticClassifier) -> float:
+        """What labels alone are weighted by: features that do not predict the truth are no reason for weights."""
+        return 0.0 if self.steepness == "auto" and not first.model_weight_ else first.steepness_
+
+    def _block_settings(self, first: CrowdLogisticClassifier, curriculum: Curriculum) -> BlockSettings:
+        return BlockSettings(
+            check_annotator_model(self.annotator_model),
+            self._chosen_joint(first),
+            first.steepness_,
+            self._label_steepness(first),
+            first.l2_,
+            bool(first.model_weight_),
+            self.class_prior,
+            self.cross_fit,
+            curriculum,
+            check_class_weight(self.class_weight, first.classes_),
+            self.scale,
+            self.fit_intercept,
+            self.max_rounds,
+            self.tol,
+            _DAMPING,
+            check_seed(self.random_state),
+        )
+
+    def _keep_blocks(self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = survey.n_features
+        if survey.feature_names is not None:
+            self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
+        self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
+        self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
+        self.fitted_ = FittedLogistic(
+            fit.annotators, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_
+        )
+        self._keep_record()
+        annotators = fit.annotators.results(
+            recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator
+        )
+        self.classes_ = survey.classes
+        self._keep(StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged))
+
+    def _first_step(self, stream: LogisticStream) -> Stepwise:
+        rows = stream.rows()
+        first = self._fit_sample(rows)
+        features = sample_features(rows, centred=self.fit_intercept)
+        begin = _begin(first, stream.seen)
+        behaviour, classes = first.fitted_.annotators.behaviour, stream.seen.classes
+        n_annotators, n_states = len(stream.seen.annotators), behaviour.share.size
+        theta = in_unit(begin, features)
+        return Stepwise(
+            chosen=Chosen(
+                first.steepness_, self._label_steepness(first), features.penalty(first.l2_), self._chosen_joint(first),
+                first.model_weight_, self.cross_fit == 0,
+            ),
+            n_examples=0,
+            counts=np.zeros((n_annotators, n_states, len(classes))),
+            share=np.zeros(behaviour.share.shape),
+            mass=np.zeros(len(classes)),
+            gram=np.zeros((theta.shape[1], len(theta), len(theta))),
+            pull=np.zeros(theta.shape),
+            behaviour=behaviour.of(np.arange(n_annotators)),
+            log_frequency=np.log(np.maximum(begin.class_prior, np.finfo(np.float64).tiny)),
+            theta=theta,
+            temperature=first.temperature_,
+            unit=features.unit,
+            shift=features.rows.shift,
+            spread=features.spread(),
+        )  # fmt: skip
+
+    def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
+        seen, chosen = stream.seen, stepwise.chosen
+        levels = stream.weighting(self.scale, chosen.steepness, chosen.label_steepness)
+        with one_blas_thread():
+            return stepwise.step(
+                blocks, seen.annotators, seen.classes, check_annotator_model(self.annotator_model), levels,
+                fit_intercept=self.fit_intercept,
+            )  # fmt: skip
+
+    def _learn_stream(self, stream: LogisticStream) -> None:
+        seen, rows, stepwise = stream.seen, stream.rows(), stream.stepwise
+        if stepwise is None:
+            self.fit(rows.X, rows.labels, rows.weight)
+            results = self.results_
+            del self.results_
+            for name in results.attributes():
+                delattr(self, name)
+            self.classes_ = seen.classes
+            self._keep(
+                StreamResults(
+                    results.annotators, seen.n_examples, results.steepness, results.objective, results.converged
+                )
+            )
+            return
+        active = seen.labels_per_annotator > 0
+        annotators = FittedAnnotators(
+            seen.annotators, seen.classes, stepwise.behaviour.among(active), stepwise.class_prior
+        )
+        coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
+        chosen = stepwise.chosen
+        self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight
+        self.l2_ = chosen.l2 * stepwise.unit * stepwise.unit
+        self.fitted_ = FittedLogistic(annotators, *coef, np.ones(len(seen.classes)), chosen.model_weight)
+        self._keep_record()
+        self.classes_ = seen.classes
+        found = annotators.results(rows.labels, seen.labels_per_annotator)
+        self._keep(StreamResults(found, seen.n_examples, chosen.steepness, np.empty(0), True))
+
+    def _keep_record(self) -> None:
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = self.fitted_.class_weight
@@ -376,13 +557,15 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             check_seed(self.random_state),
         )
 
-    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
+    def _start(
+        self, training: TrainingSet, weights: RoundWeights, reporter: Reporter, warm: FittedLogistic | None
+    ) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
         start = self._labels_alone(training, weights.first, reporter)
-        if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
+        if warm is None or not warm.knows(training):
             return start
-        return replace(start, posterior=self.fitted_.consensus(training.rows, training.core).proba)
+        return replace(start, posterior=warm.consensus(training.rows, training.core).proba)
 
     def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
         return start_from_labels(

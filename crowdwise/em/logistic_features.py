@@ -67,15 +67,36 @@ class LogisticFeatures:
     def undo(self, theta: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero)."""
         lifted = theta if self.space is None else self.space.to_features(theta)
-        coef, intercept, shift = lifted[:-1] / self.unit, lifted[-1], self.rows.shift * self.unit
-        if distant_offset(shift, self._spread() * self.unit) is None:
-            return coef, intercept - shift @ coef, None
-        return coef, intercept, shift
+        return undo(lifted, self.unit, self.rows.shift, self.spread())
 
-    def _spread(self) -> Floats:
+    def spread(self) -> Floats:
         """The size of every feature in its unit."""
         some = self.rows.X[:101]
         return np.ones(some.shape[1]) if sparse.issparse(some) else np.abs(some - self.rows.shift).max(axis=0)
+
+
+def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
+    """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero).
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_features + 1, n_outputs)
+        Coefficients of features in another unit, minus a shift.
+    unit : float
+        That unit.
+    shift, spread : ndarray of shape (n_features,)
+        In that unit: what was subtracted, and how wide each feature is.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_features, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    shift : ndarray of shape (n_features,) or None
+    """
+    coef, intercept, shift = theta[:-1] / unit, theta[-1], shift * unit
+    if distant_offset(shift, spread * unit) is None:
+        return coef, intercept - shift @ coef, None
+    return coef, intercept, shift
 
 
 def _unit(rows: Rows) -> float:

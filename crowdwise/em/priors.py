@@ -49,8 +49,15 @@ class ClassFrequencies:
         return cls(added, (n_classes * (weight @ votes) + added) / (weight.sum() + n_classes * added))
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        return self.estimate(targets)
+
+    def estimate(self, targets: SoftTargets) -> Floats:
         counts = targets.weight @ targets.posterior + self.added
         self.log_frequency = self._limited(counts / counts.sum())
+        return self.log_frequency
+
+    def move(self, parameters: Floats) -> Floats:
+        self.log_frequency = self._limited(np.exp(log_softmax(parameters[np.newaxis])[0]))
         return self.log_frequency
 
     def _limited(self, share: Floats) -> Floats:
@@ -64,16 +71,7 @@ class ClassFrequencies:
         return np.exp(self.log_frequency)
 
     def log_density(self) -> float:
-        return self.log_density_at(self.log_frequency)
-
-    def log_density_at(self, log_prior: Floats) -> float:
-        return self.added * float(log_prior.sum())
-
-    def parameters(self) -> Floats:
-        return self.log_frequency
-
-    def at(self, parameters: Floats) -> Floats:
-        return self._limited(np.exp(log_softmax(parameters[np.newaxis])[0]))
+        return self.added * float(self.log_frequency.sum())
 
 
 def within(share: Floats, most: Floats) -> Floats:
@@ -134,7 +132,7 @@ class OutOfFold:
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
     _last_step: Floats | None = field(default=None, init=False)
-    _is_damped: bool = field(default=False, init=False)
+    is_damped: bool = field(default=False, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         scores = self.scorer.out_of_fold(targets) if self.first is None else self.first
@@ -143,8 +141,8 @@ class OutOfFold:
         self.temperature = best_temperature(scores, log_likelihood, targets.weight, last)
         log_prior = scores.log_proba(self.temperature)
         if self._last is not None and self.damping:
-            self._is_damped = self._is_damped or self._turns_back(log_prior, self._last)
-            if self._is_damped:
+            self.is_damped = self.is_damped or self._turns_back(log_prior, self._last)
+            if self.is_damped:
                 log_prior = log_softmax((1 - self.damping) * log_prior + self.damping * self._last)
         self._last = log_prior
         return log_prior

@@ -128,7 +128,7 @@ class SoftmaxModels:
         """Minus the penalties, plus the log-likelihood of the examples that were added."""
         assert self.theta is not None
         assert self._weighted is not None
-        return -float(self._penalty(self.theta, self._weighted.middle)[0].sum())
+        return -float(penalty(self.theta, self._weighted.middle, self.l2, self.rows.class_prior)[0].sum())
 
     def _weighted_by(self, weight: Floats) -> Weighted:
         """What depends on the weights; the same in every round whose weights are the same."""
@@ -142,7 +142,6 @@ class SoftmaxModels:
         """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
         n_columns, n_models, n_outputs = theta.shape
         flat = theta.reshape(n_columns, -1)
-        probabilities = _two_classes if n_outputs == 1 else _many_classes
         alone = n_models == 1 and self.left_out[0] < 0
         held_out = np.empty((len(weighted.weight), n_outputs))
 
@@ -155,7 +154,7 @@ class SoftmaxModels:
                 counts = weighted.weight[block, np.newaxis]
                 if not alone:
                     counts = counts * (fold[:, np.newaxis] != self.left_out)
-                total, proba = probabilities(scores)
+                total, proba = normalisers(scores)
                 value += np.einsum("ij,ij->j", counts, total)
                 proba *= counts[:, :, np.newaxis]
                 away = proba.reshape(len(proba), -1)
@@ -167,22 +166,56 @@ class SoftmaxModels:
         for part, part_slope in self.rows.over_tasks(task, 4 * flat.shape[1]):
             value += part
             slope += part_slope
-        penalty, penalty_slope = self._penalty(theta, weighted.middle)
-        return _Pass(theta, value + penalty, slope.reshape(theta.shape) + penalty_slope, held_out)
+        added, added_slope = penalty(theta, weighted.middle, self.l2, self.rows.class_prior)
+        return _Pass(theta, value + added, slope.reshape(theta.shape) + added_slope, held_out)
 
-    def _penalty(self, theta: Floats, middle: Floats) -> tuple[Floats, Floats]:
-        """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model."""
-        slope = self.l2 * theta
-        slope[-1] = 0.0
-        value = np.einsum("pjo,pjo->j", slope, theta) / 2
-        if self.rows.class_prior > 0:
-            scores = np.einsum("pj,pjc->jc", middle, theta)
-            log_middle = log_softmax(scores)
-            n_classes = log_middle.shape[1]
-            value -= self.rows.class_prior / n_classes * log_middle.sum(axis=1)
-            pull = self.rows.class_prior * (np.exp(log_middle) - 1 / n_classes)
-            slope += middle[:, :, np.newaxis] * (pull[:, 1:] if scores.shape[1] == 1 else pull)
-        return value, slope
+
+def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tuple[Floats, Floats]:
+    """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
+        Coefficients with the intercept last, which is not penalised.
+    middle : ndarray of shape (n_features + 1, n_models)
+        Weighted means of the features of each model's rows, with a one: where examples are added.
+    l2 : float
+        Strength of the penalty.
+    class_prior : float
+        Examples added, evenly of all classes.
+
+    Returns
+    -------
+    value : ndarray of shape (n_models,)
+    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+    """
+    slope = l2 * theta
+    slope[-1] = 0.0
+    value = np.einsum("pjo,pjo->j", slope, theta) / 2
+    if class_prior > 0:
+        scores = np.einsum("pj,pjc->jc", middle, theta)
+        log_middle = log_softmax(scores)
+        n_classes = log_middle.shape[1]
+        value -= class_prior / n_classes * log_middle.sum(axis=1)
+        pull = class_prior * (np.exp(log_middle) - 1 / n_classes)
+        slope += middle[:, :, np.newaxis] * (pull[:, 1:] if scores.shape[1] == 1 else pull)
+    return value, slope
+
+
+def normalisers(scores: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of the sums of exponentials, and probabilities of the outputs.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_examples, n_models, n_outputs)
+        Of all classes, or of the second of two.
+
+    Returns
+    -------
+    logarithm : ndarray of shape (n_examples, n_models)
+    probabilities : ndarray of shape (n_examples, n_models, n_outputs)
+    """
+    return _two_classes(scores) if scores.shape[2] == 1 else _many_classes(scores)
 
 
 def _two_classes(scores: Floats) -> tuple[Floats, Floats]:

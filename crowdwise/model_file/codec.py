@@ -38,6 +38,7 @@ _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
     "Behaviour": "em.annotators",
+    "Chosen": "em.stepwise",
     "Confusion": "em.confusion",
     "Consensus": "consensus",
     "Fading": "weights.curricula",
@@ -48,6 +49,7 @@ _RECORDS = {
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",
+    "LogisticStream": "em.logistic_stream",
     "OneCoin": "em.confusion",
     "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
@@ -57,9 +59,11 @@ _RECORDS = {
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
     "Statistics": "ridge.statistics",
+    "Stepwise": "em.stepwise",
     "StreamPlan": "ridge.stream_sums",
     "StreamResults": "results",
     "StreamSums": "ridge.stream_sums",
+    "Survey": "em.survey",
     "Targets": "ridge.targets",
 }
 # What a file is of.

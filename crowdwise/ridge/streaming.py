@@ -147,7 +147,7 @@ class StreamMixin:
         self, plan: StreamPlan, block: Block, classes: Any = None, annotators: Any = None, batch: Any = None
     ) -> StreamSums:
         """The sums so far and those of one more block."""
-        names = _batch_names(batch)
+        names = batch_names(batch)
         begun = "sums_" in vars(self)
         X, labels, weight = self._checked(plan, block, reset=not begun)
         before = self._sums_before(plan, X.shape[1], classes, annotators)
@@ -191,6 +191,7 @@ class StreamMixin:
         reporter.step(f"block 1: {total.n_given:,} examples")
         for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
             total = total + replace(sums, feature_names=near.feature_names)
+            near = replace(near, kept=total.kept)  # fewer rows of later blocks can still be kept; the rest stays
             reporter.step(f"block {number}: {total.n_given:,} examples")
         self._restart(total)
 
@@ -254,7 +255,7 @@ class StreamMixin:
         """The sums so far, or those of nothing; what is declared must be what was declared at first."""
         if classes is not None and plan.kind == "rating":
             raise ValueError("ratings are numbers and have no classes to declare.")
-        known = None if classes is None else _declared(classes, "classes")
+        known = None if classes is None else declared_classes(classes, "classes")
         names = None if annotators is None else as_ids(annotators, "annotators")
         if "sums_" not in vars(self):
             return StreamSums.nothing(plan, n_features, known, names)
@@ -340,7 +341,7 @@ def _sums_of_block(model: Any, block: Block) -> StreamSums:
         return model.block_sums(*block)
 
 
-def _declared(classes: Any, what: str) -> Array:
+def declared_classes(classes: Any, what: str) -> Array:
     values = as_column(classes, what)
     as_ids(values, what)
     return tidy(values.tolist())
@@ -360,7 +361,7 @@ def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
     return labels.with_classes(sums.classes)
 
 
-def _batch_names(batch: Any) -> tuple[Any, ...]:
+def batch_names(batch: Any) -> tuple[Any, ...]:
     try:
         hash(batch)
     except TypeError:

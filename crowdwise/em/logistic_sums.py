@@ -1,0 +1,241 @@
+"""One block and the parameters of a round -> sums over its examples, which add: all that a round needs to go on.
+
+The posterior of an example is made where its row is read and is forgotten there: `block_sums` is what is mapped over
+blocks, ``+`` joins what it gives, and only sums travel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.blocks import CheckedBlock
+from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.em.labels_alone import vote_shares
+from crowdwise.em.rounds import expectation
+from crowdwise.em.softmax import normalisers
+from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.survey import levels_of_labels
+from crowdwise.weights.folds import stored_keys
+from crowdwise.weights.round_weights import SoftTargets
+
+# Features that are worked on at a time: they stay in the cache of one core.
+_BLOCK_NUMBERS = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class RoundState:
+    """The parameters of a round: all that the sums over a block depend on, besides the block.
+
+    Parameters
+    ----------
+    annotators, classes : ndarray
+        What labels are coded by.
+    model : AnnotatorModel
+        How annotators err.
+    behaviour : Behaviour
+        How these annotators answer.
+    levels : ndarray of shape (n_levels,)
+        Levels of disagreement, ascending.
+    easiness : ndarray of shape (n_levels,)
+        What an example of each level counts.
+    class_weight : ndarray of shape (n_classes,)
+        What each class counts for the classifier.
+    unit : float
+        What features are divided by.
+    shift : ndarray of shape (n_features,) or None
+        What is subtracted then; None for sparse features.
+    theta : ndarray of shape (n_features + 1, n_models, n_outputs) or None
+        Coefficients of the models whose slopes are summed. Several leave a fold out each; None is no model.
+    prior : ndarray of shape (n_classes,), or (n_features + 1, n_folds, n_outputs)
+        What is believed before labels are looked at: logarithms of the frequencies of classes, or coefficients of a
+        classifier for the rows of every fold, with temperature and damping.
+    """
+
+    annotators: Array
+    classes: Array
+    model: AnnotatorModel
+    behaviour: Behaviour
+    levels: NDArray[np.int64]
+    easiness: Floats
+    class_weight: Floats
+    unit: float
+    shift: Floats | None
+    theta: Floats | None
+    prior: Floats
+
+    @property
+    def n_models(self) -> int:
+        return 0 if self.theta is None else self.theta.shape[1]
+
+    @property
+    def n_folds(self) -> int:
+        return max(1 if self.prior.ndim == 1 else self.prior.shape[1], self.n_models)
+
+    def weights(self, block: CheckedBlock) -> Floats:
+        """How much each example of a block counts."""
+        return weights_of(block, self.levels, self.easiness)
+
+    def folds(self, X: Any) -> NDArray[np.int64]:
+        """The fold of each row, by its content."""
+        return row_folds(X, self.n_folds)
+
+    def read(self, X: Any) -> Any:
+        """Features in the unit and around the shift of the coefficients."""
+        if sparse.issparse(X):
+            return X.astype(np.float64) / self.unit
+        x = np.asarray(X, dtype=np.float64) if self.unit == 1 else X / np.float64(self.unit)
+        return x if self.shift is None else x - self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticSums:
+    """Sums over examples at the parameters of a round.
+
+    Parameters
+    ----------
+    n_examples : int
+        Number of examples.
+    evidence : float
+        Weighted sum of the logarithms of the probabilities of their labels.
+    counts : ndarray of shape (n_annotators, n_states, n_classes)
+        How often each annotator said c in every state.
+    share : ndarray of shape (n_difficulties, n_classes)
+        How many examples are in every state.
+    votes : ndarray of shape (n_classes,)
+        Sums of the shares of votes.
+    value : ndarray of shape (n_models,)
+        The part of the losses of the models in which classes do not occur.
+    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+        Its slope.
+    targets : ndarray of shape (n_features + 1, n_models, n_outputs)
+        Sums of features (with a one) times classes, over the rows of every fold, or of all rows.
+    present : ndarray of shape (n_features + 1, n_models)
+        Sums of features alone.
+    """
+
+    n_examples: int
+    evidence: float
+    counts: Floats
+    share: Floats
+    votes: Floats
+    value: Floats
+    slope: Floats
+    targets: Floats
+    present: Floats
+
+    def __add__(self, other: LogisticSums) -> LogisticSums:
+        return LogisticSums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(LogisticSums)))
+
+    def __mul__(self, factor: float) -> LogisticSums:
+        """Of examples that count so much; the number of examples stays a number."""
+        return LogisticSums(*(factor * getattr(self, field.name) for field in fields(LogisticSums)))
+
+    @property
+    def mass(self) -> Floats:
+        """How many examples are of each class."""
+        return self.share.sum(axis=0)
+
+
+def weights_of(block: CheckedBlock, levels: NDArray[np.int64], easiness: Floats) -> Floats:
+    """How much each example of a block counts, from what examples of every level of disagreement do."""
+    if (easiness == 1).all():
+        return block.weight
+    level = np.searchsorted(levels, levels_of_labels(block.labels))
+    return block.weight * easiness[np.minimum(level, len(levels) - 1)]
+
+
+def row_folds(X: Any, n_folds: int) -> NDArray[np.int64]:
+    """A fold for every row, by what is stored of it, whatever rows it comes with."""
+    if n_folds == 1:
+        return np.zeros(X.shape[0], dtype=np.int64)
+    return (stored_keys(X, 0) % np.uint64(n_folds)).astype(np.int64)
+
+
+def block_sums(state: RoundState, given: Any) -> LogisticSums:
+    """The sums over one block.
+
+    Parameters
+    ----------
+    state : RoundState
+        The parameters of the round.
+    given : CheckedBlock or tuple
+        (X, labels) or (X, labels, sample_weight).
+
+    Returns
+    -------
+    sums : LogisticSums
+    """
+    block = CheckedBlock.of(given).among(state.annotators, state.classes)
+    n_classes, weight = len(state.classes), state.weights(block)
+    unknown = np.ones((0, len(state.behaviour.share), n_classes))
+    annotators = Annotators(Incidence.of(block.labels), state.model, unknown)
+    annotators.behaviour = state.behaviour
+    likelihood = annotators.log_likelihood()
+    votes = np.zeros(n_classes)
+    if state.prior.ndim == 1:
+        votes = weight @ vote_shares(block.labels)
+    if state.theta is None and state.prior.ndim == 1:
+        posterior, evidence = expectation(state.prior, likelihood)
+        of_models = [np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))]
+    else:
+        posterior, evidence = np.empty_like(likelihood), np.empty(len(likelihood))
+        of_models = _over_rows(state, block.X, weight, likelihood, posterior, evidence)
+    counts, share = annotators.counts(posterior, weight)
+    return LogisticSums(len(block), float(weight @ evidence), counts, share, votes, *of_models)
+
+
+def _over_rows(
+    state: RoundState, X: Any, weight: Floats, likelihood: Floats, posterior: Floats, evidence: Floats
+) -> list[Floats]:
+    """Sums of the models; `posterior` and `evidence` are written to."""
+    assert state.theta is not None
+    n_columns, n_models, n_outputs = state.theta.shape
+    value, sums = np.zeros(n_models), np.zeros((n_columns, n_models * (2 * n_outputs + 1)))
+    fold = state.folds(X)
+    step = len(weight) if sparse.issparse(X) else max(64, _BLOCK_NUMBERS // n_columns)
+    for start in range(0, len(weight), max(step, 1)):
+        rows = slice(start, start + step)
+        x = state.read(X[rows])
+        scores = scores_of(x, state.theta)
+        prior = state.prior
+        if prior.ndim == 3:
+            of_folds = scores if prior is state.theta else scores_of(x, prior)
+            prior = log_softmax(of_folds[np.arange(len(of_folds)), fold[rows] if prior.shape[1] > 1 else 0])
+        posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
+        found = _of_models(state, scores, posterior[rows], weight[rows], fold[rows])
+        value += found[0]
+        sums[:-1] += x.T @ found[1]
+        sums[-1] += found[1].sum(axis=0)
+    slope, targets, present = np.split(sums, [n_models * n_outputs, 2 * n_models * n_outputs], axis=1)
+    shape = (n_columns, n_models, n_outputs)
+    return [value, slope.reshape(shape), targets.reshape(shape), present]
+
+
+def scores_of(x: Any, theta: Floats) -> Floats:
+    """Of all rows by all models, of shape (n_rows, n_models, n_outputs)."""
+    flat = theta.reshape(len(theta), -1)
+    return np.asarray(np.asarray(x @ flat[:-1]) + flat[-1]).reshape(-1, *theta.shape[1:])
+
+
+def _of_models(
+    state: RoundState, scores: Floats, posterior: Floats, weight: Floats, fold: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Values of the models, and what features are to be multiplied with: for slopes, targets and means."""
+    n_models = scores.shape[1]
+    classes, counted = SoftTargets(posterior, weight, state.class_weight).by_class()
+    outputs = classes[:, 1:] if classes.shape[1] == 2 else classes
+    logarithm, proba = normalisers(scores)
+    belongs = np.ones((len(weight), 1)) if n_models == 1 else (fold[:, np.newaxis] == np.arange(n_models)) + 0.0
+    learns = belongs if n_models == 1 else 1 - belongs
+    learns, belongs = learns * counted[:, np.newaxis], belongs * counted[:, np.newaxis]
+    value = np.einsum("ij,ij->j", learns, logarithm)
+    proba *= learns[:, :, np.newaxis]
+    targets = belongs[:, :, np.newaxis] * outputs[:, np.newaxis]
+    return value, np.hstack([proba.reshape(len(proba), -1), targets.reshape(len(proba), -1), belongs])

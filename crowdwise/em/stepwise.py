@@ -1,0 +1,299 @@
+"""Statistics kept so far and one more batch -> statistics of both, and parameters from them: stepwise EM.
+
+After Cappé and Moulines (2009): a batch is read once, its posterior is that of the parameters before it, its sums are
+added to those kept, and the parameters are estimated anew from all. Batches that came early were judged by parameters
+that were less good, so what is kept of them counts a little less with every batch. A classifier has no sums that say
+all: what is kept of its loss is a parabola, that of every batch around the coefficients of then. A batch is scored
+before it is learnt from, so no folds are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from crowdwise.arrays import Array, Floats, FrozenArrays, in_c_order
+from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.blocks import CheckedBlock, total
+from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, scores_of, weights_of
+from crowdwise.em.priors import ClassFrequencies
+from crowdwise.em.softmax import normalisers
+from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.weights.round_weights import SoftTargets
+
+# What is kept counts as if a batch were this power of its share of all examples; 1 forgets nothing.
+_POWER = 0.9
+# Newton steps of the classifier on a batch.
+_STEPS = 3
+# Rows whose curvature is summed at a time.
+_ROWS = 2**13
+# Examples of every class that are added when their frequency is estimated.
+_ADDED = 1.0
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a fit to the first examples chose for all that come later.
+
+    Parameters
+    ----------
+    steepness, label_steepness : float
+        How fast an example's weight falls with disagreement, for the classifier and where labels alone count.
+    l2 : float
+        Strength of the penalty.
+    joint : bool
+        Whether annotators are estimated from the consensus of labels and classifier, or from labels alone.
+    model_weight : float
+        1 if the classifier counts in the consensus, else 0.
+    fixed_temperature : bool
+        Whether the classifier has the temperature one, as without folds.
+    """
+
+    steepness: float
+    label_steepness: float
+    l2: float
+    joint: bool
+    model_weight: float
+    fixed_temperature: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Levels(FrozenArrays):
+    """What an example of every level of disagreement counts, for the classifier and where labels alone count."""
+
+    levels: NDArray[np.int64]
+    easiness: Floats
+    by_labels: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Stepwise(FrozenArrays):
+    """The statistics kept, and the parameters that follow from them.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        What was chosen at the beginning.
+    n_examples : int
+        How many examples are in the statistics.
+    counts : ndarray of shape (n_annotators, n_states, n_classes)
+        How often each annotator said c in every state.
+    share : ndarray of shape (n_difficulties, n_classes)
+        How many examples are in every state.
+    mass : ndarray of shape (n_classes,)
+        How many examples are of each class, by labels and classifier.
+    gram : ndarray of shape (n_outputs, n_columns, n_columns)
+        Curvature of the classifier's loss, per output.
+    pull : ndarray of shape (n_columns, n_outputs)
+        Its slope at zero, with the sign changed.
+    behaviour : Behaviour
+        How annotators answer.
+    log_frequency : ndarray of shape (n_classes,)
+        Logarithms of the frequencies of classes, where labels alone count.
+    theta : ndarray of shape (n_columns, n_outputs)
+        Coefficients, intercept last, in the unit and around the shift.
+    temperature : float
+        The factor on its scores.
+    unit : float
+        What features are divided by.
+    shift, spread : ndarray of shape (n_features,)
+        What is subtracted then, and how wide each feature is.
+    """
+
+    chosen: Chosen
+    n_examples: int
+    counts: Floats
+    share: Floats
+    mass: Floats
+    gram: Floats
+    pull: Floats
+    behaviour: Behaviour
+    log_frequency: Floats
+    theta: Floats
+    temperature: float
+    unit: float
+    shift: Floats
+    spread: Floats
+
+    @property
+    def class_prior(self) -> Floats:
+        """How frequent each class is."""
+        if self.chosen.model_weight:
+            return self.mass / self.mass.sum()
+        return np.exp(self.log_frequency)
+
+    def grown(self, n_annotators: int) -> Stepwise:
+        """The same with further annotators, of whom nothing is known: they are taken to be as the crowd."""
+        missing = n_annotators - len(self.counts)
+        if missing == 0:
+            return self
+        counts = np.concatenate([self.counts, np.zeros((missing, *self.counts.shape[1:]))])
+        position = np.concatenate([np.arange(len(self.counts)), np.full(missing, -1)])
+        return replace(self, counts=counts, behaviour=self.behaviour.of(position))
+
+    def step(
+        self, blocks: Sequence[CheckedBlock], annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels,
+        *, fit_intercept: bool,
+    ) -> Stepwise:  # fmt: skip
+        """Learn from one more batch.
+
+        Parameters
+        ----------
+        blocks : sequence of CheckedBlock
+            The batch.
+        annotators, classes : ndarray
+            All annotators and classes so far.
+        model : AnnotatorModel
+            How annotators err.
+        levels : Levels
+            What examples of every level of disagreement count.
+        fit_intercept : bool
+            Whether the classifier has an intercept.
+
+        Returns
+        -------
+        stepwise : Stepwise
+        """
+        blocks = [block.among(annotators, classes) for block in blocks if len(block)]
+        if not blocks:
+            return self
+        before = self.grown(len(annotators))
+        batch = _Batch(blocks, before._state(annotators, classes, model, levels), levels.by_labels)
+        n_batch = sum(map(len, blocks))
+        n_all = before.n_examples + n_batch
+        rate = (n_batch / n_all) ** _POWER
+        kept = (1 - rate) * n_all / before.n_examples if before.n_examples else 0.0
+        new = 1.0 if before.n_examples == 0 else rate * n_all / n_batch
+        gram, pull, theta = before._classifier(batch, kept, new, fit_intercept=fit_intercept)
+        sums = batch.sums(before.theta)
+        of_labels = sums if self.chosen.joint and self.chosen.model_weight else batch.by_labels(before.log_frequency)
+        counts, share = kept * before.counts + new * of_labels.counts, kept * before.share + new * of_labels.share
+        frequencies = ClassFrequencies(_ADDED)
+        frequencies.estimate(SoftTargets(share.sum(axis=0)[np.newaxis], np.ones(1), np.ones(share.shape[1])))
+        return replace(
+            before,
+            n_examples=n_all,
+            counts=counts,
+            share=share,
+            mass=kept * before.mass + new * sums.mass,
+            gram=gram,
+            pull=pull,
+            behaviour=_settled(model, counts, share, before.behaviour),
+            log_frequency=frequencies.log_frequency,
+            theta=theta,
+            temperature=before._next_temperature(batch, rate, gram, theta),
+        )
+
+    def _state(self, annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels) -> RoundState:
+        """The parameters before a batch."""
+        prior = self.log_frequency
+        if self.chosen.model_weight:
+            prior = self.temperature * self.theta[:, np.newaxis]
+        return RoundState(
+            annotators, classes, model, self.behaviour, levels.levels, levels.easiness, np.ones(len(classes)),
+            self.unit, self.shift if self.shift.any() else None, self.theta[:, np.newaxis], prior,
+        )  # fmt: skip
+
+    def _classifier(
+        self, batch: _Batch, kept: float, new: float, *, fit_intercept: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """The parabola of the loss with that of a batch added, and the coefficients at its lowest point."""
+        theta = self.theta
+        penalty = np.full(len(theta), self.chosen.l2)
+        penalty[-1] = 0.0
+        for _ in range(_STEPS):
+            sums, bends = batch.sums(theta), new * batch.curvature(theta)
+            slope = new * (sums.slope - sums.targets)[:, 0]
+            gram = kept * self.gram + bends
+            pull = kept * self.pull + np.einsum("opq,qo->po", bends, theta) - slope
+            theta = _lowest(gram, pull, penalty, fit_intercept=fit_intercept)
+        return gram, pull, theta
+
+    def _next_temperature(self, batch: _Batch, rate: float, gram: Floats, theta: Floats) -> float:
+        """The temperature of new coefficients: scores stay as large as suits the labels of examples not seen before.
+
+        It moves towards that of the batch, which the old coefficients have not seen, but for the first: that they were
+        fitted to. The more examples, the less the penalty takes from the coefficients, and the less has to come back.
+        """
+        if self.chosen.fixed_temperature or not self.chosen.model_weight:
+            return self.temperature
+        temperature = self.temperature
+        if self.n_examples:
+            of_batch = batch.temperature(self.theta, temperature)
+            temperature = float(np.exp((1 - rate) * np.log(temperature) + rate * np.log(of_batch)))
+        together, alone = (np.einsum("po,opq,qo->", side, gram, theta) for side in (self.theta, theta))
+        return temperature * float(together / alone) if together > 0 and alone > 0 else temperature
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch and the parameters before it."""
+
+    blocks: Sequence[CheckedBlock]
+    state: RoundState
+    label_easiness: Floats
+
+    def sums(self, theta: Floats) -> LogisticSums:
+        """Of the examples, with the slope of the loss at some coefficients; the posterior is that before the batch."""
+        found: LogisticSums = total(partial(block_sums, replace(self.state, theta=theta[:, np.newaxis])), self.blocks)
+        return found
+
+    def by_labels(self, log_frequency: Floats) -> LogisticSums:
+        """The same by labels alone."""
+        state = replace(self.state, theta=None, prior=log_frequency, easiness=self.label_easiness)
+        found: LogisticSums = total(partial(block_sums, state), self.blocks)
+        return found
+
+    def curvature(self, theta: Floats) -> Floats:
+        """The second derivative of the loss, per output."""
+        bends = np.zeros((theta.shape[1], len(theta), len(theta)))
+        for block in self.blocks:
+            weight = weights_of(block, self.state.levels, self.state.easiness)
+            for start in range(0, len(block), _ROWS):
+                rows = slice(start, start + _ROWS)
+                x = self.state.read(block.X[rows])
+                proba = normalisers(scores_of(x, theta[:, np.newaxis]))[1][:, 0]
+                x = np.column_stack([x.toarray() if hasattr(x, "toarray") else x, np.ones(len(proba))])
+                for of_output, p in zip(bends, proba.T, strict=True):
+                    of_output += (x * (weight[rows] * p * (1 - p))[:, np.newaxis]).T @ x
+        # What outputs of several classes have to do with each other is left out; twice the rest bounds the whole.
+        return bends if len(bends) == 1 else 2 * bends
+
+    def temperature(self, theta: Floats, last: float) -> float:
+        """The temperature that suits the labels of the batch."""
+        scores, likelihood, weight = list[Floats](), list[Floats](), list[Floats]()
+        for block in self.blocks:
+            x = self.state.read(block.X)
+            scores.append(log_softmax(scores_of(x, theta[:, np.newaxis])[:, 0]))
+            likelihood.append(self.state.behaviour.log_likelihood(Incidence.of(block.labels)))
+            weight.append(weights_of(block, self.state.levels, self.state.easiness))
+        of_classes = ClassScores(np.concatenate(scores), self.state.class_weight, are_probabilities=True)
+        return best_temperature(of_classes, np.concatenate(likelihood), np.concatenate(weight), last)
+
+
+def _settled(model: AnnotatorModel, counts: Floats, share: Floats, last: Behaviour) -> Behaviour:
+    """How annotators answer, by counts; one alone is believed."""
+    if len(counts) == 1:
+        return last
+    annotators = Annotators(Incidence([], len(counts), counts.shape[-1]), model, np.ones((0, *share.shape)))
+    annotators.crowd = last.crowd.reshape(-1, counts.shape[-1])
+    annotators.settle(counts, share)
+    return annotators.behaviour
+
+
+def _lowest(gram: Floats, pull: Floats, penalty: Floats, *, fit_intercept: bool) -> Floats:
+    """Where a parabola with a penalty is lowest, for every output."""
+    theta = np.zeros_like(pull)
+    own = slice(None) if fit_intercept else slice(-1)
+    for output, bends in enumerate(gram):
+        curved = bends + np.diag(penalty)
+        curved[np.diag_indices_from(curved)] += max(1e-10 * curved.diagonal().max(), np.finfo(np.float64).tiny)
+        theta[own, output] = linalg.solve(curved[own, own], pull[own, output], assume_a="pos")
+    return in_c_order(theta)

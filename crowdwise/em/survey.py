@@ -1,0 +1,237 @@
+"""Blocks of features and labels -> who and what is in them, and a sample: what a first pass finds out.
+
+Surveys of two parts add. The sample is of the rows with the smallest keys, which are made of features and labels:
+neither the order of the blocks nor where they are cut changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.crowd.disagreement import Scale, pair_sums, scaled_pair_sums
+from crowdwise.em.blocks import CheckedBlock
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_objects, encode, encode_declared
+from crowdwise.ridge.features import check_finite
+from crowdwise.ridge.kept_rows import label_keys
+from crowdwise.training_set import check_named
+from crowdwise.weights.folds import Keys, joint_keys, stored_keys
+
+# Rows of the sample, and the most numbers that their features may take.
+MOST_ROWS = 20_000
+_MOST_NUMBERS = 2**24
+# Another seed than that of the folds: the sample is to have rows of all folds.
+_SEED = 1
+# A level of disagreement is a number of labels times this, and the pairs of labels that differ.
+_PAIRS = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Who and what is in some blocks.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    feature_names : tuple of str or None
+        Their names, if they have any.
+    n_examples : int
+        Examples with a label and a weight: those that take part.
+    n_unlabelled : int
+        Examples without a label.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted unless one block declared them all.
+    annotators : ndarray of shape (n_annotators,)
+        All annotators, in the order in which blocks name them.
+    labels_per_class : ndarray of shape (n_classes,)
+        How many labels are of each class.
+    labels_per_annotator : ndarray of shape (n_annotators,)
+        How many labels each annotator gave.
+    levels : ndarray of shape (n_levels,)
+        Levels of disagreement that occur, ascending; a number for both labels and differing pairs of an example.
+    examples_per_level : ndarray of shape (n_levels,)
+        How many examples are of each.
+    kept : tuple of (keys, CheckedBlock)
+        Rows with the smallest keys.
+    """
+
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    n_examples: int
+    n_unlabelled: int
+    classes: Array
+    annotators: Array
+    labels_per_class: NDArray[np.int64]
+    labels_per_annotator: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    examples_per_level: NDArray[np.int64]
+    kept: tuple[tuple[Keys, CheckedBlock], ...]
+
+    @classmethod
+    def of(cls, given: Any, *, keep: bool = True) -> Survey:
+        """Of one block, whose features are checked to be finite; without rows unless they are to be kept."""
+        block = CheckedBlock.of(given)
+        check_finite(block.X)
+        labels = block.labels
+        if labels.classes is None:
+            raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
+        levels, counts = np.unique(levels_of_labels(labels), return_counts=True)
+        return cls(
+            block.X.shape[1],
+            _names_of_features(given),
+            len(block),
+            block.n_unlabelled,
+            labels.classes,
+            labels.annotators,
+            labels.tally.sum(axis=0, dtype=np.int64),
+            np.array(labels.labels_per_annotator),
+            levels,
+            counts,
+            _smallest(((sample_keys(block), block),), block.X.shape[1]) if keep else (),
+        )
+
+    def __add__(self, other: Survey) -> Survey:
+        if self.n_features != other.n_features:
+            raise DataError(
+                f"all blocks must have the same features; one has {self.n_features} and another {other.n_features}."
+            )
+        if self.feature_names != other.feature_names:
+            raise DataError("all blocks must have the same features, with the same names, in the same order.")
+        classes = _joined(self.classes, other.classes)
+        if classes is not self.classes and classes is not other.classes:
+            classes = encode(classes)[1]
+        annotators = _joined(self.annotators, other.annotators)
+        levels, place = np.unique(np.concatenate([self.levels, other.levels]), return_inverse=True)
+        counts = np.zeros(len(levels), dtype=np.int64)
+        np.add.at(counts, place, np.concatenate([self.examples_per_level, other.examples_per_level]))
+        return Survey(
+            self.n_features,
+            self.feature_names,
+            self.n_examples + other.n_examples,
+            self.n_unlabelled + other.n_unlabelled,
+            classes,
+            annotators,
+            _placed(self.labels_per_class, self.classes, classes)
+            + _placed(other.labels_per_class, other.classes, classes),
+            _placed(self.labels_per_annotator, self.annotators, annotators)
+            + _placed(other.labels_per_annotator, other.annotators, annotators),
+            levels,
+            counts,
+            _smallest(self.kept + other.kept, self.n_features),
+        )
+
+    def check(self) -> None:
+        """Raise if there is nothing to learn from."""
+        if self.n_examples == 0:
+            raise LabelError(
+                f"there is no label: all {self.n_unlabelled} examples of all blocks are without one, or without weight."
+            )
+        check_named(self.classes, self.labels_per_class > 0)
+
+    @property
+    def active(self) -> Array:
+        """The annotators with a label."""
+        return self.annotators[self.labels_per_annotator > 0]
+
+    @property
+    def most_labels(self) -> int:
+        """The most labels of an example."""
+        return int(self.levels[-1] // _PAIRS)
+
+    def disagreement(self, scale: Scale) -> Floats:
+        """Of every level."""
+        n_labels, pairs = np.divmod(self.levels, _PAIRS)
+        return scaled_pair_sums(
+            4.0 * pairs, n_labels, scale, n_classes=len(self.classes), count=self.examples_per_level
+        )
+
+    def sample(self) -> CheckedBlock:
+        """The rows that were kept, in the order of their keys."""
+        order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
+        blocks = [block.among(self.annotators, self.classes) for _, block in self.kept]
+        rows = [block.X for block in blocks]
+        X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
+        labels = _stacked([block.labels for block in blocks])
+        return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
+
+
+def _names_of_features(given: Any) -> tuple[str, ...] | None:
+    """Names of the features of a block whose features are a data frame."""
+    names = None if isinstance(given, CheckedBlock) else _get_feature_names(given[0])
+    return None if names is None else tuple(names.tolist())
+
+
+def sample_keys(block: CheckedBlock) -> Keys:
+    """A number for every row, from its features and labels: the sample is of the rows with the smallest."""
+    return joint_keys(stored_keys(block.X, _SEED), label_keys(block.labels))
+
+
+def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
+    """The level of disagreement of every example."""
+    pairs = (pair_sums(labels) / 4).astype(np.int64)
+    return labels.labels_per_example * _PAIRS + pairs
+
+
+def _smallest(parts: Sequence[tuple[Keys, CheckedBlock]], n_features: int) -> tuple[tuple[Keys, CheckedBlock], ...]:
+    """The rows with the smallest keys."""
+    if not parts:
+        return ()
+    most = min(MOST_ROWS, _MOST_NUMBERS // max(n_features, 1))
+    if any(sparse.issparse(block.X) for _, block in parts):
+        most = MOST_ROWS
+    keys = np.concatenate([key for key, _ in parts])
+    bound = None if len(keys) <= most else np.partition(keys, most - 1)[most - 1]
+    if bound is None:
+        return tuple(parts)
+    kept = []
+    for key, block in parts:
+        some = np.flatnonzero(key <= bound)
+        if len(some) == len(key):
+            kept.append((key, block))
+        elif len(some):
+            kept.append((key[some], CheckedBlock(block.X[some], block.labels[some], block.weight[some])))
+    return tuple(kept)
+
+
+def _joined(one: Array, other: Array) -> Array:
+    """All names; those of one side as they are if it has them all."""
+    if one is other or np.array_equal(one, other):
+        return one
+    new = encode_declared(other, one) < 0
+    if not new.any():
+        return one
+    if (encode_declared(one, other) >= 0).all():
+        return other
+    return as_objects([*one.tolist(), *other[new].tolist()])
+
+
+def _placed(counts: NDArray[np.int64], names: Array, among: Array) -> NDArray[np.int64]:
+    """Counts in other places."""
+    if names is among:
+        return counts
+    placed = np.zeros(len(among), dtype=np.int64)
+    placed[encode_declared(names, among).astype(np.intp)] = counts
+    return placed
+
+
+def _stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
+    """Labels of the same annotators and classes, one after the other."""
+    first, lengths = parts[0], np.concatenate([part.labels_per_example for part in parts])
+    return CrowdLabels(
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([part.annotator_index for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        first.annotators,
+        np.arange(len(lengths)),
+        first.classes,
+    )

@@ -1,0 +1,282 @@
+"""Rounds over blocks give what a fit in memory gives."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from crowds import clear_crowd, crowd, labels_of
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+import crowdwise
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, SelfPaced, Smooth, disagreement, read_blocks
+from crowdwise.em import Confusion, labels_alone, survey
+from crowdwise.em.blocks import in_threads, total
+from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds
+from crowdwise.em.survey import Survey, levels_of_labels
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
+from crowdwise.progress import SILENT
+
+TIGHT = {"tol": 1e-9, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Folds by a hash of rows in memory too, and everything found to more digits."""
+    monkeypatch.setattr("crowdwise.em.logistic.content_folds", lambda X, n_folds: row_folds(X, n_folds))
+    monkeypatch.setattr("crowdwise.em.temperature._EXACTLY", 1e-10)
+    monkeypatch.setattr("crowdwise.em.softmax_prior._SETTLED", 1e-9)
+    monkeypatch.setattr("crowdwise.em.softmax_prior._CLOSE", 1e-10)
+    monkeypatch.setitem(labels_alone.fit_labels.__kwdefaults__, "tol", 1e-11)
+    monkeypatch.setattr("crowdwise.em.logistic_blocks.TOLERANCE", 1e-11)
+
+
+def blocks_of(X, labels, cuts, *weight):
+    """Blocks of the rows between cuts."""
+    between = zip([0, *cuts], [*cuts, X.shape[0]], strict=True)
+    return [(X[a:b], labels[slice(a, b)], *(values[a:b] for values in weight)) for a, b in between]
+
+
+def assert_same(blocks, memory, X, labels, atol=1e-6):
+    for name in ("coef_", "intercept_", "confusion_", "class_prior_", "temperature_", "accuracy_", "class_weight_"):
+        assert_allclose(getattr(blocks, name), getattr(memory, name), atol=atol, rtol=0, err_msg=name)
+    assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=atol)
+    assert_allclose(blocks.consensus(X, labels).proba, memory.consensus(X, labels).proba, atol=atol)
+    assert_allclose(blocks.objective_[-1:], memory.objective_[-1:], rtol=1e-7)
+    assert (blocks.converged_, blocks.model_weight_) == (memory.converged_, memory.model_weight_)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "settings"),
+    [
+        (2, {}),
+        (3, {"steepness": 2.0}),
+        (3, {"hard_examples": True, "joint": False}),
+        (2, {"cross_fit": 0}),
+        (2, {"class_weight": {1: 3.0}, "cross_fit": 3}),
+        (2, {"class_weight": "balanced"}),
+        (2, {"fit_intercept": False, "class_prior": 0.0, "scale": "possible", "steepness": 1.0}),
+        (2, {"steepness": 1.0, "curriculum": Smooth(2.0), "tol": 3e-3}),
+    ],
+    ids=repr,
+)
+def test_blocks_give_what_a_fit_in_memory_gives(n_classes, settings, exact):
+    X, labels, _ = clear_crowd(1, n_examples=300, n_classes=n_classes, missing=0.4)
+    model = partial(CrowdLogisticClassifier, **TIGHT | settings)
+    memory, blocks = model().fit(X, labels), model().fit(read_blocks(blocks_of(X, labels, [7, 110, 111, 290])))
+    loose = 1e-6 if "curriculum" not in settings else 2e-2  # weights change until the last round
+    assert_same(blocks, memory, X, labels, atol=loose)
+
+
+def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_gives(exact):
+    X, labels, _ = clear_crowd(2, n_examples=300)
+    X = np.where(np.abs(X) < 0.4, 0.0, X).astype(np.float32)
+    weight = np.random.default_rng(0).integers(0, 4, 300).astype(float)
+    for given in (X, sparse.csr_array(X)):
+        memory = CrowdLogisticClassifier(**TIGHT).fit(given, labels, weight)
+        blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(given, labels, [50, 200], weight)))
+        assert_same(blocks, memory, given, labels, atol=2e-6)
+
+
+def test_where_features_mislead_labels_alone_count_as_in_memory(exact, monkeypatch):
+    X, labels, _ = clear_crowd(3, n_examples=250)
+    monkeypatch.setattr("crowdwise.em.logistic.predicts_truth", lambda *arguments: False)
+    model = partial(CrowdLogisticClassifier, **TIGHT)
+    with pytest.warns(UserWarning, match="model_weight_ is 0"):
+        memory = model().fit(X, labels)
+    with pytest.warns(UserWarning, match="model_weight_ is 0"):
+        blocks = model().fit(read_blocks(blocks_of(X, labels, [100])))
+    assert blocks.model_weight_ == 0
+    assert_same(blocks, memory, X, labels, atol=1e-4)  # labels alone settle within 1e-5 in both
+
+
+def test_large_offsets_give_what_a_fit_in_memory_gives(exact):
+    X, labels, _ = clear_crowd(4, n_examples=300)
+    far = X * [1.0, 1e5] + [2.0**20, 0.0]
+    near = CrowdLogisticClassifier(**TIGHT | {"cross_fit": 0}).fit(far, labels)
+    blocks = CrowdLogisticClassifier(**TIGHT | {"cross_fit": 0}).fit(read_blocks(blocks_of(far, labels, [120])))
+    assert_allclose(blocks.predict_proba(far), near.predict_proba(far), atol=1e-5)
+
+
+# ------------------------------------------------------------------ blocks of any kind
+
+
+def test_neither_cuts_nor_order_of_blocks_matter(exact):
+    X, labels, _ = clear_crowd(5, n_examples=200, n_classes=3)
+    whole = CrowdLogisticClassifier(**TIGHT).fit(read_blocks([(X, labels)]))
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        parts = blocks_of(X, labels, [0, *sorted(rng.integers(0, 201, 4)), 200])  # the first and the last are empty
+        rng.shuffle(parts)
+        other = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(parts))
+        for name in ("coef_", "confusion_", "class_prior_"):
+            assert_allclose(getattr(other, name), getattr(whole, name), atol=1e-7, err_msg=name)
+
+
+def test_blocks_of_other_annotators_and_classes_are_joined():
+    X, matrix = crowd(6, n_examples=300, n_classes=3, missing=0.3)
+    names = np.array([f"annotator {j}" for j in range(6)])
+    whole = CrowdLabels.from_matrix(matrix, annotators=names, classes=[0, 1, 2])
+    parts, halves = [], [matrix[:150].copy(), matrix[150:].copy()]
+    halves[0][:, 5] = None  # the last annotator comes later, the first one leaves, and nobody names class 2 at first
+    halves[1][:, 0] = None
+    halves[0][halves[0] == 2] = None
+    for half, columns in zip(halves, ([4, 3, 2, 1, 0], [1, 5, 2, 3, 4]), strict=True):
+        parts.append(CrowdLabels.from_matrix(half[:, columns], annotators=names[columns]))
+    together = CrowdLabels.from_matrix(np.vstack(halves), annotators=names, classes=[0, 1, 2])
+    quiet = pytest.warns(UserWarning, match="have no label")
+    with quiet:
+        one = CrowdLogisticClassifier(**TIGHT | {"tol": 1e-6}).fit(
+            read_blocks([(X[:150], parts[0]), (X[150:], parts[1])])
+        )
+    with quiet:
+        other = CrowdLogisticClassifier(**TIGHT | {"tol": 1e-6}).fit(read_blocks([(X, together)]))
+    assert one.classes_.tolist() == [0, 1, 2]
+    order = [one.annotators_.tolist().index(name) for name in names]
+    assert_allclose(one.confusion_[order], other.confusion_, atol=1e-5)
+    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
+    assert_array_equal(one.results_.annotators.n_labels[order], together.labels_per_annotator)
+    assert whole.n_labels > together.n_labels
+
+
+def test_one_annotator_is_believed(exact):
+    X, labels, _ = clear_crowd(7, n_examples=120)
+    alone = labels.select_annotators(np.arange(7) == 0)
+    alone = alone[alone.labels_per_example > 0]
+    X = X[: len(alone)]
+    with pytest.warns(UserWarning, match="one annotator"):
+        memory = CrowdLogisticClassifier(l2=1.0).fit(X, alone)
+    with pytest.warns(UserWarning, match="one annotator"):
+        blocks = CrowdLogisticClassifier(l2=1.0).fit(read_blocks(blocks_of(X, alone, [40])))
+    assert_allclose(blocks.coef_, memory.coef_, atol=1e-5)
+    assert blocks.n_rounds_ == 0
+
+
+def test_the_sums_of_parts_add_to_those_of_the_whole(rng):
+    X, labels, _ = clear_crowd(8, n_examples=150, n_classes=3)
+    model = CrowdLogisticClassifier(l2=1.0, steepness=2.0, hard_examples=True).fit(X, labels)
+    found = Survey.of((X, labels))
+    state = RoundState(
+        labels.annotators, labels.classes, Confusion(), model.fitted_.annotators.behaviour, found.levels,
+        rng.uniform(0.5, 1, len(found.levels)), np.array([1.0, 2.0, 0.5]), 1.0, None,
+        rng.normal(size=(4, 5, 3)), rng.normal(size=(4, 5, 3)),
+    )  # fmt: skip
+    whole = block_sums(state, (X, labels))
+    parts = total(partial(block_sums, state), blocks_of(X, labels, [0, 1, 2, 90, 150]))
+    for name in vars(whole):
+        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-11, atol=1e-11, err_msg=name)
+    assert isinstance(parts, LogisticSums)
+    by_hand = np.bincount(row_folds(X, 5), minlength=5)
+    assert by_hand.sum() == 150
+    assert (by_hand > 0).all()
+
+
+def test_threads_change_no_bit(monkeypatch):
+    X, labels, _ = clear_crowd(9, n_examples=400)
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr("crowdwise.em.blocks.available_cores", lambda n=n_threads: n)
+        found.append(CrowdLogisticClassifier(l2=1.0).fit(read_blocks(blocks_of(X, labels, range(20, 400, 20)))))
+    for name in ("coef_", "confusion_", "objective_", "class_prior_"):
+        assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+
+
+def test_anything_that_maps_blocks_can_drive_it():
+    X, labels, _ = clear_crowd(9, n_examples=200)
+    given, passes = blocks_of(X, labels, [90]), []
+
+    def elsewhere(task, blocks):
+        """What travels to another process: the task and a block there, a result back."""
+        passes.append(task)
+        for block in blocks:
+            travelled, there = pickle.loads(pickle.dumps((task, tuple(block))))
+            yield pickle.loads(pickle.dumps(travelled(there)))
+
+    here, there = CrowdLogisticClassifier(l2=1.0), CrowdLogisticClassifier(l2=1.0)
+    here._fit_blocks(given, SILENT, in_threads)
+    there._fit_blocks(given, SILENT, elsewhere)
+    assert_array_equal(there.coef_, here.coef_)
+    assert there.n_passes_ == len(passes)
+
+
+def test_the_sample_does_not_depend_on_blocks(monkeypatch):
+    monkeypatch.setattr(survey, "MOST_ROWS", 30)
+    X, labels, _ = clear_crowd(10, n_examples=200, n_classes=3)
+    whole = Survey.of((X, labels))
+    for cuts in ([3, 60, 61], [100]):
+        parts = blocks_of(X, labels, cuts)[::-1]
+        found = total(Survey.of, parts)
+        assert_array_equal(found.sample().X, whole.sample().X)
+        assert_array_equal(found.sample().labels.values, whole.sample().labels.values)
+        assert len(found.sample()) == 30
+        level = np.searchsorted(found.levels, levels_of_labels(labels))
+        for scale in ("observed", "possible", None):
+            assert_allclose(found.disagreement(scale)[level], disagreement(labels, scale=scale))
+
+
+def test_rounds_go_on_from_a_sample_to_what_all_examples_say(exact, monkeypatch):
+    X, labels, _ = clear_crowd(11, n_examples=400)
+    memory = CrowdLogisticClassifier(**TIGHT).fit(X, labels)
+    monkeypatch.setattr(survey, "MOST_ROWS", 150)
+    blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(X, labels, [200])))
+    # The temperature is that of the sample: all else is of all examples, given that.
+    assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=0.02)
+    assert_allclose(blocks.confusion_, memory.confusion_, atol=2e-3)
+
+
+# ------------------------------------------------------------------ results and errors
+
+
+def test_results_are_about_annotators_and_not_about_single_examples(tmp_path):
+    X, labels, truth = clear_crowd(12, n_examples=200)
+    rounds = []
+    model = CrowdLogisticClassifier(l2=1.0).fit(read_blocks(blocks_of(X, labels, [80])), on_round=rounds.append)
+    assert [one.number for one in rounds if one.stage == "labels and features"] == [*range(1, model.n_rounds_ + 1)]
+    assert model.annotators_[model.accuracy_.argmin()] == "annotator 2"
+    assert "worse than chance" in str(model.annotator_flags_)
+    assert (model.consensus(X, labels).label == truth).mean() > 0.95
+    assert len(model.annotators_frame()) == 7
+    with pytest.raises(AttributeError, match="consensus_ is about single examples, which a fit on blocks does not"):
+        model.consensus_  # noqa: B018
+    with pytest.raises(DataError, match="keeps no single examples"):
+        model.consensus_frame()
+    model.save(tmp_path / "model")
+    loaded = crowdwise.load(tmp_path / "model")
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(loaded.accuracy_, model.accuracy_)
+
+
+def test_what_cannot_be_learnt_from_is_told():
+    X, labels, _ = clear_crowd(13, n_examples=60)
+    model = CrowdLogisticClassifier(l2=1.0)
+    with pytest.raises(DataError, match="they are needed once more"):
+        model.fit(read_blocks(iter(blocks_of(X, labels, [30]))))
+    with pytest.raises(DataError, match="no blocks to learn from"):
+        model.fit(read_blocks([]))
+    with pytest.raises(ValueError, match="beside blocks"):
+        model.fit(read_blocks([(X, labels)]), labels)
+    with pytest.raises(ValueError, match="ranks the examples in every round"):
+        CrowdLogisticClassifier(curriculum=SelfPaced()).fit(read_blocks([(X, labels)]))
+    with pytest.raises(DataError, match="the same features; one has 2 and another 1"):
+        model.fit(read_blocks([(X, labels), (X[:, :1], labels)]))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        model.fit(read_blocks([(np.where(X > 1, np.nan, X), labels)]))
+    with pytest.raises(LabelError, match="there is no label"):
+        model.fit(read_blocks([(X, labels_of(np.full((60, 2), None)))]))
+    with pytest.raises(LabelError, match="at least two classes"):
+        model.fit(read_blocks([(X, np.ones((60, 2), dtype=int))]))
+    with pytest.warns(CrowdConvergenceWarning, match="after 1 rounds"):
+        CrowdLogisticClassifier(l2=1.0, max_rounds=1, tol=1e-9).fit(read_blocks([(X, labels)]))
+
+
+def test_blocks_that_change_between_passes_are_an_error():
+    X, labels, _ = clear_crowd(13, n_examples=60)
+    passes = []
+
+    def shrinking():
+        passes.append(None)
+        yield X[len(passes) :], labels[len(passes) :]
+
+    with pytest.raises(DataError, match="the same in every pass; the first had 59 examples with labels, pass 2 had 58"):
+        CrowdLogisticClassifier(l2=1.0).fit(read_blocks(shrinking))

@@ -1,0 +1,169 @@
+"""Batches one after the other: exact while all examples are kept, then near what one fit gives."""
+
+import numpy as np
+import pytest
+from crowds import clear_crowd
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+import crowdwise
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, Smooth, read_blocks
+from crowdwise.em import Confusion
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.ridge import kept_rows
+
+SETTINGS = {"l2": 1.0, "steepness": 0.0}
+LEARNT = ("coef_", "intercept_", "confusion_", "class_prior_", "temperature_", "expertise_")
+
+
+@pytest.fixture
+def few_are_kept(monkeypatch):
+    monkeypatch.setattr(kept_rows, "_MOST_ROWS", 100)
+
+
+def in_batches(model, X, labels, cuts, **arguments):
+    """The model after partial_fit of the rows between cuts."""
+    for a, b in zip([0, *cuts], [*cuts, X.shape[0]], strict=True):
+        given = {name: value[a:b] for name, value in arguments.items()}
+        model.partial_fit(X[a:b], labels[slice(a, b)], batch=(a, b), **given)
+    return model
+
+
+def assert_same(one, other, **tolerance):
+    for name in LEARNT:
+        assert_allclose(getattr(one, name), getattr(other, name), err_msg=name, **tolerance)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_while_all_examples_are_kept_it_is_fit(n_classes):
+    X, labels, _ = clear_crowd(0, n_examples=200, n_classes=n_classes)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 200)
+    whole = CrowdLogisticClassifier(tol=1e-7, max_rounds=300).fit(X, labels, weight)
+    stream = CrowdLogisticClassifier(tol=1e-7, max_rounds=300)
+    in_batches(stream, X, labels, [0, 1, 60, 150], sample_weight=weight)
+    assert_same(stream, whole, atol=1e-6)
+    assert stream.results_.n_examples == 200
+    assert_allclose(stream.consensus(X, labels).proba, whole.consensus(X, labels).proba, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "settings"),
+    [
+        (2, {}),
+        (3, {"annotator_model": Confusion()}),
+        (2, {"hard_examples": True, "steepness": 1.0}),
+        (2, {"cross_fit": 0, "fit_intercept": False}),
+    ],
+    ids=repr,
+)
+def test_beyond_that_it_is_near_fit(n_classes, settings, few_are_kept):
+    X, labels, _ = clear_crowd(1, n_examples=600, n_classes=n_classes)
+    model = CrowdLogisticClassifier(**SETTINGS | settings)
+    whole = clone(model).fit(X, labels)
+    stream = in_batches(model, X, labels, range(50, 600, 50))
+    assert stream.stream_.stepwise.n_examples == 600
+    assert np.abs(stream.predict_proba(X) - whole.predict_proba(X)).mean() < 0.02
+    assert np.abs(stream.consensus(X, labels).proba - whole.consensus(X, labels).proba).mean() < 0.01
+    assert_allclose(stream.confusion_, whole.confusion_, atol=0.05)
+    assert_array_equal(stream.results_.annotators.n_labels, labels.labels_per_annotator)
+
+
+def test_a_first_batch_larger_than_what_is_kept_is_learnt_from_as_a_whole(few_are_kept):
+    X, labels, _ = clear_crowd(2, n_examples=500)
+    whole = CrowdLogisticClassifier(**SETTINGS).fit(X, labels)
+    stream = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels)
+    assert stream.stream_.stepwise.n_examples == 500
+    assert len(stream.stream_.kept) == 100
+    assert np.abs(stream.predict_proba(X) - whole.predict_proba(X)).mean() < 0.02
+    assert np.abs(stream.stream_.stepwise.counts.sum() - labels.n_labels) < 1e-6  # every label is counted once
+
+
+def test_saved_loaded_and_continued_gives_the_same_bits(few_are_kept, tmp_path):
+    X, labels, _ = clear_crowd(3, n_examples=300)
+    for cut in (60, 200):  # all examples are kept at the first, not at the second
+        at_once = in_batches(CrowdLogisticClassifier(**SETTINGS), X, labels, [60, 200])
+        before = in_batches(CrowdLogisticClassifier(**SETTINGS), X[:cut], labels[:cut], [60] if cut > 60 else [])
+        before.save(tmp_path / "model")
+        later = crowdwise.load(tmp_path / "model")
+        for a, b in [(60, 200), (200, 300)] if cut == 60 else [(200, 300)]:
+            later.partial_fit(X[a:b], labels[slice(a, b)], batch=(a, b))
+        for name in LEARNT:
+            assert_array_equal(getattr(later, name), getattr(at_once, name), err_msg=name)
+        with pytest.raises(DataError, match=r"the batch \(0, 60\) has been learnt from already"):
+            later.partial_fit(X[:10], labels[:10], batch=(0, 60))
+
+
+def test_annotators_may_come_later_and_classes_only_while_all_examples_are_kept(few_are_kept):
+    X, labels, truth = clear_crowd(4, n_examples=300, n_classes=3)
+    early = CrowdLabels.from_matrix(np.where(truth[:80, None] < 2, truth[:80, None], 0) * np.ones(3, dtype=int))
+    stream = CrowdLogisticClassifier(**SETTINGS).partial_fit(X[:80], early)
+    assert stream.classes_.tolist() == [0, 1]
+    stream.partial_fit(X[80:200], labels[80:200])
+    assert stream.classes_.tolist() == [0, 1, 2]
+    assert stream.stream_.stepwise is not None
+    good = CrowdLabels.from_matrix(truth[200:, None] * np.ones(2, dtype=int), annotators=["new", "annotator 1"])
+    stream.partial_fit(X[200:], good)
+    assert len(stream.annotators_) == 11
+    assert stream.accuracy_[stream.annotators_.tolist().index("new")] > 0.8
+    more = CrowdLabels.from_matrix([[3, 1], [3, 0]], annotators=["new", "annotator 1"])
+    with pytest.raises(LabelError, match=r"the classes \[3\] are not among those known.*Declare all classes"):
+        stream.partial_fit(X[:2], more)
+    assert stream.stream_.seen.n_examples == 300  # nothing of it was learnt
+
+
+def test_what_was_declared_holds():
+    X, labels, _ = clear_crowd(5, n_examples=60)
+    model = CrowdLogisticClassifier(**SETTINGS)
+    declared = {"classes": [0, 1], "annotators": labels.annotators}
+    model.partial_fit(X, labels, **declared).partial_fit(X[:0], labels[:0], **declared)
+    with pytest.raises(LabelError, match=r"the annotators \['somebody'\] are not among those known"):
+        model.partial_fit(X[:1], CrowdLabels.from_matrix([[1]], annotators=["somebody"]))
+    with pytest.raises(LabelError, match=r"the classes \[7\] are not among those known"):
+        model.partial_fit(X[:1], CrowdLabels.from_matrix([[7]], annotators=["annotator 1"]))
+    with pytest.raises(ValueError, match="classes can be declared at the first call"):
+        model.partial_fit(X, labels, classes=[0, 1, 2])
+
+
+def test_sparse_features_single_precision_and_unlabelled_rows(few_are_kept):
+    X, labels, _ = clear_crowd(6, n_examples=300)
+    X = np.where(np.abs(X) < 0.3, 0.0, X)
+    dense = in_batches(CrowdLogisticClassifier(**SETTINGS), X, labels, [120])
+    single = in_batches(CrowdLogisticClassifier(**SETTINGS), X.astype(np.float32), labels, [120])
+    assert np.abs(single.predict_proba(X) - dense.predict_proba(X)).mean() < 0.02  # another sample of rows is kept
+    thin = in_batches(CrowdLogisticClassifier(**SETTINGS), sparse.csr_array(X), labels, [120])
+    assert np.abs(thin.predict_proba(X) - dense.predict_proba(X)).mean() < 0.02
+    nobody = CrowdLabels.from_matrix(np.full((5, 7), None), annotators=labels.annotators, classes=[0, 1])
+    before = dense.coef_
+    dense.partial_fit(X[:5], nobody)
+    assert_array_equal(dense.coef_, before)
+    assert dense.stream_.seen.n_unlabelled == 5
+
+
+def test_examples_are_not_kept_and_settings_that_need_them_are_told():
+    X, labels, _ = clear_crowd(7, n_examples=60)
+    model = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels)
+    with pytest.raises(AttributeError, match="consensus_ is about single examples, which partial_fit does not keep"):
+        model.consensus_  # noqa: B018
+    with pytest.raises(DataError, match="keeps no single examples"):
+        model.consensus_frame()
+    for setting in ({"class_weight": "balanced"}, {"curriculum": Smooth(1.0)}):
+        with pytest.raises(AttributeError, match=f"no partial_fit with these settings: {next(iter(setting))}"):
+            CrowdLogisticClassifier(**setting).partial_fit(X, labels)
+    with pytest.raises(TypeError, match="batch must be a name"):
+        model.partial_fit(X, labels, batch=[1])
+    with pytest.raises(DataError, match="for at most 2999 of them; X has 3000"):
+        CrowdLogisticClassifier().partial_fit(np.zeros((2, 3000)), [0, 1])
+
+
+def test_fit_ends_a_stream_and_a_stream_does_not_go_on_from_fit():
+    X, labels, _ = clear_crowd(8, n_examples=60)
+    model = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels).fit(X, labels)
+    assert not hasattr(model, "stream_")
+    assert len(model.consensus_) == 60
+    with pytest.warns(UserWarning, match="a stream begins with this block"):
+        model.partial_fit(X[:30], labels[:30])
+    assert model.results_.n_examples == 30
+    model.fit(read_blocks([(X, labels)]))
+    assert model.results_.n_examples == 60
+    assert not hasattr(model, "stream_")
