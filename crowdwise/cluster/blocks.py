@@ -2,12 +2,16 @@
 
 Each block is worked on where Dask has it; only results travel. They are added in a tree whose shape depends on the
 number of blocks alone, so the same chunks give the same bits, whichever worker does what, and also after one was lost.
+
+Arrays that come over a network may begin at any byte, and products of such arrays have other last digits. So tasks and
+results travel as bytes, from which arrays are made anew, and blocks are copied where they do not lie as new arrays do.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -21,6 +25,7 @@ import numpy as np
 from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.build import Kind
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.out_of_core.blocks import Block
 
 Result = TypeVar("Result")
@@ -103,25 +108,27 @@ class DaskBlocks:
         """
         delayed = importlib.import_module("dask").delayed
         token = uuid4().hex
-        shared = delayed(task, name=f"crowdwise-task-{token}")
+        shared = delayed(_as_bytes(task), name=f"crowdwise-task-{token}")
         results = [
-            delayed(_on_block)(shared, number, *part, dask_key_name=f"crowdwise-{token}-{number}")
+            delayed(_bytes_of_block)(shared, number, *part, dask_key_name=f"crowdwise-{token}-{number}")
             for number, part in enumerate(self.parts)
         ]
         while len(results) > 1:
             groups = [results[start : start + _FAN_IN] for start in range(0, len(results), _FAN_IN)]
             results = [delayed(_added, pure=False)(group) if len(group) > 1 else group[0] for group in groups]
         try:
-            return results[0].compute()
+            total: Result = pickle.loads(results[0].compute())
         except Exception as error:  # Dask's own is known by name: the package of schedulers need not be there
             if type(error).__name__ != "KilledWorker":
                 raise
             raise WorkerError(self._describe_killed(str(getattr(error, "task", "")), token)) from error
+        return total
 
     def delayed(self, task: Callable[[Block], Any]) -> list[Any]:
         """What a task finds in each block, not computed yet."""
-        lazily = importlib.import_module("dask").delayed(_on_block, pure=False)
-        return [lazily(task, number, *part) for number, part in enumerate(self.parts)]
+        delayed = importlib.import_module("dask").delayed
+        shared = delayed(_as_bytes(task))
+        return [delayed(_on_block, pure=False)(shared, number, *part) for number, part in enumerate(self.parts)]
 
     def _describe_killed(self, key: str, token: str) -> str:
         _, ours, number = key.partition(f"crowdwise-{token}-")
@@ -147,16 +154,35 @@ def rows_whole(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def _on_block(task: Callable[[Block], Result], number: int, X: Any, y: Any, sample_weight: Any) -> Result:
+def _as_bytes(task: Any) -> bytes:
+    made: bytes = importlib.import_module("cloudpickle").dumps(task)  # which comes with Dask; takes any function
+    return made
+
+
+def _on_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> Any:
     """What a task finds in a block; an error says which block it was."""
+    block = Block(as_new(X), as_new(y), as_new(sample_weight))
     try:
-        return task(Block(X, y, sample_weight))
+        return pickle.loads(task)(block)
     except DataError as error:
         raise type(error)(f"in block {number} of X (from 0): {error}") from error
 
 
-def _added(results: list[Any]) -> Any:
-    return reduce(add, results)
+def _bytes_of_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> bytes:
+    return pickle.dumps(_on_block(task, number, X, y, sample_weight))
+
+
+def _added(results: list[bytes]) -> bytes:
+    return pickle.dumps(reduce(add, map(pickle.loads, results)))
+
+
+def as_new(values: Any) -> Any:
+    """The same array, data frame or labels, lying in memory as new ones do."""
+    if isinstance(values, np.ndarray):
+        return np.require(values, requirements=["C", "A"])
+    if isinstance(values, CrowdLabels):
+        return replace(values, values=np.require(values.values, requirements="A"))
+    return values.copy() if hasattr(values, "iloc") else values
 
 
 def _lengths(values: Any) -> tuple[float, ...]:

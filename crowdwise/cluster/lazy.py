@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array
-from crowdwise.cluster.blocks import DaskBlocks, is_dask_frame, rows_whole
+from crowdwise.cluster.blocks import DaskBlocks, as_new, is_dask_frame, rows_whole
 from crowdwise.consensus import Consensus
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.results import ABOUT_EXAMPLES
 
 # What a model keeps of its fit and no prediction needs: it would travel with every block.
-_HEAVY = ABOUT_EXAMPLES | {"results_", "sums_"}
+_HEAVY = ABOUT_EXAMPLES | {"results_", "sums_", "stream_"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def lazily(model: Any, method: str, X: Any) -> Any:
     """
     X = rows_whole(X)
     like = getattr(model, method)(_one_row(X))[:0]
-    call = partial(_call, _for_workers(model), method, like)
+    call = partial(_call, pickle.dumps(_for_workers(model)), method, like)
     if is_dask_frame(X):
         columns = model.classes_.tolist() if like.ndim == 2 else None
         frame = partial(_framed, call, columns)
@@ -153,9 +154,9 @@ def _of_consensus(what: str, classes: Array, proba: Any) -> Array:
     return found
 
 
-def _call(model: Any, method: str, nothing: Array, X: Any) -> Array:
+def _call(model: bytes, method: str, nothing: Array, X: Any) -> Array:
     """What a method of a model gives for a block, which may be empty."""
-    return nothing if X.shape[0] == 0 else getattr(model, method)(X)
+    return nothing if X.shape[0] == 0 else getattr(pickle.loads(model), method)(as_new(X))
 
 
 def _framed(find: Any, columns: list[Any] | None, block: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from crowdwise.arrays import Array, Floats
+from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -27,7 +28,7 @@ from crowdwise.training_set import check_sample_weight
 
 Result = TypeVar("Result")
 # From a function of one block and blocks to its results, in the order of the blocks.
-Mapper = Callable[[Callable[[Any], Result], Iterable[Any]], Iterable[Result]]
+Mapper = Callable[[Callable[[Any], Result], Any], Iterable[Result]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,17 @@ def in_threads(task: Callable[[Any], Result], blocks: Iterable[Any]) -> Iterator
         yield from map_blocks(task, blocks, available_cores())
 
 
-def total(task: Callable[[Any], Any], blocks: Iterable[Any], mapper: Mapper[Any] = in_threads) -> Any:
+def on_dask(task: Callable[[Any], Result], blocks: DaskBlocks) -> list[Result]:
+    """The total over the blocks of Dask collections, which is the only result: it is added up where the blocks are."""
+    return [blocks.total(partial(_on_one_thread, task))]
+
+
+def _on_one_thread(task: Callable[[Any], Result], block: Any) -> Result:
+    with one_blas_thread():
+        return task(block)
+
+
+def total(task: Callable[[Any], Any], blocks: Any, mapper: Mapper[Any] = in_threads) -> Any:
     """The sum over all blocks of what a task finds in one; None if there is no block."""
     results = iter(mapper(task, blocks))
     first = next(results, None)

@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
-from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, recoded, total
+from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, predicts_truth
@@ -37,7 +39,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import StreamResults
@@ -326,7 +328,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
+        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features), Blocks or Dask collection
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are read once per round.
             What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
             are not kept: `consensus` gives them.
@@ -348,6 +350,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight cannot be given beside blocks, which have their own.")
             self._fit_blocks(X, reporter)
+            reporter.done()
+            return self
+        if is_dask(X):
+            self._fit_blocks(DaskBlocks.of(X, y, sample_weight), reporter, on_dask)
             reporter.done()
             return self
         X, labels = check_features(self, X, y)
@@ -638,6 +644,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
+    @by_block
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.
 
@@ -653,6 +660,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         check_is_fitted(self)
         return np.exp(log_softmax(self.fitted_.scores(self._checked(X))))
 
+    @by_block
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes; one column per class if there are more.
 
@@ -678,7 +686,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
             Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.
         use_model : bool, default=True
             Whether the classifier counts; if not, the frequency of the classes takes its place, except on examples
@@ -687,9 +695,12 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         Returns
         -------
         consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`.
+            With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
+            three.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return lazy_consensus(self, X, labels, use_model=use_model)
         X, crowd = align(X, as_labels(labels))
         return self.fitted_.consensus(self._checked(X), with_ids_of(X, crowd), use_model=use_model)
 

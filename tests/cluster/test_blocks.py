@@ -5,12 +5,20 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import crowd
+from crowds import clear_crowd, crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, SelfPaced
+from crowdwise import (
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+    SelfPaced,
+    read_blocks,
+)
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 
@@ -104,6 +112,38 @@ def test_the_same_chunks_give_the_same_bits_whoever_works_on_them():
             again = CrowdRidgeClassifier().fit(*given)
         assert_array_equal(again.coef_, one.coef_)
         assert_array_equal(again.expertise_, one.expertise_)
+
+
+def test_the_logistic_model_is_that_of_the_same_blocks_on_one_machine():
+    X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    rows = [slice(start, start + 25) for start in range(0, 200, 25)]  # few enough to be added one after the other
+    expected = CrowdLogisticClassifier().fit(read_blocks([(X[at], labels[at], weight[at]) for at in rows]))
+    found = CrowdLogisticClassifier().fit(da.from_array(X, chunks=(25, 2)), labels, weight)
+    assert_same(found, expected, 1e-14)
+    assert_allclose(found.confusion_, expected.confusion_, rtol=1e-14)
+    assert found.annotators_.tolist() == labels.annotators.tolist()
+    assert found.n_passes_ == expected.n_passes_
+    with pytest.raises(ValueError, match="ranks the examples in every round"):
+        CrowdLogisticClassifier(curriculum=SelfPaced()).fit(chunked(X, 50), labels)
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdLogisticClassifier])
+def test_where_a_block_lies_in_memory_changes_no_bit(model):
+    """Arrays that came over a network may begin at any byte, and NumPy multiplies such arrays without BLAS."""
+    X, labels, _ = clear_crowd(n_examples=120)
+    expected = model().fit(chunked(X, 40), labels)
+    for moved in (at_an_odd_byte, np.asfortranarray):
+        found = model().fit(chunked(X, 40).map_blocks(moved, meta=np.empty((0, 2))), labels)
+        assert_array_equal(found.coef_, expected.coef_)
+        assert_array_equal(found.expertise_, expected.expertise_)
+
+
+def at_an_odd_byte(array):
+    memory = np.empty(array.nbytes + 1, dtype=np.uint8)
+    moved = memory[1:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
 
 
 def test_labels_and_weights_in_memory_are_split_as_the_features_are():

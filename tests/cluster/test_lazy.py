@@ -9,7 +9,7 @@ from crowds import crowd
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from crowdwise import CrowdRidgeClassifier, CrowdRidgeRegressor
+from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdRidgeRegressor
 from crowdwise.cluster.lazy import _for_workers
 from crowdwise.exceptions import AlignmentError
 
@@ -104,6 +104,19 @@ def test_ratings_have_a_lazy_standard_deviation():
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=2)
     named = CrowdRidgeRegressor().fit(pd.DataFrame(X, columns=list("abc")), y)
     assert_array_equal(named.consensus(frame, da.from_array(y, chunks=(30, -1))).std.compute(), expected.std)
+
+
+def test_the_logistic_model_has_lazy_probabilities():
+    _, X, y, frame, labels = fitted(3)
+    model = CrowdLogisticClassifier().fit(X, y)
+    chunks = da.from_array(X, chunks=(25, 2))
+    assert_array_equal(model.predict(chunks).compute(), model.predict(X))
+    assert_array_equal(model.predict_proba(chunks).compute(), model.predict_proba(X))
+    assert_array_equal(model.consensus(chunks, y).proba.compute(), model.consensus(X, y).proba)
+    named = CrowdLogisticClassifier().fit(frame, labels)
+    found = named.predict_proba(dd.from_pandas(frame, npartitions=2)).compute()
+    assert_array_equal(found, named.predict_proba(frame))
+    assert found.columns.tolist() == [0, 1, 2]
 
 
 def test_nothing_is_computed_before_it_is_asked_for():

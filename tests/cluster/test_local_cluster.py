@@ -9,7 +9,7 @@ import pytest
 from crowds import crowd
 from numpy.testing import assert_array_equal
 
-from crowdwise import CrowdRidgeClassifier
+from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier
 from crowdwise.exceptions import DataError, WorkerError
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
@@ -45,9 +45,12 @@ def data():
     return X, y.astype(float)
 
 
-def alone(X, y):
+MODELS = pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdLogisticClassifier])
+
+
+def alone(model, X, y):
     with dask.config.set(scheduler="synchronous"):
-        return CrowdRidgeClassifier().fit(*blocks_of(X, y))
+        return model().fit(*blocks_of(X, y))
 
 
 def assert_same_bits(found, expected):
@@ -55,10 +58,11 @@ def assert_same_bits(found, expected):
         assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
-def test_processes_give_the_bits_of_one_process(client):
+@MODELS
+def test_processes_give_the_bits_of_one_process(client, model):
     X, y = data()
-    expected = alone(X, y)
-    assert_same_bits(CrowdRidgeClassifier().fit(*blocks_of(X, y)), expected)
+    expected = alone(model, X, y)
+    assert_same_bits(model().fit(*blocks_of(X, y)), expected)
     chunks, labels = blocks_of(X, y)
     assert_array_equal(expected.predict(chunks).compute(), expected.predict(X))
     assert_array_equal(expected.consensus(chunks, labels).proba.compute(), expected.consensus(X, y).proba)
@@ -72,15 +76,16 @@ def kill_once(block, marker, block_info=None):
     return block
 
 
-def test_a_worker_killed_in_the_middle_changes_no_bit(client, tmp_path):
+@MODELS
+def test_a_worker_killed_in_the_middle_changes_no_bit(client, tmp_path, model):
     X, y = data()
     marker = tmp_path / "killed"
     workers = set(client.scheduler_info()["workers"])
-    found = CrowdRidgeClassifier().fit(*blocks_of(X, y, kill_once, marker=str(marker)))
+    found = model().fit(*blocks_of(X, y, kill_once, marker=str(marker)))
     assert marker.exists()
     client.wait_for_workers(2)
     assert workers != set(client.scheduler_info()["workers"])  # one of them is a new process
-    assert_same_bits(found, alone(X, y))
+    assert_same_bits(found, alone(model, X, y))
 
 
 def kill_always(block, block_info=None):
@@ -98,7 +103,7 @@ def test_a_block_that_kills_every_worker_is_told_to_be_too_large(client):
     assert isinstance(told.value.__cause__, distributed.KilledWorker)
     assert_array_equal(model.coef_, before)
     client.wait_for_workers(2)
-    assert_same_bits(model.fit(*blocks_of(X, y)), alone(X, y))
+    assert_same_bits(model.fit(*blocks_of(X, y)), alone(CrowdRidgeClassifier, X, y))
 
 
 def test_errors_of_workers_come_home_with_their_block(client):
