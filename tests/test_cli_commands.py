@@ -191,6 +191,11 @@ def test_help_ends_with_examples_that_the_command_understands(name, run):
         crowd.get_command(None, command).make_context(command, arguments)  # raises if it is typed wrongly
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_json_if_asked_to(name):
+    assert "--json" in {word for option in crowd.get_command(None, name).params for word in option.opts}
+
+
 def test_the_page_about_the_command_line_shows_commands_that_are_understood():
     page = (Path(__file__).parents[1] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
     shown = re.findall(r"^crowdwise [a-z].*$", page, flags=re.MULTILINE)
