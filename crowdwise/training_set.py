@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.counts import count
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
@@ -68,7 +69,9 @@ class TrainingSet:
         if not learnt.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         if not labelled.all():
-            warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+            of = f"of {len(labels)} examples"
+            without = count(int((~labelled).sum()), f"{of} has no label; it takes", f"{of} have no label; they take")
+            warn(f"{without} no part in learning.")
         core = labels if learnt.all() else labels[learnt]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)

@@ -136,7 +136,7 @@ def test_everybody_takes_part_where_nothing_is_missing():
 
 def test_examples_without_a_label_or_a_weight_take_no_part():
     labels = CrowdLabels.from_matrix([[0, 1, None], [None] * 3, [1, 0, 1], [0, None, None]])
-    with pytest.warns(CrowdWarning, match="1 of 4 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 4 examples has no label"):
         data = TrainingSet.of(X, labels, [1.0, 1.0, 0.0, 2.0])
     assert data.learnt.tolist() == [True, False, False, True]
     assert data.active.tolist() == [True, True, False]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given
@@ -80,7 +81,7 @@ def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
         if text is not None:
             answers.texts.setdefault(example, row[text])
     if same.n_merged:
-        answers.notes.append(f"{same.n_merged:,} tasks have the input of another one: they are one example.")
+        answers.notes.append(f"{count(same.n_merged, 'task')} with the input of another one: the same example.")
     wanted = wishes.question or wishes.label
     collected.choose(table.source.name, wanted and wanted.removeprefix(_OUTPUT), answers)
     return make_label_file(table.source.name, NAME, answers, wishes)

@@ -86,7 +86,7 @@ def refuse_fractions(classes: Array) -> None:
     if len(fractions):
         raise LabelError(
             f"Unknown label type: continuous. Classes were expected and {fractions[0]} came: declare the classes with "
-            'classes=..., or use kind="rating" (and CrowdRidgeRegressor) for real-valued labels.'
+            'classes=... (--classes), or use kind="rating" and CrowdRidgeRegressor (--ratings) for real-valued labels.'
         )
 
 

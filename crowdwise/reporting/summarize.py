@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
@@ -23,6 +19,7 @@ from crowdwise.reporting.examples import Examples, changed, contested, named, or
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval
 from crowdwise.reporting.words import headline, numbers
+from crowdwise.versions import versions
 
 VERSION = 1
 _N_NEXT = 50
@@ -148,10 +145,6 @@ def _shown_truth(record: FitRecord, truth: Positions | Floats) -> Array:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "crowdwise": import_module("crowdwise").__version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    """The packages as people write them."""
+    names = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy"}
+    return {names.get(name, name): version for name, version in versions().items() if name != "platform"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from crowdwise.counts import count
+
 Summary = dict[str, Any]
 
 # From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
@@ -35,11 +37,6 @@ def short_percent(share: float) -> str:
 def decimal(value: float, digits: int = 2) -> str:
     """A number with the sign of typography."""
     return f"{value:.{digits}f}".replace("-", "−")
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and what it counts."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def joined(names: list[str]) -> str:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ class ResultTable:
         )
 
 
-def read_table(path: Path, name: str) -> ResultTable:
+def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
     """The table that was written as CSV.
 
     Parameters
@@ -111,6 +111,8 @@ def read_table(path: Path, name: str) -> ResultTable:
         The file.
     name : str
         What it is.
+    ratings : bool, default=False
+        Whether labels are numbers.
 
     Returns
     -------
@@ -122,7 +124,8 @@ def read_table(path: Path, name: str) -> ResultTable:
             header, *rows = csv.reader(file, strict=True)
             names = [_unsafe(cell) for cell in header]
             columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            return ResultTable(name, {n: _parsed(n, column) for n, column in zip(names, columns, strict=True)})
+            texts = TEXTS - {"label"} if ratings else TEXTS
+            return ResultTable(name, {n: _parsed(n, column, texts) for n, column in zip(names, columns, strict=True)})
     except (ValueError, csv.Error) as error:
         raise DataError(f"{path} is damaged: {error}. Make the run again.") from error
 
@@ -174,9 +177,9 @@ def _unsafe(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
 
 
-def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
+def _parsed(name: str, cells: Sequence[str], names_of_texts: Collection[str]) -> list[Any]:
     """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
-    if name not in TEXTS:
+    if name not in names_of_texts:
         kind = float if any("." in cell or "e" in cell for cell in cells) else int
         return [kind(cell) if cell else None for cell in cells]
     texts = [_unsafe(cell) for cell in cells]

@@ -158,6 +158,7 @@ def fit(
             "schema": _SCHEMA,
             "command": command,
             "settings": asdict(wanted),
+            "kind": run.inputs.labels.kind,
             "found": run.found(),
             "inputs": [_described(what, path) for what, path in files.items() if path is not None],
             "notes": list(run.inputs.notes),
@@ -187,7 +188,8 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     -------
     run : Run
     """
-    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    ratings = inputs.labels.kind == "rating"
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth), ratings=ratings)
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
@@ -246,7 +248,7 @@ class SavedRun:
         path = self.path / f"{name}.csv"
         if not path.is_file():
             raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
-        return read_table(path, name)
+        return read_table(path, name, ratings=self.note.get("kind") == "rating")
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""
@@ -271,7 +273,8 @@ class SavedRun:
         Returns
         -------
         table : ResultTable
-            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities.
+            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities;
+            for ratings "example" and "label".
         """
         if not (self.path / RECIPE).is_file():
             raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
@@ -311,7 +314,7 @@ class SavedRun:
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
-    """A row per example with the class that a fitted model predicts.
+    """A row per example with the class or rating that a fitted model predicts.
 
     Parameters
     ----------
@@ -331,7 +334,7 @@ def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
         proba = np.asarray(model.predict_proba(X))
         columns["confidence"] = proba.max(axis=1).tolist()
         columns |= {f"p({name})": p.tolist() for name, p in zip(model.classes_.tolist(), proba.T, strict=True)}
-    else:
+    elif hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
         columns["score"] = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
     return ResultTable("predictions", columns)
