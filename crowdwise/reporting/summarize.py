@@ -37,7 +37,7 @@ def summarize(
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
     X : array-like or sparse matrix of shape (n_examples, n_features), default=None
-        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+        The features that it was fitted to, for margins.
     texts : sequence of str, series or mapping, default=None
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
@@ -73,7 +73,7 @@ def summarize(
         "alpha": alpha_interval(record.labels).plain(),
         "quality": quality_part(record, known),
         "changed": changed(examples),
-        "annotators": annotators(record, X),
+        "annotators": annotators(record),
         "pairs": pairs(record.labels),
         "disagreement": disagreement_part(record),
         "margin": None if X is None else margin_part(record, X),

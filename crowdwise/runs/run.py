@@ -65,7 +65,7 @@ class Run:
 
     def annotators(self) -> ResultTable:
         """One row per annotator."""
-        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
+        return annotators_table(self.model, self.inputs.labels)
 
     def next(self, n: int = 50) -> ResultTable:
         """What to label again, at most n examples."""
