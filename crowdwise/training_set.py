@@ -19,6 +19,8 @@ from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import missing_mask, shown
+from crowdwise.labels.frames import is_frame, table_columns
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
@@ -137,8 +139,31 @@ def check_features(estimator: Any, X: Any, y: Any, kind: Kind = "class") -> tupl
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away
+        _refuse_texts(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     return X, labels
+
+
+def _refuse_texts(X: Any) -> None:
+    """A column of texts in a data frame, which is a column of ids more often than not."""
+    if not is_frame(X):
+        return
+    for name, column in table_columns(X).items():
+        given = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
+        if given and isinstance(given[0], str) and not _is_number(given[0]):
+            raise DataError(
+                f"column {name!r} of X holds texts, such as {shown(given[0])}, and features are numbers. If these are "
+                f"ids, make them the index, X.set_index({name!r}), or drop the column; other texts have to become "
+                "numbers first (OneHotEncoder, TfidfVectorizer)."
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None = None) -> Floats:

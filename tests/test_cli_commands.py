@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -231,6 +232,36 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     assert "If it means that the answer is not known: --missing -1" in err
 
 
+def test_a_run_without_its_files_says_what_makes_it_again(here, run, tmp_path):
+    shutil.copytree(here / "run", tmp_path / "run")
+    for name, arguments in (
+        ("model.crowdwise", ["predict", str(tmp_path / "run"), "features.csv"]),
+        ("model.crowdwise", ["convert", str(tmp_path / "run"), str(tmp_path / "x.csv")]),
+        ("next.csv", ["next", str(tmp_path / "run")]),
+    ):
+        (tmp_path / "run" / name).unlink(missing_ok=True)
+        code, _, err = run(*arguments)
+        assert code == 66
+        assert f"{name} is not there any more: make the run again (crowdwise fit labels.csv" in err
+
+
+def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
+    _, out, _ = run("fit", "one.csv")
+    assert "Changed     no answer of the majority; no example below" in out
+    assert "unknown: there is one annotator" in out
+    assert "ask a second one" in run("next", "run")[1]
+
+
+def test_a_damaged_spreadsheet_is_called_one(run, tmp_path):
+    (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04" + bytes(30))
+    code, _, err = run("check", str(tmp_path / "labels.xlsx"))
+    assert code == 65
+    assert "the spreadsheet is cut off or damaged" in err
+    assert "save it as CSV" in err
+
+
 def test_labels_come_from_standard_input(here, run, monkeypatch):
     content = (here / "labels.csv").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -335,7 +366,7 @@ def test_a_shell_can_complete_commands_and_options():
         (b"a,b,c\n1,2,3\n", "--example COLUMN --annotator COLUMN --label COLUMN"),
         (b"task,worker,label\n1,ann,yes\n1,ann,no\n", "ann"),
         (b"task,worker,label\n1,ann,yes\n2,bob,yes\n", "two classes"),
-        (b"PK\x03\x04" + bytes(30), "archive"),
+        (b"PK\x03\x04" + bytes(30), "archive is cut off"),
         (b"\x1f\x8b\x08\x00broken", "cut off or damaged"),
     ],
 )

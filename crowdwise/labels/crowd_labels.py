@@ -426,6 +426,8 @@ class CrowdLabels(LabelRows):
     ) -> Array:
         """The class that most annotators chose, for every example.
 
+        A report, which says how often the majority vote is right, counts a tie as a fair draw instead.
+
         Parameters
         ----------
         tie : {"first", "random"}, default="first"

@@ -60,7 +60,9 @@ def summarize(
     (1, 12)
     """
     record = FitRecord.of(result, labels)
-    if X is not None and np.shape(X)[:1] != (len(record.labels),):
+    if X is not None and np.ndim(X) != 2:
+        raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
+    if X is not None and np.shape(X)[0] != len(record.labels):
         raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
     known = None if truth is None else codes_or_ratings(record, truth)
     examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))

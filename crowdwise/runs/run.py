@@ -245,14 +245,19 @@ class SavedRun:
 
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
-        path = self.path / f"{name}.csv"
-        if not path.is_file():
-            raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
-        return read_table(path, name, ratings=self.note.get("kind") == "rating")
+        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""
-        return load(self.path / MODEL)
+        return load(self._kept(MODEL))
+
+    def _kept(self, name: str) -> Path:
+        """A file of the run; an error if somebody took it away."""
+        path = self.path / name
+        if not path.is_file():
+            again = self.note.get("command") or "crowdwise fit"
+            raise MissingDataError(f"{path} is not there any more: make the run again ({again}).")
+        return path
 
     def predict(
         self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
