@@ -68,9 +68,10 @@ class ResultTable:
 
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
-        yield _csv([tuple(self.columns)])
-        for rows in self.blocks():
-            yield _csv(rows)
+        yield _csv([tuple(map(safe_cell, self.columns))])
+        for start in range(0, len(self), _BLOCK):
+            at = slice(start, start + _BLOCK)
+            yield _csv(list(zip(*(_cells(column[at]) for column in self.columns.values()), strict=True)))
 
     def as_csv(self) -> str:
         """As CSV."""
@@ -157,13 +158,26 @@ def _values(column: Any) -> list[Any]:
 
 
 def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
+    """Rows of cells as text; a table may have millions."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    if "\r" not in text.getvalue():
+        return text.getvalue()
+    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
     text = io.StringIO()
     usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
     for row in rows:
-        # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-        writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
-        writer.writerow([_cell(cell) for cell in row])
+        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
     return text.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column, by the kind of the column where it has one."""
+    kind = "O" if isinstance(column, list) else column.dtype.kind
+    values = _values(column)
+    if kind == "f":
+        return [f"{value:.{_DIGITS}g}" if math.isfinite(value) else "" for value in values]
+    return values if kind in "biu" else list(map(_cell, values))
 
 
 def _cell(value: Any) -> Any:
