@@ -227,7 +227,9 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     assert code == 0
     assert "1 known answer to judge" in err
     assert "never given, though said to be no label: '-1', 'unsure'" in err
-    code, _, err = run("fit", *files, "--force")
+    (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
+    assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0
+    code, _, err = run("fit", *files, "--force", "--strip")
     assert code == 65
     assert "If it means that the answer is not known: --missing -1" in err
 

@@ -24,6 +24,7 @@ _LABELS = (
     "abstain",
     "on_duplicate",
     "classes",
+    "strip",
     "encoding",
 )
 _FEATURES = ("id", "text", "embedding", "columns")
@@ -99,6 +100,7 @@ labels_options = _options(
     click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
     click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell. It is counted."),
     click.option("--classes", type=Names(), help="Every class there is, in this order; any other label is an error."),
+    click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last"]),

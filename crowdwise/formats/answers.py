@@ -20,6 +20,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.build import Kind, parts_of_codes
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, tidy
+from crowdwise.labels.mistakes import plain_spelling
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
@@ -42,6 +43,8 @@ class Answers:
     ----------
     missing : collection of str, default=MISSING
         Labels that mean "none"; an empty one always does.
+    strip : bool, default=False
+        Whether labels that differ in spaces at their ends, capitals or the coding of accents only are one.
 
     Examples
     --------
@@ -53,7 +56,8 @@ class Answers:
     (1, {'NA': 1})
     """
 
-    def __init__(self, missing: Collection[str] = MISSING) -> None:
+    def __init__(self, missing: Collection[str] = MISSING, *, strip: bool = False) -> None:
+        self.strip = strip
         self.missing = frozenset({"", *missing})
         self.n_missing: dict[str, int] = {}
         self.texts: dict[str, str] = {}
@@ -84,6 +88,8 @@ class Answers:
         examples, annotators, labels : sequence of str
             Columns of one length; none of the first two may be empty where there is a label.
         """
+        if self.strip:
+            labels = list(map(str.strip, labels))
         if not self.missing.isdisjoint(labels):
             examples, annotators, labels = self._given(examples, annotators, labels)
         for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
@@ -123,6 +129,8 @@ class Answers:
         -------
         labels : CrowdLabels
         """
+        if self.strip:
+            self._spell_alike([*(classes or ()), *abstain])
         examples, annotators, labels = (list(index) for index in self._indices)
         if classes is not None:
             self._refuse_others({*classes, *abstain}, classes)
@@ -147,6 +155,19 @@ class Answers:
         coded = [(np.frombuffer(codes, dtype=np.intc), values) for codes, values in zip(columns, distinct, strict=True)]
         del columns, examples  # which would be held until the end
         return CrowdLabels(**parts_of_codes(coded, on_duplicate=on_duplicate, kind=kind, classes=declared))
+
+    def _spell_alike(self, declared: Sequence[str]) -> None:
+        """Give labels that are spelt alike one spelling: the declared one, else the most frequent."""
+        codes = np.frombuffer(self._columns[2], dtype=np.intc)
+        often = np.bincount(codes, minlength=len(self._indices[2])).tolist()
+        by_frequency = sorted(zip(self._indices[2], often, strict=True), key=lambda pair: pair[1])
+        spelling = {plain_spelling(text): text for text, _ in by_frequency}
+        spelling |= {plain_spelling(text): text for text in declared}
+        one = _Codes()
+        table = np.array([one[spelling[plain_spelling(text)]] for text in self._indices[2]], dtype=np.intc)
+        column = array("i", table[codes].tobytes()) if len(codes) else array("i")
+        self._columns, self._indices = (*self._columns[:2], column), (*self._indices[:2], one)
+        self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
 
     def _refuse_others(self, known: Collection[str], classes: Sequence[str]) -> None:
         """An error if a label is none of the declared classes."""

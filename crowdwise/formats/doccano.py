@@ -59,7 +59,7 @@ def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
     -------
     file : LabelFile
     """
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)
         _read_files([(path.stem, Source(str(path))) for path in files], source, answers)

@@ -59,6 +59,8 @@ class Wishes:
         Whether labels are classes or real numbers.
     classes : tuple of str or None
         Every class there is.
+    strip : bool
+        Whether labels that are spelt alike are one.
     texts : bool
         Whether to keep the texts.
     on_rows : callable or None
@@ -75,6 +77,7 @@ class Wishes:
     on_duplicate: Literal["error", "first", "last"]
     kind: Kind
     classes: tuple[str, ...] | None
+    strip: bool
     texts: bool
     on_rows: Callable[[int], object] | None
 

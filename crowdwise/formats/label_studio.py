@@ -55,7 +55,7 @@ def read_label_studio(name: str, records: Iterable[Placed], wishes: Wishes) -> L
     -------
     file : LabelFile
     """
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     seen: set[str] = set()
     n_prefilled = 0
     for number, (place, task) in enumerate(records):

@@ -56,7 +56,7 @@ def read_mturk(table: Table, wishes: Wishes) -> LabelFile:
     columns = table.columns()
     for needed in ("HITId", "WorkerId"):
         table.position(needed)
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     examples = _examples(table, columns, wishes, answers)
     groups = _questions(columns)
     text = _text_column(table.header)

@@ -99,7 +99,7 @@ def _read_long(table: Table, wishes: Wishes) -> LabelFile:
     found = find_columns(table.source.name, table.header, given)
     at = [table.position(column) for column in found.values()]
     text = text_column(table.header, list(found.values())) if wishes.texts else None
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
     for block in table.blocks():
         columns: Sequence[Sequence[str]] = [block.columns[i] for i in at]
@@ -154,7 +154,7 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     if not ids:
         _refuse_ids(columns, annotators, wishes)
     _refuse_empty_or_repeated(table, ids, examples)
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, f"a column per annotator: {', '.join(annotators)}{how and f' ({how})'}"]
     answers.notes.append(
         f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"

@@ -51,7 +51,7 @@ def read_prodigy(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelF
     -------
     file : LabelFile
     """
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     for number, (place, task) in enumerate(records):
         example = as_text(task.get("_input_hash")) or as_text(task.get("_task_hash")) or str(number)
         if isinstance(task.get("text"), str):

@@ -58,7 +58,7 @@ def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
         [i for i, name in enumerate(header) if name.startswith(p)] for p in (_INPUT, _OUTPUT, _GOLDEN)
     )
     text = next((i for i in inputs if header[i].removeprefix(_INPUT).lower() in TEXT_WORDS), None)
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     for number, row in enumerate(table.rows()):
         if not any(row):  # between two suites of tasks
             continue

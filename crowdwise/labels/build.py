@@ -294,9 +294,9 @@ class _Answers:
         row, column = divmod(int(self.key[at]), len(self.annotators))
         first, second = self.what[at : at + 2] if self.names is None else self.names[self.what[at : at + 2]]
         return (
-            f"{n_differ} times an annotator gave one example two different labels, for instance "
-            f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
-            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last".'
+            f"{'once' if n_differ == 1 else f'{n_differ} times'} an annotator gave one example two different labels, "
+            f"for instance annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
+            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last" (--on-duplicate last).'
         )
 
 

@@ -20,6 +20,7 @@ from crowdwise.formats.answers import MISSING
 from crowdwise.formats.names import candidates, shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
+from crowdwise.labels.mistakes import plain_spelling
 from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
@@ -110,7 +111,7 @@ def read_inputs(
     notes: tuple[str, ...] = ()
     known = dict(file.truth or {})
     if truth is not None:
-        known, notes = read_truth(truth, inputs.labels, encoding, no_answers)
+        known, notes = read_truth(truth, inputs.labels, encoding, no_answers, strip=reading.get("strip", False))
     return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
 
 
@@ -197,7 +198,12 @@ def _like(known: Any, name: str) -> Any:
 
 
 def read_truth(
-    path: PathLike, labels: CrowdLabels, encoding: str | None = None, missing: Collection[str] = MISSING
+    path: PathLike,
+    labels: CrowdLabels,
+    encoding: str | None = None,
+    missing: Collection[str] = MISSING,
+    *,
+    strip: bool = False,
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
@@ -211,6 +217,8 @@ def read_truth(
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     missing : collection of str, default=MISSING
         What means that the answer is not known; an empty cell always does.
+    strip : bool, default=False
+        Whether spaces at the ends of labels and capitals make no difference.
 
     Returns
     -------
@@ -221,10 +229,11 @@ def read_truth(
     name = table.source.name
     columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
     examples = {str(example): example for example in labels.examples.tolist()}
-    value_of = _number if labels.classes is None else _class_among(labels.classes.tolist())
+    value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
     truth: dict[Any, Any] = {}
     n_unknown = 0
     for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
+        label = label.strip() if strip else label
         if not label or label in missing:
             continue
         try:
@@ -245,16 +254,17 @@ def read_truth(
     return truth, tuple(notes)
 
 
-def _class_among(classes: Sequence[Any]) -> Callable[[str], Any]:
-    known = {str(value): value for value in classes}
+def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
+    spelt = plain_spelling if strip else str
+    known = {spelt(str(value)): value for value in classes}
 
     def value_of(label: str) -> Any:
-        if label not in known:
+        if spelt(label) not in known:
             raise ValueError(
                 f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
                 f"that the answer is not known: --missing {shell_word(label)}."
             )
-        return known[label]
+        return known[spelt(label)]
 
     return value_of
 

@@ -299,3 +299,16 @@ def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
 def test_a_doubt_whether_there_is_a_column_per_annotator_is_an_error(saved, content):
     with pytest.raises(LabelError, match="--wide"):
         formats.read(saved(content))
+
+
+def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
+    path = saved("task,worker,label\na,ann,Yes\na,bob, yes\nb,ann,no\nb,bob,NO \nc,ann, NA\nc,bob,no\nc,cy,yes\n")
+    file = formats.read(path, strip=True)
+    assert file.labels.classes.tolist() == ["no", "yes"]  # the spellings that are most frequent
+    assert file.labels.n_labels == 6
+    assert dict(file.labels)["a"] == {"ann": "yes", "bob": "yes"}
+    declared = formats.read(path, strip=True, classes=["YES", "No"]).labels
+    assert declared.classes.tolist() == ["YES", "No"]
+    assert dict(declared)["b"] == {"ann": "No", "bob": "No"}
+    with pytest.warns(CrowdWarning, match="--strip"):
+        formats.read(path)
