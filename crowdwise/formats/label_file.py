@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import MISSING, Answers
 from crowdwise.labels.build import Kind
@@ -106,6 +107,8 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
     labels = answers.labels(
         on_duplicate=wishes.on_duplicate, kind=wishes.kind, abstain=wishes.abstain, classes=wishes.classes
     )
+    if labels.n_abstentions:
+        notes.append(f"{count(labels.n_abstentions, 'answer')} that abstained, counted and no label")
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
 
 

@@ -285,8 +285,7 @@ def _quality_lines(summary: Summary) -> list[str]:
         ours, theirs = known["consensus"], known["majority"]
         lines.append(
             f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
-            f"({interval(ours, 100, 1)}), majority vote{_ties_drawn(summary)} for "
-            f"{percent(theirs['value'], 1)}"
+            f"({interval(ours, 100, 1)}), majority vote for {percent(theirs['value'], 1)}"
         )
     if caution := calibration_sentence(summary):
         lines.append(f"            {caution}")

@@ -259,6 +259,7 @@ def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved
 def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     path = saved("task,worker,label\na,ann,-1\na,bob,1\nb,bob,0\n")
     assert "never given" not in " ".join(formats.read(path, missing=["-1", "NA"]).notes)
+    assert formats.read(path, abstain=["-1"]).notes[-1] == "1 answer that abstained, counted and no label"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
     assert found == "never given, though said to be no label: '-9', '?'"
 
