@@ -68,7 +68,7 @@ COMPARED = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def crowd(size: Size, seed: int = 0) -> tuple[np.ndarray, np.ndarray, Answers]:
-    """Features, truth drawn from a logistic model of them, labels by annotators who are right 55 to 90 % of the time."""
+    """Features, truth drawn from a logistic model of them, labels by annotators who are right in 55 to 90 %."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((size.examples, size.features))
     scores = X @ (rng.standard_normal(size.features) * 3 / np.sqrt(size.features))
@@ -158,10 +158,10 @@ def growth(run: Run, options: Namespace) -> None:
 def peers(run: Run, options: Namespace) -> None:
     """Everyone on the same crowds; a method that did not finish one is not tried on larger ones."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    methods = {name: ("ours", sys.executable) for name in OURS}
+    methods = dict.fromkeys(OURS, ("ours", sys.executable))
     if not options.quick:
         python = peers_python(options.peers_env)
-        methods |= {name: ("peers", python) for name in OTHERS}
+        methods |= dict.fromkeys(OTHERS, ("peers", python))
     rows, gave_up = [], set[str]()
     for n_examples in (300, 1_000) if options.quick else COMPARED:
         X, truth, answers = crowd(Size(n_examples, annotators=50))
@@ -183,7 +183,7 @@ def peers(run: Run, options: Namespace) -> None:
             rows.append((f"{n_examples:,}", TITLES.get(name, name), seconds, right, ratio))
             print(*rows[-1], file=sys.stderr, flush=True)
     columns = ("examples", "method", "CPU seconds", "consensus right", "times the default")
-    note = "50 features, five labels per example of 50 annotators, two classes. The default is `CrowdLogisticClassifier()`."
+    note = "50 features, five labels per example of 50 annotators, two classes. Default: `CrowdLogisticClassifier()`."
     run.table(PEERS, columns, rows, note)
 
 
