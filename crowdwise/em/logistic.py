@@ -251,8 +251,13 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
-    results_ : FitResults
-        All results about the examples and annotators of `fit` in one record.
+    n_passes_ : int
+        How often all blocks were read, after a fit on blocks.
+    stream_ : LogisticStream
+        What `partial_fit` keeps of the examples.
+    results_ : FitResults or StreamResults
+        All results about the examples and annotators of `fit` in one record; about annotators, after a fit on blocks or
+        `partial_fit`.
     fitted_ : FittedLogistic
         What scores and gives a consensus on other examples, in one record.
     n_features_in_ : int
