@@ -112,7 +112,7 @@ def distance(run: Run) -> None:
         )
     columns = ("data", "examples", "rows kept", "rows per batch", "accuracy of consensus", "accuracy of predict",
                "consensus differs by", "predict_proba differs by")  # fmt: skip
-    note = "Differences are of probabilities: the mean over examples of half the sum over classes. Rows in random order."
+    note = "Differences are of probabilities: the mean over examples of half the sum over classes, in random order."
     run.table(DISTANCE, columns, rows, note)
 
 
