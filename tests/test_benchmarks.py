@@ -22,6 +22,7 @@ NEEDS_DATA = {
     "crowds",
     "diagnose",
     "imbalance",
+    "reproduction",
     "stream_logistic",
 }
 # These compare with LogisticRegressionCV as it is since scikit-learn 1.8; crowdwise itself needs less.

@@ -50,7 +50,7 @@ def read_blocks(
         How often each example counts; of a table, the name of a column.
     join : {"exact", "inner"}, default="exact"
         What to do with ids that are on one side only: stop with an error, or keep what is on both sides.
-    max_bytes : int, default=2**27
+    max_bytes : int, default=134217728
         About how much memory the features of blocks may take at a time. Blocks that are given as such are as large as
         they are.
 

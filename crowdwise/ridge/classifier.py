@@ -127,6 +127,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         All that is needed to score examples and to find the consensus of labels.
     results_ : FitResults
         All results about the examples and annotators of `fit`.
+    sums_ : StreamSums
+        After `partial_fit` or a fit on blocks: the sums that further blocks are added to. There are no results about
+        single examples then.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -183,7 +186,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
             `partial_fit` does, with the results that it has.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.

@@ -155,7 +155,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         X : array-like or sparse matrix of shape (n_examples, n_features), or Blocks
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are learnt from as
             `partial_fit` does, with the results that it has.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
