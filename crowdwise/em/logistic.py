@@ -253,8 +253,13 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
-    results_ : FitResults
-        All results about the examples and annotators of `fit` in one record.
+    n_passes_ : int
+        How often all blocks were read, after a fit on blocks.
+    stream_ : LogisticStream
+        What `partial_fit` keeps of the examples.
+    results_ : FitResults or StreamResults
+        All results about the examples and annotators of `fit` in one record; about annotators, after a fit on blocks or
+        `partial_fit`.
     fitted_ : FittedLogistic
         What scores and gives a consensus on other examples, in one record.
     n_features_in_ : int
@@ -332,7 +337,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are read once per round.
             What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
             are not kept: `consensus` gives them.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
@@ -520,9 +525,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             )
             return
         active = seen.labels_per_annotator > 0
-        annotators = FittedAnnotators(
-            seen.annotators, seen.classes, stepwise.behaviour.among(active), stepwise.class_prior
-        )
+        behaviour = stepwise.behaviour.of(np.flatnonzero(active)).among(active)
+        annotators = FittedAnnotators(seen.annotators, seen.classes, behaviour, stepwise.class_prior)
         coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
         chosen = stepwise.chosen
         self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight

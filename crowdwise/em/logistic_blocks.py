@@ -242,11 +242,12 @@ class BlockRounds:
             self.survey.levels, easiness, self.class_weight, self.features.unit, shift, theta, prior,
         )  # fmt: skip
         self.n_passes += 1
-        sums: LogisticSums = total(partial(block_sums, state), self.blocks, self.mapper)
-        if sums.n_examples != self.survey.n_examples:
+        sums: LogisticSums | None = total(partial(block_sums, state), self.blocks, self.mapper)
+        n_now, n_first = 0 if sums is None else sums.n_examples, self.survey.n_examples
+        if sums is None or n_now != n_first:
             raise DataError(
-                f"blocks must be the same in every pass; the first had {self.survey.n_examples} examples with labels, "
-                f"pass {self.n_passes + 1} had {sums.n_examples}. An iterator that is used up cannot be read again."
+                f"blocks must be the same in every pass; the first had {n_first} examples with labels, pass "
+                f"{self.n_passes + 1} had {n_now}. An iterator that is used up cannot be read again."
             )
         return sums
 

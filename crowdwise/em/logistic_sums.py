@@ -133,10 +133,6 @@ class LogisticSums:
     def __add__(self, other: LogisticSums) -> LogisticSums:
         return LogisticSums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(LogisticSums)))
 
-    def __mul__(self, factor: float) -> LogisticSums:
-        """Of examples that count so much; the number of examples stays a number."""
-        return LogisticSums(*(factor * getattr(self, field.name) for field in fields(LogisticSums)))
-
     @property
     def mass(self) -> Floats:
         """How many examples are of each class."""

@@ -188,7 +188,7 @@ class Stepwise(FrozenArrays):
             behaviour=_settled(model, counts, share, before.behaviour),
             log_frequency=frequencies.log_frequency,
             theta=theta,
-            temperature=before._next_temperature(batch, rate, gram, theta),
+            temperature=before._next_temperature(batch, n_all, gram, theta),
         )
 
     def _state(self, annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels) -> RoundState:
@@ -216,20 +216,20 @@ class Stepwise(FrozenArrays):
             theta = _lowest(gram, pull, penalty, fit_intercept=fit_intercept)
         return gram, pull, theta
 
-    def _next_temperature(self, batch: _Batch, rate: float, gram: Floats, theta: Floats) -> float:
-        """The temperature of new coefficients: scores stay as large as suits the labels of examples not seen before.
+    def _next_temperature(self, batch: _Batch, n_all: int, gram: Floats, theta: Floats) -> float:
+        """The temperature of the next coefficients.
 
-        It moves towards that of the batch, which the old coefficients have not seen, but for the first: that they were
-        fitted to. The more examples, the less the penalty takes from the coefficients, and the less has to come back.
+        It moves towards what suits the batch, which the old coefficients have not seen, as a mean over the last half of
+        the examples would. The first batch has them in it: there, scores stay as large as they were found to be right.
         """
         if self.chosen.fixed_temperature or not self.chosen.model_weight:
             return self.temperature
-        temperature = self.temperature
-        if self.n_examples:
-            of_batch = batch.temperature(self.theta, temperature)
-            temperature = float(np.exp((1 - rate) * np.log(temperature) + rate * np.log(of_batch)))
-        together, alone = (np.einsum("po,opq,qo->", side, gram, theta) for side in (self.theta, theta))
-        return temperature * float(together / alone) if together > 0 and alone > 0 else temperature
+        if self.n_examples == 0:
+            together, alone = (np.einsum("po,opq,qo->", side, gram, theta) for side in (self.theta, theta))
+            return self.temperature * float(together / alone) if together > 0 and alone > 0 else self.temperature
+        rate = min(1.0, 2 * (n_all - self.n_examples) / n_all)
+        of_batch = batch.temperature(self.theta, self.temperature)
+        return float(np.exp((1 - rate) * np.log(self.temperature) + rate * np.log(of_batch)))
 
 
 @dataclass(frozen=True, eq=False)

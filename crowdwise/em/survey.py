@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.crowd.disagreement import PairMoments, Scale, pair_sums, scaled_pair_sums
+from crowdwise.crowd.disagreement import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.em.blocks import CheckedBlock
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -151,9 +151,9 @@ class Survey:
     def disagreement(self, scale: Scale) -> Floats:
         """Of every level."""
         n_labels, pairs = np.divmod(self.levels, _PAIRS)
-        total = 4.0 * pairs
-        moments = PairMoments.of(total, n_labels, self.examples_per_level)
-        return scaled_pair_sums(total, n_labels, scale, moments, n_classes=len(self.classes))
+        totals = CLASS_DISTANCE * pairs
+        moments = PairMoments.of(totals, n_labels, self.examples_per_level)
+        return scaled_pair_sums(totals, n_labels, scale, moments, n_classes=len(self.classes))
 
     def sample(self) -> CheckedBlock:
         """The rows that were kept, in the order of their keys."""
@@ -178,7 +178,7 @@ def sample_keys(block: CheckedBlock) -> Keys:
 
 def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
     """The level of disagreement of every example."""
-    pairs = (pair_sums(labels) / 4).astype(np.int64)
+    pairs = (pair_sums(labels) / CLASS_DISTANCE).astype(np.int64)
     return labels.labels_per_example * _PAIRS + pairs
 
 

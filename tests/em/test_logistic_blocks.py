@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from crowds import clear_crowd, crowd, labels_of
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -54,10 +55,10 @@ def assert_same(blocks, memory, X, labels, atol=1e-6):
         (3, {"steepness": 2.0}),
         (3, {"hard_examples": True, "joint": False}),
         (2, {"cross_fit": 0}),
-        (2, {"class_weight": {1: 3.0}, "cross_fit": 3}),
-        (2, {"class_weight": "balanced"}),
+        in_slow_run(*(2, {"class_weight": {1: 3.0}, "cross_fit": 3})),
+        in_slow_run(*(2, {"class_weight": "balanced"})),
         (2, {"fit_intercept": False, "class_prior": 0.0, "scale": "possible", "steepness": 1.0}),
-        (2, {"steepness": 1.0, "curriculum": Smooth(2.0), "tol": 3e-3}),
+        in_slow_run(*(2, {"steepness": 1.0, "curriculum": Smooth(2.0), "tol": 3e-3})),
     ],
     ids=repr,
 )

@@ -103,8 +103,13 @@ def test_annotators_may_come_later_and_classes_only_while_all_examples_are_kept(
     assert stream.classes_.tolist() == [0, 1, 2]
     assert stream.stream_.stepwise is not None
     good = CrowdLabels.from_matrix(truth[200:, None] * np.ones(2, dtype=int), annotators=["new", "annotator 1"])
+    good = CrowdLabels.from_matrix(
+        np.hstack([good.to_matrix().astype(object), np.full((100, 1), None)]),
+        annotators=["new", "annotator 1", "idle"],
+    )
     stream.partial_fit(X[200:], good)
-    assert len(stream.annotators_) == 11
+    assert len(stream.annotators_) == 12
+    assert np.isnan(stream.accuracy_[-1])  # nothing is known of the one without labels
     assert stream.accuracy_[stream.annotators_.tolist().index("new")] > 0.8
     more = CrowdLabels.from_matrix([[3, 1], [3, 0]], annotators=["new", "annotator 1"])
     with pytest.raises(LabelError, match=r"the classes \[3\] are not among those known.*Declare all classes"):
