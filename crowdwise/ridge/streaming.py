@@ -212,7 +212,10 @@ class StreamMixin:
         reporter = Reporter(type(self).__name__, self.verbose, on_round)
         settings = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        self._merge_sums(blocks.total(partial(_sums_of_block, settings)))
+        try:
+            self._merge_sums(blocks.total(partial(_sums_of_block, settings)))
+        except SumsTooLargeError as error:
+            raise SumsTooLargeError(f"{error} Dask collections cannot be read again: use read_blocks.") from None
         reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
         self._solve(reporter)
 

@@ -21,6 +21,7 @@ from crowdwise import (
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
+from crowdwise.ridge import stream_sums
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
 dask = pytest.importorskip("dask", reason=needs_dask)
@@ -287,6 +288,13 @@ def test_settings_that_need_single_examples_are_refused():
         CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
     with pytest.raises(ValueError, match="truth is matched"):
         CrowdRidgeClassifierCV().fit(chunks, y, truth=y[:, 0])
+
+
+def test_sums_that_do_not_fit_are_told(monkeypatch):
+    X, y = numbers(missing=0.3)
+    monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)
+    with pytest.raises(DataError, match="do not fit .* fit on data that can be read again. Dask collections cannot"):
+        CrowdRidgeClassifier().fit(chunked(X, 40), y)
 
 
 def test_results_of_blocks_are_added_in_their_order():
