@@ -190,6 +190,9 @@ class Annotators:
         confusion -= confusion.max(axis=-1, keepdims=True)
         np.exp(confusion, out=confusion)
         confusion /= confusion.sum(axis=-1, keepdims=True)
+        if (nearest := getattr(self.model, "nearest", None)) is not None:  # a model whose matrices are not any
+            flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
+            confusion = nearest(flat, current.crowd.reshape(flat.shape[1:])).reshape(confusion.shape)
         moved.behaviour = Behaviour(confusion, softmax(share, axis=0), current.crowd)
         return moved
 
