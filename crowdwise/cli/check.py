@@ -12,6 +12,8 @@ from crowdwise.cli.options import (
     FILE,
     features_options,
     json_option,
+    kind_of_labels,
+    kind_options,
     labels_options,
     reading_of_features,
     reading_of_labels,
@@ -34,6 +36,7 @@ Examples:
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
 @labels_options
+@kind_options
 @features_options
 @json_option
 @talk_options
@@ -47,11 +50,12 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
+    kind, levels = kind_of_labels(options)
     with talking.warnings_as_notes(), talking.step("Checking"):
-        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
+        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join, levels=levels)
         for note in inputs.notes:
             talking.say(note)
-        found = check(inputs)
+        found = check(inputs, kind)
     if as_json:
         show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})
     else:

@@ -15,6 +15,8 @@ from crowdwise.cli.options import (
     NumberOrAuto,
     features_options,
     json_option,
+    kind_of_labels,
+    kind_options,
     labels_options,
     reading_of_features,
     reading_of_labels,
@@ -32,6 +34,7 @@ Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit stars.csv --kind ordinal
   crowdwise fit answers.csv --example question --annotator who --label said
 """,
 )
@@ -55,6 +58,7 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
+@kind_options
 @features_options
 @json_option
 @talk_options
@@ -76,7 +80,8 @@ def command(
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    kind, levels = kind_of_labels(options)
+    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")), kind)
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(features=has_features, truth=options["truth"] is not None)
@@ -89,6 +94,7 @@ def command(
             features,
             out=out,
             settings=settings,
+            levels=levels,
             labels_as=labels_as,
             features_as=features_as,
             command=typed,

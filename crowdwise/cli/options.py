@@ -88,6 +88,19 @@ labels_options = _options(
         help="Which of two different labels of an annotator for one example counts; by default it is an error.",
     ),
 )
+kind_options = _options(
+    click.option(
+        "--kind",
+        type=click.Choice(["class", "ordinal"]),
+        default="class",
+        help="ordinal: labels have an order, as stars have; annotators may then be harsh or lenient.",
+    ),
+    click.option(
+        "--levels",
+        metavar="A,B,...",
+        help="The labels from the lowest to the highest, if they are no numbers (--kind ordinal).",
+    ),
+)
 features_options = _options(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
     click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
@@ -124,6 +137,14 @@ def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
     if given["wide"] and given["annotator"]:
         given["annotator"] = given["annotator"].split(",")
     return given
+
+
+def kind_of_labels(options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """Takes the options about the order of labels out of all options: their kind, and their names in order."""
+    kind, levels = options.pop("kind"), options.pop("levels")
+    if levels is not None and kind != "ordinal":
+        raise click.UsageError("--levels gives labels an order: add --kind ordinal.")
+    return kind, [] if levels is None else [name.strip() for name in levels.split(",")]
 
 
 def reading_of_features(options: dict[str, Any]) -> dict[str, Any]:

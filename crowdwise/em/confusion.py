@@ -42,7 +42,7 @@ class Incidence:
     n_annotators : int
         Number of annotators.
     n_classes : int
-        Number of classes.
+        Number of classes; one more if abstentions are answers, which come last.
     """
 
     matrix: sparse.csr_array
@@ -50,13 +50,26 @@ class Incidence:
     n_classes: int
 
     @classmethod
-    def of(cls, labels: CrowdLabels) -> Incidence:
-        """From labels of classes."""
+    def of(cls, labels: CrowdLabels, *, abstentions: bool = False) -> Incidence:
+        """From labels of classes, and from abstentions if they are answers."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
+        if abstentions:
+            return cls._with_abstentions(labels, n_classes)
         columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
         shape = (len(labels), labels.n_annotators * n_classes)
         matrix = sparse.csr_array((np.ones(labels.n_labels), columns, labels.indptr), shape=shape)
         return cls(matrix, labels.n_annotators, n_classes)
+
+    @classmethod
+    def _with_abstentions(cls, labels: CrowdLabels, n_classes: int) -> Incidence:
+        n_answers = n_classes + 1
+        rows, columns = labels.example_index, labels.annotator_index.astype(np.int64) * n_answers + labels.values
+        if labels.abstentions is not None:
+            rows = np.concatenate([rows, np.repeat(np.arange(len(labels)), labels.abstentions_per_example)])
+            columns = np.concatenate([columns, labels.abstentions.indices.astype(np.int64) * n_answers + n_classes])
+        shape = (len(labels), labels.n_annotators * n_answers)
+        matrix = sparse.csr_array(sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape))
+        return cls(matrix, labels.n_annotators, n_answers)
 
     @cached_property
     def _parts(self) -> list[tuple[slice, sparse.csr_array]]:
@@ -321,8 +334,8 @@ def check_annotator_model(model: Any) -> AnnotatorModel:
     needed = ("check", "crowd", "estimate", "log_prior", "log_evidence")
     if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needed):
         raise ValueError(
-            "annotator_model must be Shared(), Confusion() or OneCoin() of crowdwise.em, your own object with "
-            f"{', '.join(needed)}, or None for Shared(); got {model!r}."
+            "annotator_model must be Shared(), Confusion(), OneCoin() or Ordinal() of crowdwise.em, your own object "
+            f"with {', '.join(needed)}, or None for Shared(); got {model!r}."
         )
     model.check()
     return model

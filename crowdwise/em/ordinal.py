@@ -1,6 +1,6 @@
 """Counts -> confusion matrices of annotators who are harsh or lenient, exact or vague, where labels have an order.
 
-An annotator's matrix is that of the crowd, tilted by two numbers: with c the level of the label and k that of the truth,
+An annotator's matrix is that of the crowd, tilted by two numbers. With c the level of the label, k that of the truth:
 
     log p(c | k) = log crowd(c | k) + shift * (c - k) + width * (c - k)**2 + a constant per row
 
@@ -22,11 +22,13 @@ from crowdwise.em.confusion import pooled
 
 # Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
 _MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-13
+# Smaller than this, relative to the other, is a direction in which nothing is known.
+_SINGULAR = 1e-14
 
 
 @dataclass(frozen=True)
 class Ordinal:
-    """The crowd's confusion matrix, tilted per annotator: two numbers, one for harsh or lenient, one for exact or vague.
+    """Two numbers per annotator that tilt the crowd's confusion matrix: harsh or lenient, exact or vague.
 
     For labels with an order; ``kind="ordinal"`` takes it by default. With two levels it is the same as `Shared` of the
     same strength.
@@ -60,10 +62,9 @@ class Ordinal:
 
     def crowd(self, counts: Floats, last: Floats | None) -> Floats:
         """The matrix of all labels together, unless that of the round before explains the labels better."""
-        candidates = [pooled(counts)] if last is None else [pooled(counts), last]
         if last is None:
-            return candidates[0]
-        return max(candidates, key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+            return pooled(counts)
+        return max([pooled(counts), last], key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -88,8 +89,8 @@ class Ordinal:
             """Of exp(sum of seen * log_confusion), without a constant that both integrals have."""
             of_rows = log_confusion.reshape(-1, n_classes, n_classes)
             total = seen.reshape(of_rows.shape).sum(axis=-1)
-            *_, determinant = _curvature(np.exp(of_rows), total, powers)
-            return float((seen * log_confusion).sum() - np.log(determinant).sum() / 2)
+            _, information = _derivatives(np.exp(of_rows), total, powers)
+            return float((seen * log_confusion).sum() - np.linalg.slogdet(information)[1].sum() / 2)
 
         log_confusion = self._tilted(counts + prior, crowd).reshape(counts.shape)
         return integral(counts + prior, log_confusion) - integral(prior, log_crowd)
@@ -101,11 +102,11 @@ class Ordinal:
 
     def _powers(self, n_classes: int) -> Floats:
         """Distances of labels (last axis) from the truth to the power of 1, 2, 3 and 4, in units of the whole range."""
-        levels = np.arange(n_classes) if self.levels is None else np.asarray(self.levels, dtype=np.float64)
+        levels = np.arange(float(n_classes)) if self.levels is None else np.asarray(self.levels, dtype=np.float64)
         if len(levels) != n_classes:
             raise ValueError(f"Ordinal has {len(levels)} levels, and the labels have {n_classes} classes.")
-        distance = (levels - levels[:, np.newaxis]) / max(np.ptp(levels), np.finfo(np.float64).tiny)
-        return distance ** np.arange(1, 5)[:, np.newaxis, np.newaxis]
+        distance: Floats = (levels - levels[:, np.newaxis]) / max(np.ptp(levels), np.finfo(np.float64).tiny)
+        return np.stack([distance, distance**2, distance**3, distance**4])
 
     def _tilted(self, counts: Floats, crowd: Floats) -> Floats:
         """Logarithms of the matrices that make counts most probable, an annotator's on each difficulty by itself."""
@@ -139,12 +140,9 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
     log_confusion = _normal(base)
     value = np.einsum("nkc,nkc->n", counts, log_confusion)
     for _ in range(_MOST_STEPS):
-        moments, curvature, determinant = _curvature(np.exp(log_confusion), total, powers)
-        gradient = wanted - np.einsum("nk,nfk->nf", total, moments[:, :2])
-        first, mixed, second = curvature
-        step = np.stack([second * gradient[:, 0] - mixed * gradient[:, 1],
-                         first * gradient[:, 1] - mixed * gradient[:, 0]], axis=-1)  # fmt: skip
-        step /= determinant[:, np.newaxis]
+        expected, information = _derivatives(np.exp(log_confusion), total, powers)
+        gradient = wanted - expected
+        step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
         if (np.einsum("nf,nf->n", gradient, step) <= _ENOUGH * (1 + total.sum(axis=1))).all():
             break
         for _ in range(_MOST_HALVINGS):
@@ -161,53 +159,19 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
     return log_confusion
 
 
-def _curvature(confusion: Floats, total: Floats, powers: Floats) -> tuple[Floats, tuple[Floats, Floats, Floats], Floats]:
-    """Moments of distances per row, minus the second derivatives of the log-likelihood by the tilt, their determinant."""
-    moments = np.einsum("nkc,pkc->npk", confusion, powers)
-    one, two, three, four = moments.swapaxes(0, 1)
-
-    def summed(per_row: Floats) -> Floats:
-        return np.einsum("nk,nk->n", total, per_row)
-
-    tiny = np.finfo(np.float64).tiny
-    first, mixed, second = summed(two - one * one), summed(three - one * two), summed(four - two * two)
-    return moments, (first, mixed, second), np.maximum(first * second - mixed * mixed, tiny)
+def _derivatives(confusion: Floats, total: Floats, powers: Floats) -> tuple[Floats, Floats]:
+    """What the sums of distances and of their squares are expected to be, and the covariance of the two."""
+    one, two, three, four = (np.einsum("nkc,kc->nk", confusion, power) for power in powers)
+    covariance = np.stack([two - one * one, three - one * two, three - one * two, four - two * two], axis=-1)
+    information = np.einsum("nk,nkf->nf", total, covariance).reshape(-1, 2, 2)
+    # Rows of one certain label each would leave nothing to divide by.
+    least = _SINGULAR * information.trace(axis1=1, axis2=2) + np.finfo(np.float64).tiny
+    information += least[:, np.newaxis, np.newaxis] * np.eye(2)
+    expected = np.stack([np.einsum("nk,nk->n", total, mean) for mean in (one, two)], axis=-1)
+    return expected, information
 
 
 def _normal(log_weights: Floats) -> Floats:
     """Logarithms of rows scaled to be probabilities."""
     shifted = log_weights - log_weights.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-def offset_and_spread(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats]:
-    """How far above the truth each annotator's labels are on average, and how they vary around their own average.
-
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability of each label (last axis); NaN for annotators without labels.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-    levels : ndarray of shape (n_classes,)
-        Where each class is.
-
-    Returns
-    -------
-    offset : ndarray of shape (n_annotators,)
-        In the unit of the levels; negative is below the truth.
-    spread : ndarray of shape (n_annotators,)
-        A standard deviation, in the same unit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crowdwise.em.ordinal import offset_and_spread
-    >>> lenient = np.array([[[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]])
-    >>> offset, spread = offset_and_spread(lenient, np.array([0.5, 0.5, 0.0]), np.array([1.0, 2.0, 3.0]))
-    >>> offset.tolist(), spread.round(4).tolist()
-    ([0.75], [0.3536])
-    """
-    mean = confusion @ levels
-    variance = np.einsum("lkc,lkc->lk", confusion, (levels - mean[..., np.newaxis]) ** 2)
-    return (mean - levels) @ class_prior, np.sqrt(variance @ class_prior)

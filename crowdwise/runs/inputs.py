@@ -62,6 +62,7 @@ def read_inputs(
     labels_as: Mapping[str, Any] | None = None,
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
+    levels: Sequence[str] = (),
 ) -> Inputs:
     """Labels, features and known answers, matched by the ids of the examples.
 
@@ -79,6 +80,8 @@ def read_inputs(
         `crowdwise.features.read_features`.
     join : {"exact", "inner"}, default="exact"
         Whether labelled examples without features are an error or left out. Examples without labels are kept.
+    levels : sequence of str, default=()
+        The classes from the lowest to the highest, where they have an order that is not their own.
 
     Returns
     -------
@@ -99,6 +102,8 @@ def read_inputs(
     check_choice("join", join, ("exact", "inner"))
     encoding = (labels_as or {}).get("encoding")
     file = formats.read(labels, **(labels_as or {}))
+    if levels:
+        file = replace(file, labels=file.labels.in_order(_as_classes(levels, file.labels)))
     table = _features(file, features, {"encoding": encoding, **(features_as or {})})
     inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
     texts = inputs.texts
@@ -145,6 +150,13 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
 
 
+def _as_classes(names: Sequence[str], labels: CrowdLabels) -> list[Any]:
+    """Classes as they are among the labels, from their names as text; others stay text."""
+    assert labels.classes is not None
+    known = {str(name): name for name in labels.classes.tolist()}
+    return [known.get(name, _like(labels.classes[:1].tolist()[0], name)) for name in names]
+
+
 def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_both: int) -> str:
     only_features = table.ids[at < 0]
     shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
@@ -176,9 +188,10 @@ def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
     if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
         names = list(map(str, names))
         labels = replace(labels, examples=as_objects([str(name) for name in known]))
-    return CrowdLabels.from_table(
+    made = CrowdLabels.from_table(
         labels[at[at >= 0]].to_table(), examples=names, annotators=labels.annotators, classes=labels.classes
     )
+    return replace(made, declared_classes=labels.declared_classes)
 
 
 def _like(known: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -94,6 +94,7 @@ def fit(
     labels_as: Mapping[str, Any] | None = None,
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
+    levels: Sequence[str] = (),
     settings: Settings | None = None,
     command: str | None = None,
     say: Say = lambda _: None,
@@ -109,7 +110,7 @@ def fit(
         The folder; by default nothing is written.
     force : bool, default=False
         Whether to replace a folder of an earlier run.
-    labels_as, features_as, join
+    labels_as, features_as, join, levels
         See `read_inputs`.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
@@ -142,7 +143,8 @@ def fit(
     files = {"labels": labels, "features": features, "truth": truth}
 
     def work() -> Run:
-        inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
+        reading = {"labels_as": labels_as, "features_as": features_as, "join": join, "levels": levels}
+        inputs = read_inputs(labels, features, truth=truth, **reading)  # type: ignore[arg-type]
         for note in inputs.notes:
             say(note)
         return replace(fit_inputs(inputs, wanted, on_round), command=command)
