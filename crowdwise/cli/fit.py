@@ -81,7 +81,9 @@ def command(
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     kind, levels = kind_of_labels(options)
-    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")), kind)
+    settings = Settings(
+        **{name: options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")}, kind=kind
+    )
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(features=has_features, truth=options["truth"] is not None)

@@ -18,10 +18,11 @@ from scipy.special import xlogy
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_number
-from crowdwise.em.confusion import pooled
 
 # Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
-_MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-13
+_MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
+# Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
+_ALIKE = 200.0
 # Smaller than this, relative to the other, is a direction in which nothing is known.
 _SINGULAR = 1e-14
 
@@ -30,8 +31,8 @@ _SINGULAR = 1e-14
 class Ordinal:
     """Two numbers per annotator that tilt the crowd's confusion matrix: harsh or lenient, exact or vague.
 
-    For labels with an order; ``kind="ordinal"`` takes it by default. With two levels it is the same as `Shared` of the
-    same strength.
+    For labels with an order; ``kind="ordinal"`` takes it by default. Where the crowd's own matrix has few labels, only
+    the distance from the truth counts in it. With two levels, matrices are those of `Shared` around that of the crowd.
 
     Parameters
     ----------
@@ -62,9 +63,10 @@ class Ordinal:
 
     def crowd(self, counts: Floats, last: Floats | None) -> Floats:
         """The matrix of all labels together, unless that of the round before explains the labels better."""
+        together = drawn_to_distances(counts.sum(axis=0))
         if last is None:
-            return pooled(counts)
-        return max([pooled(counts), last], key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+            return together
+        return max([together, last], key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -117,6 +119,33 @@ class Ordinal:
         return best_tilts(counts.reshape(flat), base.reshape(flat), self._powers(n_classes))
 
 
+def drawn_to_distances(counts: Floats) -> Floats:
+    """The crowd's matrix, drawn towards one in which only the distance from the truth counts.
+
+    Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
+    would be the truth, and everybody else lenient.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_states, n_classes)
+        How often each label was given in a state: a true class, of easy and then of hard examples.
+
+    Returns
+    -------
+    crowd : ndarray of shape (n_states, n_classes)
+    """
+    n_classes = counts.shape[-1]
+    apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
+    matrices = []
+    for own in counts.reshape(-1, n_classes, n_classes):
+        seen = np.bincount(apart.ravel(), own.ravel()) + 1.0 / n_classes
+        possible = np.bincount(apart.ravel(), np.repeat(own.sum(axis=1), n_classes)) + 1.0
+        alike = (seen / possible)[apart]
+        rows = own + _ALIKE * alike / alike.sum(axis=1, keepdims=True)
+        matrices.append(rows / rows.sum(axis=1, keepdims=True))
+    return np.concatenate(matrices)
+
+
 def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
     """The tilts of matrices that make counts most probable, by Newton's method for all matrices at once.
 
@@ -144,7 +173,8 @@ def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
         gradient = wanted - expected
         step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
         if (np.einsum("nf,nf->n", gradient, step) <= _ENOUGH * (1 + total.sum(axis=1))).all():
-            break
+            # The last step is too small to be seen in the likelihood, and doubles the number of right digits.
+            return _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
         for _ in range(_MOST_HALVINGS):
             ahead = _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
             reached = np.einsum("nkc,nkc->n", counts, ahead)
