@@ -87,7 +87,7 @@ def vote(by: str) -> Callable[[CrowdLabels], np.ndarray]:
 def numbers(labels: CrowdLabels) -> np.ndarray:
     """CrowdRidgeRegressor without features: the mean weighted by how exact annotators are, rounded."""
     ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
-    found = CrowdRidgeRegressor().fit(np.zeros((len(labels), 1)), ratings).consensus_
+    found = CrowdRidgeRegressor().fit(np.zeros((len(labels), 1)), ratings).label_consensus_
     return np.clip(np.rint(found), 1, 5)
 
 

@@ -268,10 +268,10 @@ def aggregate(
 
     The third annotator gives a star more than the others do:
 
-    >>> stars = [[1, 1, 2], [3, 3, 4], [2, 2, 3], [4, None, 5], [3, None, 4], [None, 2, 3], [None, None, 4]]
+    >>> stars = 20 * [[1, 1, 2], [3, 3, 4], [2, 2, 3], [4, None, 5], [None, None, 4]]
     >>> result = aggregate(stars, kind="ordinal")
-    >>> result.label.tolist(), result.offset.round(1).tolist()
-    ([1, 3, 2, 4, 3, 2, 3], [0.0, 0.0, 1.0])
+    >>> result.label[:5].tolist(), result.offset.round(1).tolist()
+    ([1, 3, 2, 4, 3], [0.0, 0.0, 1.0])
     """
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)

@@ -128,7 +128,8 @@ def levels_of(classes: Array, *, declared: bool) -> Floats:
     if not declared and classes.dtype.kind not in "mM":
         raise LabelError(
             f'kind="ordinal" needs classes with an order, and {classes.tolist()[:8]} have none of their own. Declare '
-            "it from the lowest to the highest: labels.in_order([...]), or CrowdLabels.from_matrix(..., classes=[...])."
+            "it from the lowest to the highest: labels.in_order([...]), or classes=[...] when labels are made; "
+            "--levels A,B,... on the command line."
         )
     return np.arange(1.0, len(classes) + 1)
 
