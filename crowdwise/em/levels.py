@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -39,8 +39,8 @@ class Reading:
 
     def annotator_model(self, given: Any) -> AnnotatorModel:
         """The model of annotators that was given; by default the one for labels of this kind."""
-        if given is None and self.levels is not None:
-            given = Ordinal(levels=tuple(self.levels.tolist()))
+        if self.levels is not None and (given is None or (isinstance(given, Ordinal) and given.levels is None)):
+            given = replace(given or Ordinal(), levels=tuple(self.levels.tolist()))
         model = check_annotator_model(given)
         return Abstaining(model) if self.informative_abstentions else model
 

@@ -230,6 +230,16 @@ def test_levels_that_nobody_used_keep_their_place():
     assert found.consensus.levels.tolist() == [1, 2, 3, 4, 5]
 
 
+def test_a_gap_between_levels_is_a_distance():
+    _, matrix, _ = stars(8, n_levels=3)
+    gap = np.where(matrix == 3, 9.0, matrix)
+    found = aggregate(gap, kind="ordinal", annotator_model=Ordinal(2.0))
+    told = aggregate(gap, kind="ordinal", annotator_model=Ordinal(2.0, levels=(1.0, 2.0, 9.0)))
+    assert (found.proba == told.proba).all()
+    even = aggregate(matrix, kind="ordinal", annotator_model=Ordinal(2.0))
+    assert np.abs(found.proba - even.proba).max() > 0.001
+
+
 def test_a_perfect_crowd_is_no_difficulty():
     matrix = np.repeat(np.arange(1, 6), 20)[:, np.newaxis].repeat(3, axis=1)
     found = aggregate(matrix, kind="ordinal")
