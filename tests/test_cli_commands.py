@@ -404,7 +404,7 @@ def test_an_order_that_does_not_go_with_the_rest_is_refused(stars, run):
 
 
 def test_a_run_of_levels_keeps_them(stars, run):
-    code, printed, _ = run("fit", "stars.csv", "--kind", "ordinal", "--out", "run")
+    code, _, _ = run("fit", "stars.csv", "--kind", "ordinal", "--out", "run")
     assert code == 0
     assert json.loads(Path("run/run.json").read_text())["settings"]["kind"] == "ordinal"
     assert run("consensus", "run", "-q")[1].splitlines()[0].startswith("example,label,confidence,mean")

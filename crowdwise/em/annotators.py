@@ -7,7 +7,7 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -191,20 +191,15 @@ class Annotators:
         parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
         return parameters
 
-    def at(self, parameters: Floats) -> Annotators:
-        """The same labels with other parameters, scaled to be probabilities where they stand."""
-        current = self.behaviour
-        confusion = parameters[: current.confusion.size].reshape(current.confusion.shape)
-        share = parameters[current.confusion.size :].reshape(current.share.shape)
-        moved = replace(self)
-        confusion -= confusion.max(axis=-1, keepdims=True)
-        np.exp(confusion, out=confusion)
-        confusion /= confusion.sum(axis=-1, keepdims=True)
-        if (nearest := getattr(self.model, "nearest", None)) is not None:  # a model whose matrices are not any
-            shape, flat = current.confusion.shape, (-1, current.confusion.shape[-1])
-            confusion = nearest(confusion.reshape(shape[0], *flat), current.crowd.reshape(flat)).reshape(shape)
-        moved.behaviour = Behaviour(confusion, softmax(share, axis=0), current.crowd)
-        return moved
+    def move(self, parameters: Floats) -> None:
+        """Take on other parameters, scaled to be probabilities, and matrices of the model if these are not any."""
+        last = self.behaviour
+        confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
+        share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
+        if (nearest := getattr(self.model, "nearest", None)) is not None:
+            shape, flat = last.confusion.shape, (-1, last.confusion.shape[-1])
+            confusion = nearest(confusion.reshape(shape[0], *flat), last.crowd.reshape(flat)).reshape(shape)
+        self.behaviour = Behaviour(confusion, share, last.crowd)
 
     def hardness(self, posterior: Floats) -> Floats:
         """Probability that each example is of the hardest of several difficulties; zeros if there is one."""

@@ -28,7 +28,7 @@ def test_an_abstention_counts_as_the_annotator_abstains():
     behaviour = Behaviour(confusion, np.ones((1, 2)), confusion[0])
     fitted = FittedAnnotators(np.array(["ann"]), np.array(["a", "b"]), behaviour, np.array([0.5, 0.5]))
     labels = CrowdLabels.from_matrix(
-        [["?"], ["a"], ["b"], [None]], annotators=["ann"], classes=["a", "b"], abstain="?".split()
+        [["?"], ["a"], ["b"], [None]], annotators=["ann"], classes=["a", "b"], abstain=["?"]
     )
     assert_allclose(fitted.posterior(labels)[:, 0], [5 / 6, 4 / 5, 1 / 9, 1 / 2])
     assert_allclose(fitted.confusion[0], [[0.8, 0.2], [1 / 9, 8 / 9]])
