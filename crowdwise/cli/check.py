@@ -12,9 +12,9 @@ from crowdwise.cli.options import (
     FILE,
     features_options,
     json_option,
-    kind_of_labels,
-    kind_options,
+    kind_option,
     labels_options,
+    ratings_option,
     reading_of_features,
     reading_of_labels,
     talk,
@@ -36,7 +36,8 @@ Examples:
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
 @labels_options
-@kind_options
+@kind_option
+@ratings_option
 @features_options
 @json_option
 @talk_options
@@ -50,9 +51,9 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    kind, levels = kind_of_labels(options)
+    kind = options.pop("kind")
     with talking.warnings_as_notes(), talking.step("Checking"):
-        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join, levels=levels)
+        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             talking.say(note)
         found = check(inputs, kind)

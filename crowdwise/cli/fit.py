@@ -15,9 +15,9 @@ from crowdwise.cli.options import (
     NumberOrAuto,
     features_options,
     json_option,
-    kind_of_labels,
-    kind_options,
+    kind_option,
     labels_options,
+    ratings_option,
     reading_of_features,
     reading_of_labels,
     talk,
@@ -36,6 +36,8 @@ Examples:
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit stars.csv --kind ordinal
   crowdwise fit answers.csv --example question --annotator who --label said
+  crowdwise fit labels.csv --classes no,unclear,yes --missing -1
+  crowdwise fit ratings.csv features.csv --ratings
 """,
 )
 @click.argument("labels", type=FILE)
@@ -58,7 +60,8 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
-@kind_options
+@kind_option
+@ratings_option
 @features_options
 @json_option
 @talk_options
@@ -80,13 +83,15 @@ def command(
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    kind, levels = kind_of_labels(options)
+    kind = options.pop("kind")
     settings = Settings(
         **{name: options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")}, kind=kind
     )
     has_features = features is not None or bool(features_as["text"])
     try:
-        settings.settled(features=has_features, truth=options["truth"] is not None)
+        settings.settled(
+            features=has_features, truth=options["truth"] is not None, ratings=labels_as.get("kind") == "rating"
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     typed = shlex.join(["crowdwise", *given])
@@ -96,7 +101,6 @@ def command(
             features,
             out=out,
             settings=settings,
-            levels=levels,
             labels_as=labels_as,
             features_as=features_as,
             command=typed,

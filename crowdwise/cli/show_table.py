@@ -10,7 +10,7 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.group import show
-from crowdwise.cli.options import kind_of_labels, reading_of_labels, talk
+from crowdwise.cli.options import reading_of_labels, talk
 
 if TYPE_CHECKING:
     from crowdwise.runs import ResultTable, Run, SavedRun
@@ -33,14 +33,14 @@ def show_table_of(
     started()
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
-    kind, levels = kind_of_labels(options)
+    kind = options.pop("kind")
     with talking.warnings_as_notes():
         if is_run(source):
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):
                 settings, say, on_round = Settings(kind=kind), talking.say, talking.round_done
-                run = fit(source, labels_as=labels_as, levels=levels, settings=settings, say=say, on_round=on_round)
+                run = fit(source, labels_as=labels_as, settings=settings, say=say, on_round=on_round)
                 table = of_labels(run)
     show_table(table, as_json=as_json, as_csv=as_csv)
 

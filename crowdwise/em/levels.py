@@ -129,7 +129,7 @@ def levels_of(classes: Array, *, declared: bool) -> Floats:
         raise LabelError(
             f'kind="ordinal" needs classes with an order, and {classes.tolist()[:8]} have none of their own. Declare '
             "it from the lowest to the highest: labels.in_order([...]), or classes=[...] when labels are made; "
-            "--levels A,B,... on the command line."
+            "--classes A,B,... on the command line."
         )
     return np.arange(1.0, len(classes) + 1)
 

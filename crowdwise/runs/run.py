@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -65,7 +65,7 @@ class Run:
 
     def annotators(self) -> ResultTable:
         """One row per annotator."""
-        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
+        return annotators_table(self.model, self.inputs.labels)
 
     def next(self, n: int = 50) -> ResultTable:
         """What to label again, at most n examples."""
@@ -94,7 +94,6 @@ def fit(
     labels_as: Mapping[str, Any] | None = None,
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
-    levels: Sequence[str] = (),
     settings: Settings | None = None,
     command: str | None = None,
     say: Say = lambda _: None,
@@ -110,7 +109,7 @@ def fit(
         The folder; by default nothing is written.
     force : bool, default=False
         Whether to replace a folder of an earlier run.
-    labels_as, features_as, join, levels
+    labels_as, features_as, join
         See `read_inputs`.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
@@ -143,8 +142,7 @@ def fit(
     files = {"labels": labels, "features": features, "truth": truth}
 
     def work() -> Run:
-        reading = {"labels_as": labels_as, "features_as": features_as, "join": join, "levels": levels}
-        inputs = read_inputs(labels, features, truth=truth, **reading)  # type: ignore[arg-type]
+        inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             say(note)
         return replace(fit_inputs(inputs, wanted, on_round), command=command)
@@ -160,6 +158,7 @@ def fit(
             "schema": _SCHEMA,
             "command": command,
             "settings": asdict(wanted),
+            "kind": run.inputs.labels.kind,
             "found": run.found(),
             "inputs": [_described(what, path) for what, path in files.items() if path is not None],
             "notes": list(run.inputs.notes),
@@ -189,7 +188,8 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     -------
     run : Run
     """
-    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    ratings = inputs.labels.kind == "rating"
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth), ratings=ratings)
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
@@ -245,14 +245,19 @@ class SavedRun:
 
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
-        path = self.path / f"{name}.csv"
-        if not path.is_file():
-            raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
-        return read_table(path, name)
+        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""
-        return load(self.path / MODEL)
+        return load(self._kept(MODEL))
+
+    def _kept(self, name: str) -> Path:
+        """A file of the run; an error if somebody took it away."""
+        path = self.path / name
+        if not path.is_file():
+            again = self.note.get("command") or "crowdwise fit"
+            raise MissingDataError(f"{path} is not there any more: make the run again ({again}).")
+        return path
 
     def predict(
         self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
@@ -273,7 +278,8 @@ class SavedRun:
         Returns
         -------
         table : ResultTable
-            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities.
+            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities;
+            for ratings "example" and "label".
         """
         if not (self.path / RECIPE).is_file():
             raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
@@ -313,7 +319,7 @@ class SavedRun:
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
-    """A row per example with the class that a fitted model predicts.
+    """A row per example with the class or rating that a fitted model predicts.
 
     Parameters
     ----------
@@ -333,7 +339,7 @@ def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
         proba = np.asarray(model.predict_proba(X))
         columns["confidence"] = proba.max(axis=1).tolist()
         columns |= {f"p({name})": p.tolist() for name, p in zip(model.classes_.tolist(), proba.T, strict=True)}
-    else:
+    elif hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
         columns["score"] = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
     return ResultTable("predictions", columns)
