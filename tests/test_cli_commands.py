@@ -523,9 +523,10 @@ def test_words_need_their_order_to_be_levels(stars, run):
 
 
 def test_an_order_that_does_not_go_with_the_rest_is_refused(stars, run):
-    code, _, said = run("fit", "stars.csv", "--kind", "ordinal", "--ratings")
-    assert code == ExitCode.WRONG_USAGE
-    assert "ratings or levels, not both" in said
+    for command in ("fit", "check"):
+        code, _, said = run(command, "stars.csv", "--kind", "ordinal", "--ratings")
+        assert code == ExitCode.WRONG_USAGE
+        assert "ratings or levels, not both" in said
 
 
 def test_a_run_of_levels_keeps_them(stars, run):

@@ -52,6 +52,8 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     kind = options.pop("kind")
+    if kind == "ordinal" and labels_as.get("kind") == "rating":
+        raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
     with talking.warnings_as_notes(), talking.step("Checking"):
         inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
