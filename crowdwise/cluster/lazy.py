@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from crowdwise.arrays import Array
 from crowdwise.cluster.blocks import DaskBlocks, as_new, is_dask_frame, rows_whole
 from crowdwise.consensus import Consensus
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.results import ABOUT_EXAMPLES
 
@@ -31,17 +32,20 @@ class LazyConsensus:
     classes : ndarray of shape (n_classes,)
         The classes.
     label : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
-        The most probable class of every example.
+        The class of every example, as `Consensus` has it.
     confidence : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
         The probability of that class.
     proba : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_classes)
         Probability of every class.
+    mean : dask.array.Array, dask.dataframe.Series or None, default=None
+        The mean level of every example; None for classes without an order.
     """
 
     classes: Array
     label: Any
     confidence: Any
     proba: Any
+    mean: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +128,10 @@ def lazy_consensus(model: Any, X: Any, labels: Any, *, use_model: bool) -> Any:
         found = array.concatenate([array.from_delayed(part, shape, dtype=np.float64) for part, shape in parts])
     if classes is None:
         return LazyRatingConsensus(_column(found, "label", 0), _column(found, "std", 1))
-    return LazyConsensus(classes, _per_row(found, classes, "label"), _per_row(found, classes, "confidence"), found)
+    like = _like(model, X, classes)
+    label, confidence = _per_row(found, like, "label"), _per_row(found, like, "confidence")
+    mean = None if like.levels is None else _per_row(found, like, "mean")
+    return LazyConsensus(classes, label, confidence, found, mean)
 
 
 def _consensus_of_block(model: Any, use_model: bool, n_columns: int, block: Block) -> Array:
@@ -139,18 +146,25 @@ def _column(found: Any, name: str, number: int) -> Any:
     return found[name] if is_dask_frame(found) else found[:, number]
 
 
-def _per_row(proba: Any, classes: Array, what: str) -> Any:
-    """The label or the confidence that probabilities give."""
-    find = partial(_of_consensus, what, classes)
+def _like(model: Any, X: Any, classes: Array) -> Consensus:
+    """The consensus on no examples, which says how the model reads probabilities."""
+    labels = CrowdLabels.from_matrix(np.array([[None]]), classes=classes)
+    found: Consensus = model.consensus(_one_row(X), labels)
+    return replace(found, examples=found.examples[:0], proba=found.proba[:0])
+
+
+def _per_row(proba: Any, like: Consensus, what: str) -> Any:
+    """What probabilities say about every example."""
+    find = partial(_of_consensus, what, like)
     if is_dask_frame(proba):
         frame = partial(_framed, find, None)
         return proba.map_partitions(frame, meta=frame(proba._meta))
-    return proba.map_blocks(find, drop_axis=1, meta=find(np.empty((0, len(classes)))))
+    return proba.map_blocks(find, drop_axis=1, meta=find(like.proba))
 
 
-def _of_consensus(what: str, classes: Array, proba: Any) -> Array:
-    proba = np.asarray(proba)
-    found: Array = getattr(Consensus(np.arange(len(proba)), classes, proba), what)
+def _of_consensus(what: str, like: Consensus, proba: Any) -> Array:
+    values = np.asarray(proba)
+    found: Array = getattr(replace(like, examples=np.arange(len(values)), proba=values), what)
     return found
 
 

@@ -16,7 +16,7 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.cluster.lazy import lazy_consensus
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
@@ -24,6 +24,7 @@ from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, predicts_truth
 from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
 from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
 from crowdwise.em.logistic_features import LogisticFeatures, undo
 from crowdwise.em.logistic_stream import LogisticStream, LogisticStreamMixin
@@ -124,6 +125,12 @@ class FittedLogistic:
         return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
 
 
+def _reading_of(fitted: CrowdLogisticClassifier) -> Reading:
+    """How a fit reads classes."""
+    annotators = fitted.fitted_.annotators
+    return Reading(annotators.by, annotators.levels)
+
+
 def _begin(first: CrowdLogisticClassifier, survey: Survey) -> Beginning:
     """Where the rounds over blocks begin; annotators without a label in the sample are taken to be as the crowd."""
     fitted = first.fitted_
@@ -160,9 +167,17 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes a power of ten,
         relative to the variance of the features, by cross-validation: the largest one that predicts the first consensus
         of held-out examples within a standard error of the best.
-    annotator_model : Shared, Confusion, OneCoin or None, default=None
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not know the order.
+    consensus_by : {"mode", "median", "mean"} or None, default=None
+        What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class; for
+        classes with an order also the median (the default there), or the level nearest to the mean.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
+    annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, or how often they are right. See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
+        classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`; False is
         the model of Raykar et al.
@@ -221,6 +236,13 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
+    consensus_mean_ : ndarray of shape (n_examples,)
+        For classes with an order: the mean level, which may be between two levels.
+    offset_, spread_ : ndarray of shape (n_annotators,)
+        For classes with an order: how many levels above the truth an annotator's labels are on average, and their
+        standard deviation around that.
+    abstention_ : ndarray of shape (n_annotators, n_classes)
+        Probability that an annotator abstains if the truth is k; with informative abstentions only.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
@@ -293,6 +315,9 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         steepness: float | Literal["auto"] = "auto",
         *,
         l2: float | Literal["auto"] = "auto",
+        kind: ClassKind = "class",
+        consensus_by: ConsensusBy | None = None,
+        informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
         joint: Joint = "auto",
@@ -311,6 +336,9 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
+        self.kind = kind
+        self.consensus_by = consensus_by
+        self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
         self.joint = joint
@@ -363,6 +391,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             return self
         X, labels = check_features(self, X, y)
         check_finite(X)
+        check_abstentions(labels, self.informative_abstentions)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
             self._fit(training, steepness, reporter, warm)
@@ -404,6 +433,11 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
                 f"curriculum={curriculum!r} ranks the examples in every round, and blocks are not kept. Use Fixed(), "
                 "Smooth(...) or Fading(...), or fit in memory."
             )
+        if check_choice("informative_abstentions", self.informative_abstentions, (True, False)):
+            raise ValueError(
+                "informative_abstentions=True makes abstentions answers, and blocks have labels alone. Use "
+                "informative_abstentions=False, or fit in memory."
+            )
         with one_blas_thread():
             survey = total(Survey.of, blocks, mapper)
             if survey is None:
@@ -435,8 +469,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         return 0.0 if self.steepness == "auto" and not first.model_weight_ else first.steepness_
 
     def _block_settings(self, first: CrowdLogisticClassifier, curriculum: Curriculum) -> BlockSettings:
+        reading = _reading_of(first)
         return BlockSettings(
-            check_annotator_model(self.annotator_model),
+            reading,
+            reading.annotator_model(self.annotator_model),
             self._chosen_joint(first),
             first.steepness_,
             self._label_steepness(first),
@@ -503,11 +539,12 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
         seen, chosen = stream.seen, stepwise.chosen
         levels = stream.weighting(self.scale, chosen.steepness, chosen.label_steepness)
+        model = self._stream_reading(stream).annotator_model(self.annotator_model)
         with one_blas_thread():
-            return stepwise.step(
-                blocks, seen.annotators, seen.classes, check_annotator_model(self.annotator_model), levels,
-                fit_intercept=self.fit_intercept,
-            )  # fmt: skip
+            return stepwise.step(blocks, seen.annotators, seen.classes, model, levels, fit_intercept=self.fit_intercept)
+
+    def _stream_reading(self, stream: LogisticStream) -> Reading:
+        return reading_of(stream.rows().labels[:0], self.kind, self.consensus_by)
 
     def _learn_stream(self, stream: LogisticStream) -> None:
         seen, rows, stepwise = stream.seen, stream.rows(), stream.stepwise
@@ -526,7 +563,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             return
         active = seen.labels_per_annotator > 0
         behaviour = stepwise.behaviour.of(np.flatnonzero(active)).among(active)
-        annotators = FittedAnnotators(seen.annotators, seen.classes, behaviour, stepwise.class_prior)
+        reading = self._stream_reading(stream)
+        annotators = FittedAnnotators(
+            seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels
+        )
         coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
         chosen = stepwise.chosen
         self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight
@@ -549,6 +589,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         check_choice("warm_start", self.warm_start, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
+        check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
@@ -579,9 +620,12 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
     def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
         return start_from_labels(
-            training.core, weight, check_annotator_model(self.annotator_model),
+            training.core, weight, self.annotator_model, reading=self._reading(training),
             hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
         )  # fmt: skip
+
+    def _reading(self, training: TrainingSet) -> Reading:
+        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
 
     def _first_models(
         self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
@@ -645,8 +689,29 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
+        annotators = FittedAnnotators.of(
+            training.labels, training.active, training.classes, behaviour, frequency, self._reading(training)
+        )
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
+
+    @by_block
+    def predict(self, X: Any) -> Array:
+        """The most probable class; for classes with an order what `consensus_by` says.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_examples,)
+        """
+        check_is_fitted(self)
+        annotators = self.fitted_.annotators
+        if annotators.levels is None:
+            return super().predict(X)
+        return annotators.classes[chosen_classes(self.predict_proba(X), annotators.by, annotators.levels)]
 
     @by_block
     def predict_proba(self, X: Any) -> Floats:

@@ -25,6 +25,7 @@ from crowdwise.em.blocks import CheckedBlock, Mapper, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import MOST_ROUNDS, TOLERANCE
+from crowdwise.em.levels import Reading
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
 from crowdwise.em.priors import ClassFrequencies, OutOfFold
@@ -50,6 +51,8 @@ class BlockSettings:
 
     Parameters
     ----------
+    reading : Reading
+        Whether classes have an order, and what is taken of a posterior.
     annotator_model : AnnotatorModel
         How annotators err.
     joint : bool
@@ -66,6 +69,7 @@ class BlockSettings:
         For a curriculum that draws.
     """
 
+    reading: Reading
     annotator_model: AnnotatorModel
     joint: bool
     steepness: float
@@ -224,9 +228,11 @@ class BlockRounds:
         theta = theta * self.temperature
         if self.settings.fit_intercept:  # what classes count is not what the classifier found: no temperature
             theta[-1] += (1 - self.temperature) * _outputs(np.log(self.class_weight))
-        active = self.survey.labels_per_annotator > 0
-        behaviour = self.annotators.behaviour.among(active)
-        annotators = FittedAnnotators(self.survey.annotators, self.survey.classes, behaviour, frequency)
+        survey, reading = self.survey, self.settings.reading
+        behaviour = self.annotators.behaviour.among(survey.labels_per_annotator > 0)
+        annotators = FittedAnnotators(
+            survey.annotators, survey.classes, behaviour, frequency, reading.by, reading.levels
+        )
         coef = self.features.undo(theta)
         return BlockFit(annotators, *coef, self.class_weight, self.temperature, objective, converged, self.n_passes)
 

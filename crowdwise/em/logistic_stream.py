@@ -119,7 +119,8 @@ class LogisticStream(FrozenArrays):
 
     def rows(self) -> CheckedBlock:
         """The rows that are kept."""
-        return CheckedBlock(self.kept.X, self.kept.labels(self.seen.annotators, self.seen.classes), self.kept.weight)
+        labels = self.kept.labels(self.seen.annotators, self.seen.classes)
+        return CheckedBlock(self.kept.X, replace(labels, declared_classes=self.fixed_classes), self.kept.weight)
 
     def weighting(self, scale: Scale, steepness: float, label_steepness: float) -> Levels:
         """What examples of every level of disagreement count."""
@@ -242,6 +243,11 @@ class LogisticStreamMixin:
             return (
                 f"class_weight={settings['class_weight']!r} looks at the consensus on every example in every round, "
                 "and a stream keeps none. Use class_weight=None with sample_weight, or fit."
+            )
+        if settings["informative_abstentions"]:
+            return (
+                "informative_abstentions=True makes abstentions answers, and a stream has labels alone. Use "
+                "informative_abstentions=False, or fit."
             )
         return None
 

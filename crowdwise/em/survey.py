@@ -234,4 +234,5 @@ def _stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
         first.annotators,
         np.arange(len(lengths)),
         first.classes,
+        declared_classes=all(part.declared_classes for part in parts),
     )

@@ -51,6 +51,7 @@ _RECORDS = {
     "KeptRows": "ridge.kept_rows",
     "LogisticStream": "em.logistic_stream",
     "OneCoin": "em.confusion",
+    "Ordinal": "em.ordinal",
     "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",

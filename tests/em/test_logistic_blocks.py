@@ -281,3 +281,20 @@ def test_blocks_that_change_between_passes_are_an_error():
 
     with pytest.raises(DataError, match="the same in every pass; the first had 59 examples with labels, pass 2 had 58"):
         CrowdLogisticClassifier(l2=1.0).fit(read_blocks(shrinking))
+
+
+def test_levels_are_read_as_in_memory(exact):
+    rng = np.random.default_rng(14)
+    truth = rng.integers(1, 5, 240)
+    X = truth[:, None] + rng.normal(size=(240, 2))
+    stars = np.clip(truth[:, None] + rng.integers(-1, 2, (240, 5)) + [0, 0, 0, 0, 1], 1, 4)
+    settings = {"kind": "ordinal", "consensus_by": "mean", "l2": 1.0, "steepness": 0.0, "tol": 1e-8, "max_rounds": 500}
+    memory = CrowdLogisticClassifier(**settings).fit(X, stars)
+    blocks = CrowdLogisticClassifier(**settings).fit(read_blocks([(X[:90], stars[:90]), (X[90:], stars[90:])]))
+    assert_allclose(blocks.offset_, memory.offset_, atol=1e-4)
+    assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=1e-3)
+    assert_array_equal(blocks.predict(X), memory.predict(X))
+    stream = CrowdLogisticClassifier(**settings).partial_fit(X[:90], stars[:90]).partial_fit(X[90:], stars[90:])
+    assert_allclose(stream.offset_, memory.offset_, atol=0.1)
+    with pytest.raises(ValueError, match="makes abstentions answers, and blocks have labels alone"):
+        CrowdLogisticClassifier(informative_abstentions=True).fit(read_blocks([(X, stars)]))
