@@ -119,6 +119,18 @@ def test_the_logistic_model_has_lazy_probabilities():
     assert found.columns.tolist() == [0, 1, 2]
 
 
+def test_classes_with_an_order_are_read_as_in_memory():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, (60, 2))
+    model = CrowdLogisticClassifier(kind="ordinal", consensus_by="mean", tol=0.1).fit(X, y)
+    chunks = da.from_array(X, chunks=(25, -1))
+    found, expected = model.consensus(chunks, y), model.consensus(X, y)
+    assert (expected.label != expected.classes[expected.proba.argmax(axis=1)]).any()
+    for name in ("label", "confidence", "mean"):
+        assert_array_equal(getattr(found, name).compute(), getattr(expected, name))
+    assert_array_equal(model.predict(chunks).compute(), model.predict(X))
+
+
 def test_nothing_is_computed_before_it_is_asked_for():
     model, X, y, _, _ = fitted()
     read = []
