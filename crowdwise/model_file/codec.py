@@ -49,6 +49,7 @@ _RECORDS = {
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",
     "OneCoin": "em.confusion",
+    "Ordinal": "em.ordinal",
     "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",
