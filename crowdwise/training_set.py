@@ -70,10 +70,7 @@ class TrainingSet:
             raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
         if not learnt.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
-        if not labelled.all():
-            of = f"of {len(labels)} examples"
-            without = count(int((~labelled).sum()), f"{of} has no label; it takes", f"{of} have no label; they take")
-            warn(f"{without} no part in learning.")
+        note_unlabelled(int((~labelled).sum()), len(labels))
         core = labels if learnt.all() else labels[learnt]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
@@ -251,6 +248,14 @@ def check_named(classes: Array, named: Bools) -> None:
         )
 
 
+def note_unlabelled(n_unlabelled: int, n_examples: int) -> None:
+    """Say so if examples have no label."""
+    if n_unlabelled:
+        of = f"of {n_examples} examples"
+        without = count(n_unlabelled, f"{of} has no label; it takes", f"{of} have no label; they take")
+        warn(f"{without} no part in learning.")
+
+
 def note_disagreement(n_annotators: int, most_labels: int) -> None:
     """Say so if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
@@ -259,11 +264,11 @@ def note_disagreement(n_annotators: int, most_labels: int) -> None:
         warn("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
 
 
-def note_effective_number(weight: Floats, n_features: int, count: Array | None = None) -> None:
-    """Say so if nearly all weight rests on fewer examples than there are features; `count` of them weigh the same."""
+def note_effective_number(weight: Floats, n_features: int, n_each: Array | None = None) -> None:
+    """Say so if nearly all weight rests on fewer examples than there are features; `n_each` have the same weight."""
     share = weight / weight.max()
-    total, squares = (share.sum(), share @ share) if count is None else (share @ count, share**2 @ count)
-    effective, n_examples = float(total**2 / squares), len(weight) if count is None else int(count.sum())
+    total, squares = (share.sum(), share @ share) if n_each is None else (share @ n_each, share**2 @ n_each)
+    effective, n_examples = float(total**2 / squares), len(weight) if n_each is None else int(n_each.sum())
     if effective < n_features <= n_examples:
         warn(
             f"nearly all weight is on about {effective:.1f} of {n_examples} examples, fewer than the {n_features} "

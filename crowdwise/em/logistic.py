@@ -37,7 +37,7 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.stepwise import Chosen, Stepwise
 from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
-from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
@@ -46,7 +46,7 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
@@ -443,9 +443,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             if survey is None:
                 raise DataError("there are no blocks to learn from.")
             survey.check()
-            if survey.n_unlabelled:
-                n_all = survey.n_examples + survey.n_unlabelled
-                warn(f"{survey.n_unlabelled} of {n_all} examples have no label; they take no part in learning.")
+            note_unlabelled(survey.n_unlabelled, survey.n_examples + survey.n_unlabelled)
             first = self._fit_sample(survey.sample())
             reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
             rounds = BlockRounds(

@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdwise.arrays import Array
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.exceptions import DataError, LabelError, warn
+from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults
 from crowdwise.ridge.blocks_problem import BlockRows
 from crowdwise.ridge.data import RidgeData, first_consensus
@@ -19,7 +19,13 @@ from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.stream_sums import StreamSums
 from crowdwise.ridge.targets import Targets, checked_span
-from crowdwise.training_set import TrainingSet, check_named, note_disagreement, note_effective_number
+from crowdwise.training_set import (
+    TrainingSet,
+    check_named,
+    note_disagreement,
+    note_effective_number,
+    note_unlabelled,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +59,7 @@ class Stream:
     def of(cls, stream: StreamSums, *, scale: Scale, weighting: bool) -> Stream:
         """From the sums of a stream; `weighting` says whether disagreement is going to be used."""
         _check(stream)
-        if stream.n_unlabelled:
-            warn(f"{stream.n_unlabelled} of {stream.n_given} examples have no label; they take no part in learning.")
+        note_unlabelled(stream.n_unlabelled, stream.n_given)
         if weighting:
             note_disagreement(stream.statistics.n_annotators, stream.most_labels)
         n_labels, totals = stream.levels.T

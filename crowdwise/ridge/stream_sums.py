@@ -33,7 +33,7 @@ _ROUNDED_BITS = 12
 # With more features than this, the folds of the sample have too few rows to stand for those of all examples.
 _WIDE = 300
 # A block is summed around the centre of the stream unless it is this many times its own width away from it.
-_FAR = 100.0
+_FAR = 10.0
 
 
 class SumsTooLargeError(DataError):
@@ -281,7 +281,7 @@ class StreamSums(FrozenArrays):
         if plan.labels_only:
             check_finite(X)
             X = np.zeros((len(core), 0))
-        rows = _rows(X, plan, None if near is None else near.statistics.shift)
+        rows = _rows(X, plan, near.statistics.shift if near is not None and near.n_examples else None)
         centre = 0.0
         if core.classes is None and plan.intercept:
             known = near is not None and near.moments.count > 0

@@ -174,7 +174,7 @@ class StreamMixin:
         except SumsTooLargeError as error:
             if plan.tuned or not blocks.again:
                 raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
-            self._read_again(replace(plan, by_level=False, labels_only=True), blocks, reporter)
+            self._read_again(plan, blocks, reporter)
 
     def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
@@ -197,9 +197,9 @@ class StreamMixin:
 
     def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """Learn by reading all blocks in every round; one more time before, to find out about labels."""
-        self._add_blocks(plan, blocks, reporter)
+        self._add_blocks(replace(plan, by_level=False, labels_only=True), blocks, reporter)
         sums = self.sums_
-        stream = Stream.of(sums, scale=self.scale, weighting=True)
+        stream = Stream.of(sums, scale=self.scale, weighting=plan.by_level)
         rows = BlockRows(blocks, lambda block: self._checked(plan, block, reset=False), sums, stream.data, self.scale)
         self._learn_stream(replace(stream, rows=rows), reporter)
         vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them

@@ -76,6 +76,19 @@ def test_the_other_models_learn_from_blocks(saved):
     assert_same(clone(rated).fit(read_blocks(X, ratings, max_bytes=SMALL)), clone(rated).fit(X, ratings))
 
 
+def test_threads_change_no_bit(saved, monkeypatch):
+    _, X, y = saved
+    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
+    models = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr("crowdwise.ridge.streaming.available_cores", lambda n=n_threads: n)
+        models.append(CrowdRidgeClassifier().fit(read_blocks(X + 5, y, max_bytes=SMALL)))
+    one, two = models
+    for name in ("coef_", "intercept_", "expertise_", "accuracy_", "model_precision_"):
+        assert_array_equal(getattr(one, name), getattr(two, name))
+    assert_array_equal(one.sums_.kept.X, two.sums_.kept.X)
+
+
 def test_a_fit_on_blocks_goes_on_with_partial_fit(saved):
     _, X, y = saved
     model = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X[:40], y[:40], max_bytes=SMALL)).partial_fit(X[40:], y[40:])

@@ -81,9 +81,9 @@ def test_blocks_of_other_annotators_and_classes_and_of_nothing_are_read_again():
         (X[:0], CrowdLabels.from_matrix(matrix[:0], annotators=names)),
         (X[20:], CrowdLabels.from_matrix(matrix[20:][:, [5, 1, 2, 4, 3]], annotators=names[[5, 1, 2, 4, 3]])),
     ]
-    with pytest.warns(CrowdWarning, match="1 of 60 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
         read = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(blocks))
-    with pytest.warns(CrowdWarning, match="1 of 60 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
         whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=names))
     assert_allclose(read.coef_, whole.coef_, rtol=1e-9)
     found = dict(zip(read.annotators_.tolist(), read.expertise_, strict=True))
