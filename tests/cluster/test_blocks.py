@@ -293,7 +293,7 @@ def test_settings_that_need_single_examples_are_refused():
 def test_sums_that_do_not_fit_are_told(monkeypatch):
     X, y = numbers(missing=0.3)
     monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)
-    with pytest.raises(DataError, match="do not fit .* fit on data that can be read again. Dask collections cannot"):
+    with pytest.raises(DataError, match=r"do not fit into .* Dask collections cannot be read again"):
         CrowdRidgeClassifier().fit(chunked(X, 40), y)
 
 
