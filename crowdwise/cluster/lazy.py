@@ -36,7 +36,7 @@ class LazyConsensus:
     confidence : dask.array.Array or dask.dataframe.Series of shape (n_examples,)
         The probability of that class.
     proba : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_classes)
-        Probability of every class.
+        Probability of every class; columns of a data frame are named as those of ``Consensus.to_frame()``.
     mean : dask.array.Array, dask.dataframe.Series or None, default=None
         The mean level of every example; None for classes without an order.
     """
@@ -111,7 +111,7 @@ def lazy_consensus(model: Any, X: Any, labels: Any, *, use_model: bool) -> Any:
     consensus : LazyConsensus, or LazyRatingConsensus for ratings
     """
     classes = getattr(model, "classes_", None)
-    names = ["label", "std"] if classes is None else classes.tolist()
+    names = ["label", "std"] if classes is None else [f"p({name})" for name in classes.tolist()]
     blocks = DaskBlocks.of(X, labels, kind="rating" if classes is None else "class")
     find = partial(_consensus_of_block, _for_workers(model), use_model, len(names))
     if is_dask_frame(X):

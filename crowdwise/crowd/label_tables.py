@@ -212,7 +212,9 @@ def _agreement(patterns: dict[Hashable, Array], tally: Any, per_example: Any) ->
     paired = patterns["n"] > 1
     if not paired.any():
         return float("nan"), float("nan")
-    n, same, times = (np.asarray(patterns[name], dtype=np.float64)[paired] for name in ("n", "same", "times"))
+    order = np.lexsort([patterns["same"], patterns["n"]])  # groups come in any order, and sums are rounded
+    order = order[paired[order]]
+    n, same, times = (np.asarray(patterns[name], dtype=np.float64)[order] for name in ("n", "same", "times"))
     percent = float(times @ (same / (n * (n - 1))) / times.sum())
     shared = tally.join(per_example.filter(nw.col("n") > 1.0).select("example"), on="example", how="inner")
     used = shared.select("label", nw.col("count").cast(nw.Float64).alias("n"))

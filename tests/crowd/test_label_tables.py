@@ -18,9 +18,7 @@ def lazy_polars(table):
 
 def duckdb_relation(table):
     duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install duckdb")
-    connection = duckdb.connect()
-    connection.register("answers", pd.DataFrame(table))
-    return connection.sql("select * from answers")
+    return duckdb.from_df(pd.DataFrame(table))
 
 
 def dask_frame(table):
