@@ -283,6 +283,7 @@ def test_blocks_that_change_between_passes_are_an_error():
         CrowdLogisticClassifier(l2=1.0).fit(read_blocks(shrinking))
 
 
+@pytest.mark.slow
 def test_levels_are_read_as_in_memory(exact):
     rng = np.random.default_rng(14)
     truth = rng.integers(1, 5, 240)
