@@ -14,6 +14,7 @@ from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
+from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators
@@ -26,6 +27,9 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.check import TruthCheck
+from crowdwise.truths.known import Known, known_answers
 from crowdwise.weights.round_weights import RoundWeights
 
 
@@ -56,6 +60,8 @@ class Aggregation:
         How fast the weight of an example fell with disagreement.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did.
+    truth_check : TruthCheck or None, default=None
+        How good the consensus is by the truths that were given, each held out; None without truths.
     """
 
     consensus: Consensus
@@ -68,6 +74,7 @@ class Aggregation:
     converged: bool
     steepness: float = 0.0
     frame_library: str | None = None
+    truth_check: TruthCheck | None = None
 
     @property
     def examples(self) -> Array:
@@ -86,7 +93,10 @@ class Aggregation:
 
     @property
     def confidence(self) -> Floats:
-        """Its probability if annotators err independently of each other. Real ones do not: use it to sort examples."""
+        """Its probability, calibrated if truths were given.
+
+        If not, it supposes that annotators err independently of each other. Real ones do not: use it to sort examples.
+        """
         return self.consensus.confidence
 
     @property
@@ -177,12 +187,14 @@ class Aggregation:
             f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
             f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
             f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
+            f"{'' if self.truth_check is None else f'{chr(10)}  {self.truth_check!r}'}"
         )
 
 
 def aggregate(
     labels: Any,
     *,
+    truth: Any = None,
     annotator_model: AnnotatorModel | None = None,
     hard_examples: HardExamples = "auto",
     class_prior: float = 1.0,
@@ -199,6 +211,11 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
+    truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+        The true classes of some examples, None or NaN elsewhere; anything with ids names those of the labels. Their
+        probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
+        truth being held out. With twenty or more, the consensus is mixed with logistic regressions on the votes, which
+        know the errors that annotators have in common.
     annotator_model : Shared, Confusion, OneCoin or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
         their own, or how often they are right. See `crowdwise.em`.
@@ -238,21 +255,27 @@ def aggregate(
     steepness, model = check_steepness(steepness), check_annotator_model(annotator_model)
     difficulties = check_hard_examples(hard_examples)
     crowd = as_labels(labels)
-    training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
+    answers = known_answers(truth, crowd, crowd)
+    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
         return _believed(training, steepness)
-    weight = example_weights(training.core_disagreement, steepness)
-    patterns, weight, where = distinct_patterns(training.core, weight)
+    weight = example_weights(training.weighing_disagreement, steepness)
+    known = training.known
+    patterns, weight, where = distinct_patterns(training.core, weight, known)
+    if known is not None and where is not None:
+        known = Known(where[known.at], known.answers)
     with one_blas_thread():  # products here are too thin to be shared
         fit = fit_labels(
             patterns, weight, model,
-            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            known=known, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
     hardness = fit.annotators.hardness(posterior)
+    estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
+    calibration, check = calibrate_by_truths(patterns, known, estimated)
     if where is not None:
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(
@@ -261,6 +284,8 @@ def aggregate(
         np.exp(fit.prior.log_frequency),
         posterior,
         hardness,
+        calibration,
+        check,
         hard_examples=fit.annotators.n_difficulties > 1,
         steepness=steepness,
         objective=fit.rounds.objective,
@@ -273,7 +298,9 @@ def _believed(training: TrainingSet, steepness: float) -> Aggregation:
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
-    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, hardness, steepness=steepness)
+    calibration, check = calibrate_by_truths(training.core, training.known, None)
+    prior = posterior.mean(axis=0)
+    return _aggregation(training, behaviour, prior, posterior, hardness, calibration, check, steepness=steepness)
 
 
 def _aggregation(
@@ -282,6 +309,8 @@ def _aggregation(
     class_prior: Floats,
     posterior: Floats,
     hardness: Floats,
+    calibration: Calibration | None,
+    check: TruthCheck | None,
     *,
     steepness: float,
     hard_examples: bool = False,
@@ -290,13 +319,13 @@ def _aggregation(
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior)
+    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, calibration)
     proba = np.tile(class_prior, (len(labels), 1))
-    proba[training.learnt] = posterior
+    proba[training.learnt] = fitted.calibrated(posterior, training.core)
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
     return Aggregation(
-        Consensus(labels.examples, classes, proba),
+        training.with_truth(Consensus(labels.examples, classes, proba)),
         fitted,
         fitted.results(labels),
         training.disagreement,
@@ -306,10 +335,13 @@ def _aggregation(
         converged,
         steepness,
         labels.frame_library,
+        check,
     )
 
 
-def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:
+def distinct_patterns(
+    labels: CrowdLabels, weight: Floats, known: Known | None = None
+) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     Parameters
@@ -318,6 +350,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
         Classes.
     weight : ndarray of shape (n_examples,)
         Of each example.
+    known : Known, default=None
+        Examples whose class is known: each is one of its own, and they come first.
 
     Returns
     -------
@@ -336,6 +370,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
     key = np.zeros(len(labels), dtype=np.int64)
     for column in matrix.T:
         key = key * n_classes + column
+    if known is not None:
+        key[known.at] = np.arange(-len(known), 0)
     _, first, where = np.unique(key, return_index=True, return_inverse=True)
     sums = np.bincount(where, weight).astype(np.float64)
     return labels[first], sums, where

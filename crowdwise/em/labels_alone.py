@@ -15,6 +15,7 @@ from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import SILENT, Reporter
+from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -61,6 +62,7 @@ def fit_labels(
     weight: Floats,
     model: AnnotatorModel,
     *,
+    known: Known | None = None,
     difficulties: tuple[int, ...] = (1, 2),
     class_prior: float = 1.0,
     max_rounds: int = _MOST_ROUNDS,
@@ -78,6 +80,8 @@ def fit_labels(
         How much each example counts.
     model : AnnotatorModel
         How annotators err.
+    known : Known, default=None
+        Examples whose class is known.
     difficulties : tuple of int, default=(1, 2)
         Numbers of difficulties to choose from: 1 has no hard examples.
     class_prior : float, default=1.0
@@ -96,36 +100,40 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
-        votes = vote_shares(some)
+    def run(
+        some: CrowdLabels, weight: Floats, known: Known | None, n: int, tol: float, begin: LabelsFit | None = None
+    ) -> LabelsFit:
+        votes = vote_shares(some) if known is None else known.hold(vote_shares(some))
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
-        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, known, tol)
 
-    def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
+    def go_on(fit: LabelsFit, weight: Floats, known: Known | None, tol: float) -> LabelsFit:
         report = None
         if len(weight) == len(labels):  # of a part of them, nothing is kept
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
-            max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report, before=fit.rounds.objective,
+            known=known, max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report,
+            before=fit.rounds.objective,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
     if len(difficulties) == 1:
-        return run(labels, weight, difficulties[0], tol)
+        return run(labels, weight, known, difficulties[0], tol)
     if len(labels) <= _ENOUGH:
-        tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
+        tried = {n: run(labels, weight, known, n, max(tol, _TRIED)) for n in difficulties}
         best = max(tried.values(), key=lambda fit: fit.evidence(weight))
         settled = best.rounds.change <= tol
         if settled or best.rounds.n_rounds == max_rounds:
             return replace(best, rounds=replace(best.rounds, converged=settled))
-        return go_on(best, weight, tol)
+        return go_on(best, weight, known, tol)
     chosen = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-    tried = {n: run(labels[chosen], weight[chosen], n, max(tol, _TRIED)) for n in difficulties}
+    some = None if known is None else known.among(chosen)
+    tried = {n: run(labels[chosen], weight[chosen], some, n, max(tol, _TRIED)) for n in difficulties}
     n = max(difficulties, key=lambda n: tried[n].evidence(weight[chosen]))
-    return run(labels, weight, n, tol, begin=tried[n])
+    return run(labels, weight, known, n, tol, begin=tried[n])
 
 
 @dataclass(frozen=True)
@@ -150,9 +158,9 @@ class Start:
     alone: LabelsFit
 
     @classmethod
-    def believed(cls, labels: CrowdLabels) -> Start:
-        """The labels of one annotator: nobody is there to compare with."""
-        votes = vote_shares(labels)
+    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
+        """The labels of one annotator, but for known classes: nobody is there to compare with."""
+        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
         annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
         annotators.behaviour = Behaviour.always_right(votes.shape[1])
         alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
@@ -164,6 +172,7 @@ def start_from_labels(
     weight: Floats,
     model: AnnotatorModel,
     *,
+    known: Known | None = None,
     hard_examples: Any,
     joint: Any,
     init: Any,
@@ -179,6 +188,8 @@ def start_from_labels(
         How much each example counts.
     model : AnnotatorModel
         How annotators err.
+    known : Known, default=None
+        Examples whose class is known.
     hard_examples : bool or "auto"
         As in `aggregate`.
     joint : bool or "auto"
@@ -196,12 +207,12 @@ def start_from_labels(
     difficulties = check_hard_examples(hard_examples)
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
-    fit = fit_labels(labels, weight, model, difficulties=difficulties, reporter=reporter)
+    fit = fit_labels(labels, weight, model, known=known, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
         return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    votes = vote_shares(labels)
+    votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
     if not joint:
         return Start(fit.annotators, votes, joint, fit)
     return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint, fit)

@@ -20,6 +20,7 @@ from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
+from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
@@ -100,6 +101,7 @@ def run_em(
     posterior: Floats,
     *,
     joint: bool = True,
+    known: Known | None = None,
     max_rounds: int,
     tol: float,
     accelerate: bool = False,
@@ -121,6 +123,8 @@ def run_em(
     joint : bool, default=True
         Whether annotators are estimated from the posterior of these rounds; else they stay as they are, if they
         have been estimated before.
+    known : Known, default=None
+        Examples whose class is known: their posterior is that class in every round.
     max_rounds : int
         The most rounds.
     tol : float
@@ -139,18 +143,19 @@ def run_em(
     change, log_prior, squarem = np.inf, None, Squarem()
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
+    posterior = posterior if known is None else known.hold(posterior)
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
         if joint:
             annotators.estimate(posterior, targets.weight)
         if joint or log_prior is None:
-            likelihood = annotators.log_likelihood()
+            likelihood = held(annotators.log_likelihood(), known)
         log_prior = prior.update(targets, likelihood)
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
         change = mean_change(posterior, previous, targets.weight)
         if accelerate and joint and tol < change < _NEAR:
-            leap = _leap(squarem, annotators, prior, log_prior, targets.weight, value)
+            leap = _leap(squarem, annotators, prior, log_prior, known, targets.weight, value)
             posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
         if report is not None:
@@ -161,7 +166,13 @@ def run_em(
 
 
 def _leap(
-    squarem: Squarem, annotators: Annotators, prior: Prior, log_prior: Floats, weight: Floats, value: float
+    squarem: Squarem,
+    annotators: Annotators,
+    prior: Prior,
+    log_prior: Floats,
+    known: Known | None,
+    weight: Floats,
+    value: float,
 ) -> tuple[Floats, float] | None:
     """The posterior further along, and its objective; None if there is none or if it is not better."""
     of_prior = prior.parameters() if isinstance(prior, PriorWithParameters) else np.empty(0)
@@ -173,13 +184,18 @@ def _leap(
     if isinstance(prior, PriorWithParameters):
         log_prior = prior.at(proposal[n_own:])
         density = partial(prior.log_density_at, log_prior)
-    posterior, evidence = expectation(log_prior, ahead.log_likelihood())
+    posterior, evidence = expectation(log_prior, held(ahead.log_likelihood(), known))
     better = float(weight @ evidence) + ahead.log_prior() + density()
     squarem.heed(accepted=better > value)
     if not better > value:
         return None
     annotators.behaviour, annotators.difficulty = ahead.behaviour, ahead.difficulty
     return posterior, better
+
+
+def held(log_likelihood: Floats, known: Known | None) -> Floats:
+    """The likelihood with known classes held fixed: as if somebody who is never wrong had labelled these examples."""
+    return log_likelihood if known is None else known.only_true(log_likelihood)
 
 
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:

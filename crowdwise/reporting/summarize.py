@@ -12,7 +12,6 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.diagnosis import codes_of_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -23,6 +22,7 @@ from crowdwise.reporting.examples import Examples, changed, contested, named, or
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval
 from crowdwise.reporting.words import headline, numbers
+from crowdwise.truths.known import codes_of_truth
 
 VERSION = 1
 _N_NEXT = 50
