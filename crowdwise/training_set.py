@@ -127,14 +127,20 @@ class TrainingSet:
         differs[known.at] = 0.0
         return differs
 
-    def with_truth(self, consensus: Consensus) -> Consensus:
-        """A consensus on all examples, the known classes being certain."""
+    def with_truth(self, consensus: Any) -> Any:
+        """A `Consensus` or `RatingConsensus` on all examples, the known answers being certain."""
         known = None if self.truth is None else Known.of(self.truth)
-        return consensus if known is None else replace(consensus, proba=known.hold(consensus.proba))
+        if known is None:
+            return consensus
+        if isinstance(consensus, Consensus):
+            return replace(consensus, proba=known.hold(consensus.proba))
+        rating, std = consensus.label.copy(), consensus.std.copy()
+        rating[known.at], std[known.at] = known.answers, 0.0
+        return replace(consensus, label=rating, std=std)
 
     def of_named_classes(self) -> TrainingSet:
         """The same without the classes that nobody named on the examples that take part, and that no truth is."""
-        named = self.core.tally.any(axis=0)
+        named: Bools = np.array(self.core.tally.any(axis=0))
         if self.truth is not None:
             named[self.truth[self.truth >= 0]] = True
         if named.all():

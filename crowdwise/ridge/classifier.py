@@ -21,6 +21,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -171,7 +172,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -182,6 +185,10 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' labels in the model, errors of annotators are against them, and all
+            others' confidence is calibrated by them, each truth being held out.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -192,7 +199,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         steepness = check_number("steepness", self.steepness, auto=True)
         curriculum, l2 = self._check_settings(), check_number("l2", self.l2)
         reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, steepest=steepness)
+        data = self._data(X, y, sample_weight, truth, steepest=steepness)
         if np.isnan(steepness):
             steepness = self._auto_steepness(data)
         weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
@@ -258,16 +265,19 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
-    def _data(self, X: Any, y: Any, sample_weight: Any, *, steepest: float) -> RidgeData:
+    def _data(self, X: Any, y: Any, sample_weight: Any, truth: Any, *, steepest: float) -> RidgeData:
         """What `fit` was given, checked."""
-        X, labels = check_features(self, X, y)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest != 0)
+        checked, labels = check_features(self, X, y)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepest != 0
+        )
         return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
 
     def _auto_steepness(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
-        return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
+        return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit) -> None:
         """Store what was learnt, and say what is remarkable about it."""

@@ -23,6 +23,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -142,7 +143,9 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from rated examples.
 
         Parameters
@@ -153,6 +156,10 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
             Ratings: a column per annotator, NaN where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' ratings in the model, errors of annotators are against them, and all
+            others' standard deviation is calibrated by them, each truth being held out.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -166,8 +173,11 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         check_seed(self.random_state)
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
         weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
-        X, labels = check_features(self, X, y, "rating")
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
+        checked, labels = check_features(self, X, y, "rating")
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness > 0
+        )
         data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
         folds = Folds.by_content(data.X, N_FOLDS)
         with one_blas_thread():

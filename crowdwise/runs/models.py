@@ -117,7 +117,7 @@ def fit_model(
     if wanted.model == "logistic":
         return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels, on_round=on_round)  # type: ignore[arg-type]
     known = truth if wanted.choose_by_truth else None
-    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
+    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 
 from crowdwise.arrays import Codes, Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.vote_weights import Ballot, VoteWeights
 
 # Truths are held out in so many parts.
@@ -29,6 +30,8 @@ _SMALLEST = 1e-4
 _COLDEST, _HOTTEST, _HOLD = np.log(1e-3), np.log(10.0), 1.0
 # Truths that every member of a mixture is taken to have predicted before.
 _SHARED = 1.0
+# Ratings that are taken to have been as surely right as stated, besides the truths.
+_FEW = 3.0
 # Rounds in which the shares of a mixture settle.
 _ROUNDS = 200
 
@@ -111,6 +114,36 @@ def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> 
         held_out[rows] = np.tensordot(_shares(right[others]), told[:, rows], axes=1)
     temperature, votes = _members(logarithms[some], codes[some], ballot.of_rows(some), members)
     return Calibration(temperature, _shares(right[some]), votes), held_out
+
+
+def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[Calibration, RatingCheck]:
+    """The same for ratings: a temperature for their precision, and how far they are off.
+
+    Parameters
+    ----------
+    rating, std : ndarray of shape (n_known,)
+        By models that did not know the true rating, with standard deviations.
+    truth : ndarray of shape (n_known,)
+        The true ratings.
+    fold : ndarray of shape (n_known,)
+        Which of them were held out together.
+
+    Returns
+    -------
+    calibration : Calibration
+    check : RatingCheck
+    """
+    squared = (rating - truth) ** 2
+    surprise = squared / std**2
+
+    def temperature(some: Floats) -> float:
+        return (len(some) + _FEW) / (float(some.sum()) + _FEW)
+
+    variance = std**2
+    for k in np.unique(fold):
+        variance[fold == k] /= temperature(surprise[fold != k])
+    check = RatingCheck(len(truth), float(np.sqrt(squared.mean())), float(np.sqrt(variance.mean())))
+    return Calibration(temperature(surprise), np.ones(1)), check
 
 
 def folds_of_truths(right: Floats) -> Codes:

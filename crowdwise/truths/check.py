@@ -1,4 +1,4 @@
-"""Answers of a fit and truths that it was not told -> how good it is, how surely, and how many more truths are needed."""
+"""Answers of a fit and truths that it was not told -> how good it is, how surely, and how many more are needed."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -49,6 +49,15 @@ class Known:
         place = np.searchsorted(chosen, self.at)
         here = chosen[np.minimum(place, len(chosen) - 1)] == self.at
         return Known(place[here], self.answers[here])
+
+    def told(self, labels: CrowdLabels) -> CrowdLabels:
+        """Labels in which all who labelled a known example gave the known answer."""
+        where = np.full(len(labels), -1, dtype=np.intp)
+        where[self.at] = np.arange(len(self.at))
+        place = where[labels.example_index]
+        values = labels.values.copy()
+        values[place >= 0] = self.answers[place[place >= 0]]
+        return replace(labels, values=values)
 
     def hold(self, posterior: Floats) -> Floats:
         """A posterior over classes in which the known ones are certain; a copy."""
