@@ -132,7 +132,10 @@ def fit(
                 )
             easy = reweight(t, np.array(easiness), losses, np.array(given)).tolist()
         if class_weight is not None:
-            shares = [leading(row, expertise, classes) for row in matrix]
+            shares = [
+                [float(known[i] == k) for k in classes] if i in known else leading(row, expertise, classes)
+                for i, row in enumerate(matrix)
+            ]
             for i in range(n_examples):  # at the third change of the lead an example is tied for good
                 if changes[i] == 3:
                     shares[i] = led[i]
