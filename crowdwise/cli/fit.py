@@ -32,6 +32,7 @@ Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit votes.csv --truth answers.csv --use-truth
   crowdwise fit answers.csv --example question --annotator who --label said
 """,
 )
@@ -53,7 +54,8 @@ Examples:
     "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
 )
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
-@click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
+@click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
+@click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
 @labels_options
 @features_options
 @json_option
@@ -76,7 +78,7 @@ def command(
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth", "use_truth")))
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(features=has_features, truth=options["truth"] is not None)

@@ -75,6 +75,7 @@ def summarize(
         "model": _model(record),
         "alpha": alpha_interval(record.labels).plain(),
         "quality": quality_part(record, known),
+        "truth_check": None if record.results.truth_check is None else record.results.truth_check.plain(),
         "changed": changed(examples),
         "annotators": annotators(record, X),
         "pairs": pairs(record.labels),

@@ -29,13 +29,16 @@ class Settings:
     l2 : float or "auto", default="auto"
         Strength of the penalty on coefficients, of logistic and ridge.
     choose_by_truth : bool, default=False
-        Whether known answers choose the steepness of ridge; by default they judge the result only.
+        Whether known answers choose the steepness of ridge, which uses them then.
+    use_truth : bool, default=False
+        Whether known answers are learnt from; by default they judge the result only.
     """
 
     model: str = "auto"
     steepness: Setting = "auto"
     l2: Setting = "auto"
     choose_by_truth: bool = False
+    use_truth: bool = False
 
     def settled(self, *, features: bool, truth: bool) -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
@@ -73,7 +76,9 @@ class Settings:
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
             raise ValueError("known answers are to choose, and there are none: --truth FILE.")
-        return replace(self, model=model)
+        if self.use_truth and not truth:
+            raise ValueError("known answers are to be learnt from, and there are none: --truth FILE.")
+        return replace(self, model=model, use_truth=self.use_truth or self.choose_by_truth)
 
 
 def fit_model(
@@ -112,11 +117,12 @@ def fit_model(
     """
     wanted = settings.settled(features=X is not None, truth=bool(truth))
     steepness: Any = wanted.steepness
+    known = truth if wanted.use_truth else None
     if wanted.model == "labels-only":
-        return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
+        return aggregate(labels, truth=known, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
     if wanted.model == "logistic":
-        return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels, on_round=on_round)  # type: ignore[arg-type]
-    known = truth if wanted.choose_by_truth else None
+        l2: Any = wanted.l2
+        return CrowdLogisticClassifier(steepness, l2=l2).fit(X, labels, truth=known, on_round=on_round)
     return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 
 
