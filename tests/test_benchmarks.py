@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing"}
-NEEDS_DATA = {"any_classifier", "auto_steepness", "calibration", "crowds", "diagnose", "imbalance"}
+NEEDS_DATA = {"any_classifier", "auto_steepness", "calibration", "crowds", "diagnose", "imbalance", "judges"}
 QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS)
 
 
