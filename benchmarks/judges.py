@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from tables import Place, Run, bold_best, parser
 
 from crowdwise import CrowdLabels, aggregate
-from crowdwise.datasets.store import data_home
+from crowdwise.datasets.store import data_directory
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"
@@ -60,7 +60,7 @@ Method = Callable[[Judges, np.ndarray], np.ndarray | None]
 
 def folder() -> Path:
     """Where the sets are."""
-    return data_home() / "judges"
+    return data_directory() / "judges"
 
 
 def set_names() -> list[str]:
@@ -120,12 +120,13 @@ def stack(judges: Judges, known: np.ndarray) -> np.ndarray | None:
     return proba
 
 
+OURS, STACK = "`aggregate(labels, truth=...)`", "logistic regression on votes"
 METHODS: dict[str, Method] = {
-    "`aggregate(labels, truth=...)`": ours,
+    OURS: ours,
     "majority": majority,
     "best judge by these truths": best_judge,
     "best judge by hindsight": best_by_hindsight,
-    "logistic regression on votes": stack,
+    STACK: stack,
 }
 
 
@@ -166,20 +167,11 @@ def main() -> None:
             means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
             cells = ["–" if mean is None else f"{mean[0]:.3f}" for mean in means.values()]
             accuracy.append([name, str(n_truths), *bold_best(cells)])
-            stated = (means[method] for method in ("`aggregate(labels, truth=...)`", "logistic regression on votes"))
+            stated = (means[method] for method in (OURS, STACK))
             shown = ["–" if mean is None else " / ".join(f"{value:.3f}" for value in mean) for mean in stated]
             confidence.append([name, str(n_truths), *shown])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
-    run.table(
-        CONFIDENCE,
-        (
-            "accuracy / says / calibration error",
-            "truths",
-            "`aggregate(labels, truth=...)`",
-            "logistic regression on votes",
-        ),
-        confidence,
-    )
+    run.table(CONFIDENCE, ("accuracy / says / calibration error", "truths", OURS, STACK), confidence)
 
 
 if __name__ == "__main__":
