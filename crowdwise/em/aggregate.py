@@ -182,12 +182,13 @@ class Aggregation:
         save(self, path)
 
     def __repr__(self) -> str:
+        check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
             f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
             f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
             f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
-            f"{'' if self.truth_check is None else f'{chr(10)}  {self.truth_check!r}'}"
+            f"{check}"
         )
 
 
@@ -214,8 +215,8 @@ def aggregate(
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
         The true classes of some examples, None or NaN elsewhere; anything with ids names those of the labels. Their
         probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
-        truth being held out. With twenty or more, the consensus is mixed with logistic regressions on the votes, which
-        know the errors that annotators have in common.
+        truth being held out. With fifteen or more per annotator, the consensus is mixed with logistic regressions on
+        the votes, which know the errors that annotators have in common.
     annotator_model : Shared, Confusion, OneCoin or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
         their own, or how often they are right. See `crowdwise.em`.

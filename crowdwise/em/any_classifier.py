@@ -159,7 +159,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probability of every class.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths. If not, it supposes that
+        annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -193,6 +194,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record.
     fitted_ : FittedEstimator

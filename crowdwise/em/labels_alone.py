@@ -100,16 +100,14 @@ def fit_labels(
     fit : LabelsFit
     """
 
-    def run(
-        some: CrowdLabels, weight: Floats, known: Known | None, n: int, tol: float, begin: LabelsFit | None = None
-    ) -> LabelsFit:
+    def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
         votes = vote_shares(some) if known is None else known.hold(vote_shares(some))
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         annotators = Annotators.of(Incidence.of(some), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
-        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, known, tol)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
 
-    def go_on(fit: LabelsFit, weight: Floats, known: Known | None, tol: float) -> LabelsFit:
+    def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
         report = None
         if len(weight) == len(labels):  # of a part of them, nothing is kept
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
@@ -120,20 +118,27 @@ def fit_labels(
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
+    if known is not None and len(difficulties) > 1:
+        # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.
+        alone = fit_labels(
+            labels, weight, model,
+            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=max(tol, _TRIED),
+            accelerate=accelerate,
+        )  # fmt: skip
+        difficulties = (alone.annotators.n_difficulties,)
     if len(difficulties) == 1:
-        return run(labels, weight, known, difficulties[0], tol)
+        return run(labels, weight, difficulties[0], tol)
     if len(labels) <= _ENOUGH:
-        tried = {n: run(labels, weight, known, n, max(tol, _TRIED)) for n in difficulties}
+        tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
         best = max(tried.values(), key=lambda fit: fit.evidence(weight))
         settled = best.rounds.change <= tol
         if settled or best.rounds.n_rounds == max_rounds:
             return replace(best, rounds=replace(best.rounds, converged=settled))
-        return go_on(best, weight, known, tol)
+        return go_on(best, weight, tol)
     chosen = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-    some = None if known is None else known.among(chosen)
-    tried = {n: run(labels[chosen], weight[chosen], some, n, max(tol, _TRIED)) for n in difficulties}
+    tried = {n: run(labels[chosen], weight[chosen], n, max(tol, _TRIED)) for n in difficulties}
     n = max(difficulties, key=lambda n: tried[n].evidence(weight[chosen]))
-    return run(labels, weight, known, n, tol, begin=tried[n])
+    return run(labels, weight, n, tol, begin=tried[n])
 
 
 @dataclass(frozen=True)

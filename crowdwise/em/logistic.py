@@ -196,7 +196,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths. If not, it supposes that
+        annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -233,6 +234,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record.
     fitted_ : FittedLogistic

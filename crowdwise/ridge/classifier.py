@@ -85,7 +85,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's labels.
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
-        Probability of every class if annotators err independently, which real ones do not: use it to sort examples.
+        Probability of every class, calibrated if `fit` was given truths. If not, it supposes that annotators err
+        independently, which real ones do not: use it to sort examples.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
     label_consensus_ : ndarray of shape (n_examples,)
@@ -118,6 +119,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved: from the sums of one pass, by a pass per round, or without a gram matrix.
     fitted_ : FittedRidge

@@ -71,7 +71,8 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's ratings.
     consensus_std_ : ndarray of shape (n_examples,)
-        Standard deviation of `consensus_` if annotators err independently.
+        Standard deviation of `consensus_`, calibrated if `fit` was given truths; if not, as if annotators erred
+        independently. 0 where the rating is known.
     label_consensus_, label_score_ : ndarray of shape (n_examples,)
         The paper's consensus: the expertise-weighted mean of the ratings (the model's score for examples without any).
     annotators_ : ndarray of shape (n_annotators,)
@@ -91,6 +92,9 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : RatingCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how far it is off, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
     fitted_ : FittedRidge

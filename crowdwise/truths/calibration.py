@@ -1,8 +1,8 @@
 """What a model says about examples of known class, each held out -> probabilities that are as sure as it is right.
 
-The model's probabilities get a temperature. With enough truths they are also mixed with those of logistic regressions
-on votes (`vote_weights`), which know the errors that annotators have in common; the shares are those that make the
-truths most probable, each example being predicted from others.
+The model's probabilities get a temperature. With enough truths per annotator they are also mixed with those of
+logistic regressions on votes (`vote_weights`), which know the errors that annotators have in common; the shares are
+those that make the truths most probable, each example being predicted from others.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from crowdwise.truths.vote_weights import Ballot, VoteWeights
 
 # Truths are held out in so many parts.
 N_FOLDS = 5
-# With fewer truths than this, the model has nothing but a temperature.
-_ENOUGH = 20
+# If the average annotator has labelled fewer of the truths than this, the model has nothing but a temperature.
+_ENOUGH = 15
 # More truths than this make nothing surer.
 _MOST = 5000
 # No probability is taken to be smaller: no model knows its own errors so well.
@@ -99,7 +99,7 @@ def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> 
     """
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)
-    members = _n_members(len(some), ballot)
+    members = _n_members(ballot)
     told = np.empty((members, *proba.shape))  # what each member says about examples that it has not learnt from
     for k in np.unique(fold):
         rows, others = np.flatnonzero(fold == k), some[fold[some] != k]
@@ -165,8 +165,8 @@ def folds_of_truths(right: Floats) -> Codes:
     return fold
 
 
-def _n_members(n_truths: int, ballot: Ballot) -> int:
-    if n_truths < _ENOUGH or len(ballot.annotators) < 2:
+def _n_members(ballot: Ballot) -> int:
+    if len(ballot.annotators) < 2 or ballot.votes.nnz < _ENOUGH * len(ballot.annotators):
         return 1
     return 3 if ballot.can_be_told_apart else 2
 

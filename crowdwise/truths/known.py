@@ -44,12 +44,6 @@ class Known:
         """Some of them."""
         return Known(self.at[some], self.answers[some])
 
-    def among(self, chosen: Positions) -> Known:
-        """Those among some examples, whose positions are ascending; their places there."""
-        place = np.searchsorted(chosen, self.at)
-        here = chosen[np.minimum(place, len(chosen) - 1)] == self.at
-        return Known(place[here], self.answers[here])
-
     def told(self, labels: CrowdLabels) -> CrowdLabels:
         """Labels in which all who labelled a known example gave the known answer."""
         where = np.full(len(labels), -1, dtype=np.intp)
