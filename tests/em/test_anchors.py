@@ -58,7 +58,9 @@ def test_a_few_truths_turn_a_crowd_round_that_is_wrong_together():
     found = aggregate(labels, truth=np.where(np.arange(200) < 25, truth, np.nan))
     assert (found.label == truth)[25:].mean() > 0.9
     assert found.truth_check.accuracy > 0.8
-    assert set(found.annotator_flags) == set(range(5))
+    more = aggregate(labels, truth=np.where(np.arange(200) < 50, truth, np.nan))
+    assert set(more.annotator_flags) == set(range(5))
+    assert all("worse than chance" in flags for flags in more.annotator_flags.values())
 
 
 def shared_errors(seed, n=600):
