@@ -16,6 +16,10 @@ from crowdwise.labels.encode import as_column, encode_declared, missing_mask, sh
 from crowdwise.labels.frames import is_frame
 
 
+# A logarithm that is so much smaller is that of a probability of zero; infinity could not be subtracted from another.
+_IMPOSSIBLE = 1e4
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """The examples whose answer is known, among those of a fit.
@@ -60,10 +64,10 @@ class Known:
         return sure
 
     def only_true(self, log_likelihood: Floats) -> Floats:
-        """Logarithms of the probability of labels, minus infinity for all classes but the known one; a copy."""
+        """Logarithms of the probability of labels, all classes but the known one being impossible; a copy."""
         own = log_likelihood[self.at, self.answers]
         held = log_likelihood.copy()
-        held[self.at] = -np.inf
+        held[self.at] = own[:, np.newaxis] - _IMPOSSIBLE
         held[self.at, self.answers] = own
         return held
 
