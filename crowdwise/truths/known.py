@@ -15,7 +15,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels.frames import is_frame
 
-
 # A logarithm that is so much smaller is that of a probability of zero; infinity could not be subtracted from another.
 _IMPOSSIBLE = 1e4
 
