@@ -92,9 +92,7 @@ class Settings:
         if self.model not in ("auto", "ridge"):
             raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
         if self.choose_by_truth:
-            raise ValueError(
-                "known answers choose among models of classes; for ratings they can be learnt from (--use-truth)."
-            )
+            raise ValueError("known answers choose among models of classes; ratings learn from them (--use-truth).")
         self._check_truth(truth=truth)
         if not features:
             raise ValueError(
