@@ -1313,7 +1313,7 @@ def some_truth(name, n_known=12, **options):
     return X, y, [*answers[:n_known], *[None] * (len(X) - n_known)]
 
 
-@over(TAKE_TRUTH, slow=ANY)
+@over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
 def test_truth_that_is_missing_everywhere_changes_no_bit(name):
     X, y, _ = some_truth(name)
     one, other = (fit_quietly(new(name, **quick(name)), X, y, truth=truth) for truth in (None, [None] * len(X)))
@@ -1323,7 +1323,7 @@ def test_truth_that_is_missing_everywhere_changes_no_bit(name):
     assert other.truth_check_ is None
 
 
-@over(TAKE_TRUTH, slow=ANY)
+@over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
 def test_known_answers_are_certain_however_they_are_given(name):
     X, y, truth = some_truth(name)
     ids = [f"e{i}" for i in range(len(X))]
@@ -1343,7 +1343,7 @@ def test_known_answers_are_certain_however_they_are_given(name):
     assert (certain[12:] > 0).any()
 
 
-@over(TAKE_TRUTH, without=["any tree"], slow=ANY)  # which takes the first of splits that are equally good
+@over(TAKE_TRUTH, without=["any tree"], slow=[*ANY, "ridge cv"])  # which takes the first of splits that are equally good
 def test_permuting_examples_with_truth_permutes_the_result(name):
     X, y, truth = some_truth(name, n_known=25, missing=0.0)
     order = np.random.default_rng(1).permutation(80)
@@ -1356,7 +1356,7 @@ def test_permuting_examples_with_truth_permutes_the_result(name):
     assert other.truth_check_.n == one.truth_check_.n == 25
 
 
-@over(TAKE_TRUTH, slow=ANY)
+@over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
 def test_all_answers_may_be_known_and_may_contradict_every_annotator(name):
     X, y, truth = some_truth(name, n_known=80)
     wrong = [1 - answer for answer in truth]
@@ -1371,7 +1371,7 @@ def test_all_answers_may_be_known_and_may_contradict_every_annotator(name):
             assert (model.predict(X) == answers).mean() > 0.7 if name != "aggregate" else True
 
 
-@over(TAKE_TRUTH, slow=ANY)
+@over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
 def test_one_truth_is_held_and_leaves_the_rest_in_order(name):
     X, y, truth = some_truth(name, n_known=1)
     model, without = (fit_quietly(new(name, **quick(name)), X, y, truth=given) for given in (truth, None))
@@ -1384,7 +1384,7 @@ def test_one_truth_is_held_and_leaves_the_rest_in_order(name):
 
 
 @quiet
-@over(TAKE_TRUTH, slow=ANY)
+@over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
 def test_the_truth_of_an_example_without_labels_is_its_consensus_and_teaches_nothing(name):
     X, y, _ = some_truth(name)
     matrix = y.to_matrix().astype(float)
