@@ -1343,7 +1343,7 @@ def test_known_answers_are_certain_however_they_are_given(name):
     assert (certain[12:] > 0).any()
 
 
-@over(TAKE_TRUTH, without=["any tree"], slow=[*ANY, "ridge cv"])  # which takes the first of splits that are equally good
+@over(TAKE_TRUTH, without=["any tree"], slow=[*ANY, "ridge cv"])  # trees take the first of equally good splits
 def test_permuting_examples_with_truth_permutes_the_result(name):
     X, y, truth = some_truth(name, n_known=25, missing=0.0)
     order = np.random.default_rng(1).permutation(80)

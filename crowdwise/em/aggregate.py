@@ -271,12 +271,12 @@ def aggregate(
             known=known, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
+        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
+        calibration, check = calibrate_by_truths(patterns, known, estimated)
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
     hardness = fit.annotators.hardness(posterior)
-    estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
-    calibration, check = calibrate_by_truths(patterns, known, estimated)
     if where is not None:
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(

@@ -43,6 +43,12 @@ class Unchanging:
     def log_density(self) -> float:
         return 0.0
 
+    def estimate(self, targets: SoftTargets) -> Floats:
+        return np.empty(0)  # nothing that moves when annotators leap ahead
+
+    def move(self, parameters: Floats) -> Floats:
+        return self.log_prior
+
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
