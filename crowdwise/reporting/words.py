@@ -112,10 +112,10 @@ def truth_sentence(check: dict[str, Any]) -> str:
         found = f"off by {check['error']:.3g} (95 % interval {check['low']:.3g} to {check['high']:.3g})"
         goal, says = f"within {percent(check['within'])}", f"{check['std']:.3g}"
     else:
-        found = f"right for {percent(check['accuracy'], 1)} (95 % interval {interval(check, 100, 1)})"
+        found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
         goal, says = f"to ±{100 * check['within']:.0f} points", percent(check["confidence"], 1)
     more = f"; {check['needed']:,} more would tell it {goal}" if check["needed"] else ""
-    return f"{learnt}: held out in turn, the consensus is {found} of them and says {says}{more}."
+    return f"{learnt}: held out in turn, the consensus is {found} and says {says}{more}."
 
 
 def _ties_drawn(summary: Summary) -> str:

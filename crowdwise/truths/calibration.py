@@ -26,8 +26,9 @@ _ENOUGH = 15
 _MOST = 5000
 # No probability is taken to be smaller: no model knows its own errors so well.
 _SMALLEST = 1e-4
-# The logarithm of the temperature is found between these, and drawn to zero as if it had this precision.
-_COLDEST, _HOTTEST, _HOLD = np.log(1e-3), np.log(10.0), 1.0
+# The logarithm of the temperature is found between these, and drawn to zero as if it had this precision. With the
+# smallest probability above, only a known class is certain.
+_COLDEST, _HOTTEST, _HOLD = np.log(1e-3), np.log(3.0), 1.0
 # Truths that every member of a mixture is taken to have predicted before.
 _SHARED = 1.0
 # Ratings that are taken to have been as surely right as stated, besides the truths.
@@ -95,7 +96,8 @@ def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> 
     calibration : Calibration
         From all of them.
     held_out : ndarray of shape (n_known, n_classes)
-        Calibrated probabilities, each by a calibration from the truths of other folds.
+        Calibrated probabilities, each by a calibration from the truths of other folds. (Shares of a mixture are found
+        from predictions of those, which may have learnt from this one: two numbers, which one truth hardly moves.)
     """
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)

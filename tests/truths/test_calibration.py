@@ -50,11 +50,12 @@ def test_few_truths_change_confidence_within_reason_and_no_answer(right):
     truth = np.where(right, 0, 1)
     labels = CrowdLabels.from_matrix(np.zeros((len(right), 3), dtype=int), classes=range(3))
     calibration, held_out = calibrate(proba, truth, labels, np.arange(len(right)) % 5)
-    assert 0.05 < calibration.temperature < 3
+    assert 0.05 < calibration.temperature <= 3
     found = calibration.apply(proba, labels)
     assert (found.argmax(axis=1) == 0).all()
     assert_allclose(found.sum(axis=1), 1)
     assert np.isfinite(held_out).all()
+    assert calibration.apply(np.eye(3), labels[[0, 0, 0]]).max() < 1  # only what is known is certain
 
 
 def test_votes_are_mixed_in_where_the_model_says_nothing():
