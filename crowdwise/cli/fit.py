@@ -15,6 +15,7 @@ from crowdwise.cli.options import (
     NumberOrAuto,
     features_options,
     json_option,
+    kind_option,
     labels_options,
     ratings_option,
     reading_of_features,
@@ -34,6 +35,7 @@ Examples:
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit votes.csv --truth answers.csv --use-truth
+  crowdwise fit stars.csv --kind ordinal
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
   crowdwise fit ratings.csv features.csv --ratings
@@ -60,6 +62,7 @@ Examples:
 @click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
 @click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
 @labels_options
+@kind_option
 @ratings_option
 @features_options
 @json_option
@@ -82,7 +85,9 @@ def command(
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth", "use_truth")))
+    kind = options.pop("kind")
+    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth")
+    settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(

@@ -11,14 +11,15 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_number, check_rounds
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
 from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares
+from crowdwise.em.levels import ClassKind, Reading, check_abstentions, reading_of
 from crowdwise.em.rounds import note_convergence
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -88,7 +89,7 @@ class Aggregation:
 
     @property
     def label(self) -> Array:
-        """The most probable class of every example."""
+        """The class of every example: the most probable one, or for labels with an order the median by default."""
         return self.consensus.label
 
     @property
@@ -103,6 +104,11 @@ class Aggregation:
     def proba(self) -> Floats:
         """Probability of every class, of shape (n_examples, n_classes)."""
         return self.consensus.proba
+
+    @property
+    def mean(self) -> Floats | None:
+        """The mean level of every example, which may be between two levels; None for classes without an order."""
+        return self.consensus.mean
 
     @property
     def class_prior(self) -> Floats:
@@ -123,6 +129,21 @@ class Aggregation:
     def accuracy(self) -> Floats:
         """Probability that an annotator is right about an example; NaN for annotators without labels."""
         return self.fitted.accuracy
+
+    @property
+    def abstention(self) -> Floats | None:
+        """Probability that an annotator abstains if the truth is k (last axis); None if abstentions say nothing."""
+        return self.fitted.abstention
+
+    @property
+    def offset(self) -> Floats | None:
+        """Levels that an annotator's labels are above the truth on average; None for classes without an order."""
+        return self.annotator_results.offset
+
+    @property
+    def spread(self) -> Floats | None:
+        """Standard deviation of an annotator's labels around that, in levels; None for classes without an order."""
+        return self.annotator_results.spread
 
     @property
     def expertise(self) -> Floats:
@@ -196,6 +217,9 @@ def aggregate(
     labels: Any,
     *,
     truth: Any = None,
+    kind: ClassKind = "class",
+    consensus_by: ConsensusBy | None = None,
+    informative_abstentions: bool = False,
     annotator_model: AnnotatorModel | None = None,
     hard_examples: HardExamples = "auto",
     class_prior: float = 1.0,
@@ -217,12 +241,22 @@ def aggregate(
         probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
         truth being held out. With fifteen or more per annotator, the consensus is mixed with logistic regressions on
         the votes, which know the errors that annotators have in common.
-    annotator_model : Shared, Confusion, OneCoin or None, default=None
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
+        `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
+    consensus_by : {"mode", "median", "mean"} or None, default=None
+        What is taken of the probabilities as the label: the most probable class; for classes with an order also the
+        median (the default there, which errs by the fewest levels), or the level nearest to the mean.
+    informative_abstentions : bool, default=False
+        Whether abstaining, as declared with ``abstain=``, is an answer of annotators that depends on the class. By
+        default abstentions are left out.
+    annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, or how often they are right. See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
+        classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
-        and Skene; "auto" is whichever makes the labels more probable.
+        and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0
@@ -249,17 +283,25 @@ def aggregate(
     >>> result = aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
     >>> result.label.tolist(), int(result.accuracy.argmin())
     ([1, 0, 1, 0, 1], 2)
+
+    The third annotator gives a star more than the others do:
+
+    >>> stars = 20 * [[1, 1, 2], [3, 3, 4], [2, 2, 3], [4, None, 5], [None, None, 4]]
+    >>> result = aggregate(stars, kind="ordinal")
+    >>> result.label[:5].tolist(), result.offset.round(1).tolist()
+    ([1, 3, 2, 4, 3], [0.0, 0.0, 1.0])
     """
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
-    steepness, model = check_steepness(steepness), check_annotator_model(annotator_model)
-    difficulties = check_hard_examples(hard_examples)
-    crowd = as_labels(labels)
+    steepness, crowd = check_steepness(steepness), as_labels(labels)
+    check_abstentions(crowd, informative_abstentions)
+    reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
+    model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
     answers = known_answers(truth, crowd, crowd)
     training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
-        return _believed(training, steepness)
+        return _believed(training, reading, steepness)
     weight = example_weights(training.weighing_disagreement, steepness)
     known = training.known
     patterns, weight, where = distinct_patterns(training.core, weight, known)
@@ -281,6 +323,7 @@ def aggregate(
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(
         training,
+        reading,
         fit.annotators.behaviour,
         np.exp(fit.prior.log_frequency),
         posterior,
@@ -294,18 +337,21 @@ def aggregate(
     )
 
 
-def _believed(training: TrainingSet, steepness: float) -> Aggregation:
+def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggregation:
     """What one annotator says: nobody is there to compare with."""
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
     calibration, check = calibrate_by_truths(training.core, training.known, None)
-    prior = posterior.mean(axis=0)
-    return _aggregation(training, behaviour, prior, posterior, hardness, calibration, check, steepness=steepness)
+    frequency = posterior.mean(axis=0)
+    return _aggregation(
+        training, reading, behaviour, frequency, posterior, hardness, calibration, check, steepness=steepness
+    )
 
 
 def _aggregation(
     training: TrainingSet,
+    reading: Reading,
     behaviour: Behaviour,
     class_prior: Floats,
     posterior: Floats,
@@ -320,13 +366,15 @@ def _aggregation(
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, calibration)
+    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, reading, calibration)
     proba = np.tile(class_prior, (len(labels), 1))
+    if behaviour.has_abstentions:  # which say something of an example without labels too
+        proba = fitted.posterior(labels)
     proba[training.learnt] = fitted.calibrated(posterior, training.core)
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
     return Aggregation(
-        training.with_truth(Consensus(labels.examples, classes, proba)),
+        training.with_truth(fitted.as_consensus(labels.examples, proba)),
         fitted,
         fitted.results(labels),
         training.disagreement,

@@ -16,6 +16,7 @@ from scipy.special import entr, gammaln, softmax
 
 from crowdwise.arrays import Bools, Floats
 from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.labels.crowd_labels import CrowdLabels
 
 # No example is taken to be surely easy or hard to begin with.
 _DOUBT = 0.05
@@ -28,7 +29,7 @@ class Behaviour:
     Parameters
     ----------
     confusion : ndarray of shape (n_annotators, n_difficulties, n_classes, n_classes)
-        Probability of a label (last axis).
+        Probability of a label (last axis); a last column more if abstentions are answers.
     share : ndarray of shape (n_difficulties, n_classes)
         How frequent each difficulty is within a class.
     crowd : ndarray of shape (n_difficulties, n_classes, n_classes)
@@ -45,6 +46,15 @@ class Behaviour:
         right = np.eye(n_classes)[np.newaxis]
         return cls(right[np.newaxis], np.ones((1, n_classes)), right)
 
+    @property
+    def has_abstentions(self) -> bool:
+        """Whether abstentions are answers."""
+        return self.confusion.shape[-1] > self.confusion.shape[-2]
+
+    def incidence(self, labels: CrowdLabels) -> Incidence:
+        """Labels as these annotators are asked about: with their abstentions, if these are answers."""
+        return Incidence.of(labels, abstentions=self.has_abstentions)
+
     def by_difficulty(self, incidence: Incidence) -> Floats:
         """Logarithm of the probability of each example's difficulty and labels for every true class.
 
@@ -57,8 +67,8 @@ class Behaviour:
         -------
         log_likelihood : ndarray of shape (n_examples, n_difficulties, n_classes)
         """
-        n_annotators, n_difficulties, n_classes, _ = self.confusion.shape
-        flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_classes)
+        n_annotators, n_difficulties, n_classes, n_answers = self.confusion.shape
+        flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_answers)
         likelihood = incidence.log_likelihood(flat).reshape(-1, n_difficulties, n_classes)
         return likelihood if n_difficulties == 1 else likelihood + np.log(self.share)
 
@@ -182,10 +192,13 @@ class Annotators:
         return parameters
 
     def move(self, parameters: Floats) -> None:
-        """Take on other parameters, scaled to be probabilities."""
+        """Take on other parameters, scaled to be probabilities, and matrices of the model if these are not any."""
         last = self.behaviour
         confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
         share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
+        if (nearest := getattr(self.model, "nearest", None)) is not None:
+            shape, flat = last.confusion.shape, (-1, last.confusion.shape[-1])
+            confusion = nearest(confusion.reshape(shape[0], *flat), last.crowd.reshape(flat)).reshape(shape)
         self.behaviour = Behaviour(confusion, share, last.crowd)
 
     def hardness(self, posterior: Floats) -> Floats:

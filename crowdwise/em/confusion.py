@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, xlogy
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Codes, Floats
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.features import run_parallel
@@ -42,7 +42,7 @@ class Incidence:
     n_annotators : int
         Number of annotators.
     n_classes : int
-        Number of classes.
+        Number of classes; one more if abstentions are answers, which come last.
     """
 
     parts: list[tuple[slice, sparse.csr_array]]
@@ -50,18 +50,22 @@ class Incidence:
     n_classes: int
 
     @classmethod
-    def of(cls, labels: CrowdLabels) -> Incidence:
-        """From labels of classes."""
+    def of(cls, labels: CrowdLabels, *, abstentions: bool = False) -> Incidence:
+        """From labels of classes, and from abstentions if they are answers."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
-        columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
-        n_columns, parts = labels.n_annotators * n_classes, []
+        n_answers = n_classes + abstentions
+        starts: Codes = labels.indptr
+        columns: Codes = labels.annotator_index.astype(np.int32) * n_answers + labels.values
+        if abstentions and labels.n_abstentions:
+            columns, starts = _with_abstentions(labels, columns, n_answers)
+        n_columns, parts = labels.n_annotators * n_answers, []
         for start in range(0, max(len(labels), 1), _ROWS):
             rows = slice(start, min(start + _ROWS, len(labels)))
-            indptr = labels.indptr[start : rows.stop + 1].astype(np.int64)
+            indptr = starts[start : rows.stop + 1].astype(np.int64)
             chosen = columns[indptr[0] : indptr[-1]]
             matrix = (np.ones(len(chosen)), chosen, indptr - indptr[0])
             parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
-        return cls(parts, labels.n_annotators, n_classes)
+        return cls(parts, labels.n_annotators, n_answers)
 
     @property
     def n_examples(self) -> int:
@@ -117,6 +121,15 @@ class Incidence:
 
         sums = sum(run_parallel(part_sums, self.parts, self._cost), start=np.zeros(()))
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
+
+
+def _with_abstentions(labels: CrowdLabels, columns: Codes, n_answers: int) -> tuple[Codes, Codes]:
+    """The columns of labels and abstentions, example by example, and where each example begins."""
+    of_abstentions = labels.abstentions.indices.astype(np.int32) * n_answers + n_answers - 1
+    where = np.repeat(np.arange(len(labels)), labels.abstentions_per_example)
+    order = np.argsort(np.concatenate([labels.example_index, where]), kind="stable")
+    given = labels.labels_per_example + labels.abstentions_per_example
+    return np.concatenate([columns, of_abstentions])[order], np.concatenate([[0], np.cumsum(given)])
 
 
 class AnnotatorModel(Protocol):
@@ -334,8 +347,8 @@ def check_annotator_model(model: Any) -> AnnotatorModel:
     needed = ("check", "crowd", "estimate", "log_prior", "log_evidence")
     if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needed):
         raise ValueError(
-            "annotator_model must be Shared(), Confusion() or OneCoin() of crowdwise.em, your own object with "
-            f"{', '.join(needed)}, or None for Shared(); got {model!r}."
+            "annotator_model must be Shared(), Confusion(), OneCoin() or Ordinal() of crowdwise.em, your own object "
+            f"with {', '.join(needed)}, or None for Shared(); got {model!r}."
         )
     model.check()
     return model

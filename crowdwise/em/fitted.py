@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Bools, Floats
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.confusion import Incidence
+from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
 from crowdwise.em.rounds import Rounds, expectation
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -43,6 +43,10 @@ class FittedAnnotators:
         How they answer; NaN for those without labels.
     class_prior : ndarray of shape (n_classes,)
         How frequent each class is.
+    by : {"mode", "median", "mean"}, default="mode"
+        Which class of a posterior is the label.
+    levels : ndarray of shape (n_classes,) or None, default=None
+        Where each class is; None if classes have no order.
     calibration : Calibration or None, default=None
         How truths calibrate the consensus of labels and model, if there were any.
     """
@@ -51,6 +55,8 @@ class FittedAnnotators:
     classes: Array
     behaviour: Behaviour
     class_prior: Floats
+    by: ConsensusBy = "mode"
+    levels: Floats | None = None
     calibration: Calibration | None = None
 
     @classmethod
@@ -61,15 +67,25 @@ class FittedAnnotators:
         classes: Array,
         behaviour: Behaviour,
         prior: Floats,
+        reading: Reading = CLASSES,
         calibration: Calibration | None = None,
     ) -> FittedAnnotators:
         """From the behaviour of the active annotators among those of some labels."""
-        return cls(labels.annotators, classes, behaviour.among(active), prior, calibration)
+        return cls(labels.annotators, classes, behaviour.among(active), prior, reading.by, reading.levels, calibration)
 
     @cached_property
     def confusion(self) -> Floats:
-        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels."""
-        return self.behaviour.by_class()
+        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+
+        Where abstentions are answers, of the labels that an annotator gives.
+        """
+        confusion, abstention = self.behaviour.by_class(), self.abstention
+        return confusion if abstention is None else confusion[..., :-1] / (1 - abstention[..., np.newaxis])
+
+    @cached_property
+    def abstention(self) -> Floats | None:
+        """Probability that each annotator abstains if the truth is k; None where abstentions are no answers."""
+        return self.behaviour.by_class()[..., -1] if self.behaviour.has_abstentions else None
 
     @cached_property
     def accuracy(self) -> Floats:
@@ -85,9 +101,28 @@ class FittedAnnotators:
 
     def results(self, labels: CrowdLabels) -> AnnotatorResults:
         """Scores and flags of the annotators; `labels` are those of the fit."""
-        by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
-        flags = flag_annotators(labels, self.accuracy - by_chance)
-        return AnnotatorResults(self.annotators, labels.labels_per_annotator, self.expertise, self.accuracy, flags)
+        offset, spread = None, None
+        if self.levels is None:
+            by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
+            agreement = self.accuracy - by_chance
+        else:  # who is harsh may be hardly ever right and still order examples well
+            offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
+            agreement = (self.confusion @ self.levels) @ (self.class_prior * self._away)
+        flags = flag_annotators(labels, agreement)
+        n_labels = labels.labels_per_annotator
+        return AnnotatorResults(
+            self.annotators, n_labels, self.expertise, self.accuracy, flags, offset, spread, self.abstention
+        )
+
+    @property
+    def _away(self) -> Floats:
+        """How far levels are from the mean level."""
+        assert self.levels is not None
+        return self.levels - self.class_prior @ self.levels
+
+    def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
+        """Probabilities of the classes, read as this fit reads them."""
+        return Consensus(examples, self.classes, proba, self.by, self.levels)
 
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
@@ -114,7 +149,7 @@ class FittedAnnotators:
                 f"{self.annotators[:3].tolist()}). Name them as in the fit."
             )
         log_prior = np.log(self.class_prior) if log_prior is None else log_prior
-        return expectation(log_prior, self.behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
+        return expectation(log_prior, self.behaviour.of(position).log_likelihood(self.behaviour.incidence(labels)))[0]
 
     def calibrated(self, proba: Floats, labels: CrowdLabels) -> Floats:
         """Probabilities as truths calibrate them; as they are if there were none."""
@@ -145,7 +180,7 @@ class FittedAnnotators:
         if not use_model:
             empty = labels.labels_per_example == 0
             proba[empty] = np.exp(log_prior[empty])
-        return Consensus(labels.examples, self.classes, self.calibrated(proba, labels) if calibrated else proba)
+        return self.as_consensus(labels.examples, self.calibrated(proba, labels) if calibrated else proba)
 
 
 class FittedModel(Protocol):
@@ -187,8 +222,8 @@ def fit_results(
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     return FitResults(
-        training.with_truth(Consensus(labels.examples, annotators.classes, proba)),
-        Consensus(labels.examples, annotators.classes, by_labels),
+        training.with_truth(annotators.as_consensus(labels.examples, proba)),
+        annotators.as_consensus(labels.examples, by_labels),
         annotators.results(labels),
         training.disagreement,
         steepness,

@@ -18,7 +18,6 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.confusion import Incidence
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -110,12 +109,15 @@ class _Told:
     @classmethod
     def of(cls, scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> _Told:
         """With the classifier's temperature, for its scores may be in any unit."""
-        by_state = behaviour.by_difficulty(Incidence.of(labels))
+        by_state = behaviour.by_difficulty(behaviour.incidence(labels))
         temperature = best_temperature(scores, np.logaddexp.reduce(by_state, axis=1), weight)
         log_proba = scores.log_proba(temperature)
         log_frequency = np.log(weight @ np.exp(log_proba) / weight.sum())
         n_annotators, n_classes = len(behaviour.confusion), len(log_frequency)
-        confusion = behaviour.confusion.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
+        answers = behaviour.confusion[..., :n_classes]
+        if behaviour.has_abstentions:  # which are no label that annotators could be drawn to
+            answers = answers / answers.sum(axis=-1, keepdims=True)
+        confusion = answers.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
         return cls(log_proba - log_frequency, log_frequency, labels, np.ascontiguousarray(confusion), by_state)
 
     def as_truth(self, degree: float) -> Floats:

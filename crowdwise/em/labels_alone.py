@@ -9,8 +9,10 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice
+from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
+from crowdwise.em.levels import CLASSES, Reading
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -103,7 +105,7 @@ def fit_labels(
     def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
         votes = vote_shares(some) if known is None else known.hold(vote_shares(some))
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
-        annotators = Annotators.of(Incidence.of(some), model, votes, n)
+        annotators = Annotators.of(_incidence(some, model), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
         return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
 
@@ -175,12 +177,13 @@ class Start:
 def start_from_labels(
     labels: CrowdLabels,
     weight: Floats,
-    model: AnnotatorModel,
+    model: AnnotatorModel | None,
     *,
     known: Known | None = None,
     hard_examples: Any,
     joint: Any,
     init: Any,
+    reading: Reading = CLASSES,
     reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
@@ -191,8 +194,8 @@ def start_from_labels(
         Classes; every annotator has a label, and there are two or more.
     weight : ndarray of shape (n_examples,)
         How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
+    model : AnnotatorModel or None
+        How annotators err; None is the default for these labels.
     known : Known, default=None
         Examples whose class is known.
     hard_examples : bool or "auto"
@@ -202,6 +205,8 @@ def start_from_labels(
         show no hard examples.
     init : {"labels", "votes"}
         The first posterior: that of labels alone, or the shares of the votes.
+    reading : Reading, default=CLASSES
+        Whether classes have an order, and whether abstentions are answers.
     reporter : Reporter, default=SILENT
         Reports the rounds.
 
@@ -209,9 +214,10 @@ def start_from_labels(
     -------
     start : Start
     """
-    difficulties = check_hard_examples(hard_examples)
+    difficulties = check_hard_examples(hard_examples, reading)
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
+    model = reading.annotator_model(model)
     fit = fit_labels(labels, weight, model, known=known, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
@@ -220,12 +226,18 @@ def start_from_labels(
     votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
     if not joint:
         return Start(fit.annotators, votes, joint, fit)
-    return Start(Annotators.of(Incidence.of(labels), model, votes, n_difficulties), votes, joint, fit)
+    return Start(Annotators.of(_incidence(labels, model), model, votes, n_difficulties), votes, joint, fit)
 
 
-def check_hard_examples(hard_examples: Any) -> tuple[int, ...]:
+def _incidence(labels: CrowdLabels, model: AnnotatorModel) -> Incidence:
+    return Incidence.of(labels, abstentions=isinstance(model, Abstaining))
+
+
+def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:
     """The numbers of difficulties to choose from."""
     check_choice("hard_examples", hard_examples, (True, False, "auto"))
+    if hard_examples == "auto" and reading.levels is not None:  # levels nearby take the place of hard examples
+        return (1,)
     return {True: (2,), False: (1,), "auto": (1, 2)}[hard_examples]
 
 

@@ -49,6 +49,7 @@ _RECORDS = {
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "OneCoin": "em.confusion",
+    "Ordinal": "em.ordinal",
     "Progress": "theory.online",
     "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
