@@ -314,7 +314,7 @@ def aggregate(
             reporter=reporter,
         )  # fmt: skip
         estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
-        calibration, check = calibrate_by_truths(patterns, known, estimated)
+        calibration, check = calibrate_by_truths(patterns, known, estimated, reading)
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
@@ -342,7 +342,7 @@ def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggr
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
-    calibration, check = calibrate_by_truths(training.core, training.known, None)
+    calibration, check = calibrate_by_truths(training.core, training.known, None, reading)
     frequency = posterior.mean(axis=0)
     return _aggregation(
         training, reading, behaviour, frequency, posterior, hardness, calibration, check, steepness=steepness

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise.arrays import Codes, Floats
+from crowdwise.consensus import chosen_classes
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.labels_alone import Start, vote_shares
+from crowdwise.em.levels import Reading
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.training_set import TrainingSet
@@ -88,7 +90,7 @@ class Estimated:
 
 
 def calibrate_by_truths(
-    labels: CrowdLabels, known: Known | None, estimated: Estimated | None
+    labels: CrowdLabels, known: Known | None, estimated: Estimated | None, reading: Reading
 ) -> tuple[Calibration | None, TruthCheck | None]:
     """How the posterior of other examples is calibrated, and how good the consensus is; None without truths.
 
@@ -100,6 +102,8 @@ def calibrate_by_truths(
         Examples whose class is known.
     estimated : Estimated or None
         What the fit estimated; None if there is one annotator, who is believed.
+    reading : Reading
+        Which class of a posterior is the label.
 
     Returns
     -------
@@ -116,11 +120,12 @@ def calibrate_by_truths(
         fold = folds_of_truths(first[np.arange(len(known)), known.answers])
         proba = _held_out(labels, known, estimated, fold)
     calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
-    return calibration, check_classes(held_out, known.answers)
+    chosen = chosen_classes(held_out, reading.by, reading.levels)
+    return calibration, check_classes(held_out, known.answers, chosen)
 
 
 def calibrated_start(
-    training: TrainingSet, start: Start, rounds: Rounds, weight: Floats, model_weight: float
+    training: TrainingSet, start: Start, rounds: Rounds, weight: Floats, reading: Reading, model_weight: float
 ) -> tuple[Calibration | None, TruthCheck | None]:
     """The same for the rounds of a classifier, which may not count.
 
@@ -134,6 +139,8 @@ def calibrated_start(
         What they arrived at.
     weight : ndarray of shape (n_examples,)
         How much each example counted.
+    reading : Reading
+        Which class of a posterior is the label.
     model_weight : float
         0 if the consensus is that of labels alone.
 
@@ -148,7 +155,7 @@ def calibrated_start(
         of_annotators = rounds.log_prior if start.joint and model_weight else alone
         annotators = start.annotators if model_weight else start.alone.annotators
         estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight)
-    return calibrate_by_truths(training.core, training.known, estimated)
+    return calibrate_by_truths(training.core, training.known, estimated, reading)
 
 
 def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:

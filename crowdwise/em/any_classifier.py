@@ -340,7 +340,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             start, rounds = self._rounds(training, folds, weights, start, reporter)
         targets = weights.again(rounds.posterior)
         self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
-        calibration, check = calibrated_start(training, start, rounds, targets.weight, self.model_weight_)
+        calibration, check = calibrated_start(
+            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
+        )
         self.fitted_ = self._record(training, start, targets, calibration)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior

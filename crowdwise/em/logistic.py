@@ -385,7 +385,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
         targets = weights.again(rounds.posterior)
-        calibration, check = calibrated_start(training, start, rounds, targets.weight, self.model_weight_)
+        calibration, check = calibrated_start(
+            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
+        )
         self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero

@@ -160,7 +160,7 @@ class RatingCheck:
         )
 
 
-def check_classes(held_out: Floats, codes: Codes) -> TruthCheck:
+def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -> TruthCheck:
     """How good probabilities are that were given without knowing the true classes.
 
     Parameters
@@ -169,13 +169,16 @@ def check_classes(held_out: Floats, codes: Codes) -> TruthCheck:
         Probabilities.
     codes : ndarray of shape (n_known,)
         The true classes.
+    chosen : ndarray of shape (n_known,), default=None
+        The classes that are taken; by default the most probable ones.
 
     Returns
     -------
     check : TruthCheck
     """
-    right = int((held_out.argmax(axis=1) == codes).sum())
-    return TruthCheck(len(codes), right, float(held_out.max(axis=1).mean()))
+    chosen = held_out.argmax(axis=1) if chosen is None else chosen
+    sure = held_out[np.arange(len(codes)), chosen]
+    return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()))
 
 
 def wilson_interval(right: Codes, n: Codes, confidence: float = _CONFIDENCE) -> tuple[Floats, Floats]:

@@ -105,3 +105,15 @@ def test_new_labels_are_calibrated_as_those_of_the_fit():
     assert_allclose(again.proba[30:], model.consensus_proba_[30:], atol=1e-3)
     alone = model.consensus(X, labels, use_model=False)
     assert_allclose(alone.proba, model.label_proba_, atol=1e-12)
+
+
+def test_levels_are_judged_by_what_is_taken_of_them():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, 150)
+    stars = np.clip(truth[:, None] + rng.integers(-1, 2, (150, 4)) + [0, 0, 1, 1], 1, 5)
+    known = np.where(np.arange(150) < 60, truth, np.nan)
+    found = aggregate(stars, truth=known, kind="ordinal")
+    assert_array_equal(found.label[:60], truth[:60])
+    low, high = found.truth_check.interval
+    assert low < (found.label == truth)[60:].mean() < high
+    assert found.confidence[60:].mean() == pytest.approx((found.label == truth)[60:].mean(), abs=0.1)
