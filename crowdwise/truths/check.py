@@ -36,7 +36,7 @@ class TruthCheck:
     >>> check
     TruthCheck: right on 80 % of 50 truths (95 % interval 67 % to 89 %), says 84 %
     >>> check.needed(within=0.05)
-    192
+    212
     """
 
     n: int
@@ -110,7 +110,7 @@ class RatingCheck:
     --------
     >>> from crowdwise.truths.check import RatingCheck
     >>> RatingCheck(n=50, error=0.4, std=0.35)
-    RatingCheck: off by 0.4 on 50 truths (95 % interval 0.334 to 0.498), says 0.35
+    RatingCheck: off by 0.4 on 50 truths (95 % interval 0.335 to 0.497), says 0.35
     """
 
     n: int
