@@ -38,6 +38,7 @@ _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
     "Behaviour": "em.annotators",
+    "Calibration": "truths.calibration",
     "Confusion": "em.confusion",
     "Consensus": "consensus",
     "Fading": "weights.curricula",
@@ -52,6 +53,7 @@ _RECORDS = {
     "Ordinal": "em.ordinal",
     "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
+    "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
     "RatingMoments": "ridge.stream_sums",
     "SelfPaced": "weights.curricula",
@@ -62,6 +64,8 @@ _RECORDS = {
     "StreamResults": "results",
     "StreamSums": "ridge.stream_sums",
     "Targets": "ridge.targets",
+    "TruthCheck": "truths.check",
+    "VoteWeights": "truths.vote_weights",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}
