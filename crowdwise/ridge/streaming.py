@@ -89,6 +89,19 @@ class StreamMixin:
         Returns
         -------
         self : estimator
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> model = CrowdRidgeClassifier()
+        >>> for day in ("monday", "tuesday"):
+        ...     X = rng.normal(size=(300, 2))
+        ...     y = X[:, :1] + rng.normal(size=(300, 3)) * [0.1, 1.0, 2.0] > 0
+        ...     model = model.partial_fit(X, y, batch=day)
+        >>> int(model.expertise_.argmax()), model.sums_.n_examples
+        (0, 600)
         """
         if "sums_" not in vars(self) and "fitted_" in vars(self):
             warn(
@@ -216,6 +229,14 @@ class StreamMixin:
         Returns
         -------
         self : estimator
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> one = CrowdRidgeClassifier().partial_fit([[0.0], [1.0]], [[0, 0], [1, 1]])
+        >>> other = CrowdRidgeClassifier().partial_fit([[0.2], [0.9]], [[0, 1], [1, 1]])
+        >>> one.merge(other).sums_.n_examples
+        4
         """
         if isinstance(other, StreamSums):
             return self._merge_sums(other)
