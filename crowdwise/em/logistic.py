@@ -36,7 +36,7 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.stepwise import Chosen, Stepwise
 from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
-from crowdwise.exceptions import CrowdConvergenceWarning, DataError
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
@@ -563,6 +563,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
     def _learn_stream(self, stream: LogisticStream) -> None:
         seen, rows, stepwise = stream.seen, stream.rows(), stream.stepwise
+        if seen.n_examples == 0:
+            raise LabelError("there is no label yet: no example of the stream so far has one.")
         if stepwise is None:
             self.fit(rows.X, rows.labels, rows.weight)
             results = self.results_
