@@ -14,6 +14,7 @@ from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
+from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
@@ -27,6 +28,9 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.check import TruthCheck
+from crowdwise.truths.known import Known, known_answers
 from crowdwise.weights.round_weights import RoundWeights
 
 
@@ -57,6 +61,8 @@ class Aggregation:
         How fast the weight of an example fell with disagreement.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did.
+    truth_check : TruthCheck or None, default=None
+        How good the consensus is by the truths that were given, each held out; None without truths.
     """
 
     consensus: Consensus
@@ -69,6 +75,7 @@ class Aggregation:
     converged: bool
     steepness: float = 0.0
     frame_library: str | None = None
+    truth_check: TruthCheck | None = None
 
     @property
     def examples(self) -> Array:
@@ -87,7 +94,10 @@ class Aggregation:
 
     @property
     def confidence(self) -> Floats:
-        """Its probability if annotators err independently of each other. Real ones do not: use it to sort examples."""
+        """Its probability, calibrated if truths were given.
+
+        If not, it supposes that annotators err independently of each other. Real ones do not: use it to sort examples.
+        """
         return self.consensus.confidence
 
     @property
@@ -193,17 +203,20 @@ class Aggregation:
         save(self, path)
 
     def __repr__(self) -> str:
+        check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
             f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
             f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
             f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
+            f"{check}"
         )
 
 
 def aggregate(
     labels: Any,
     *,
+    truth: Any = None,
     kind: ClassKind = "class",
     consensus_by: ConsensusBy | None = None,
     informative_abstentions: bool = False,
@@ -223,6 +236,11 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
+    truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+        The true classes of some examples, None or NaN elsewhere; anything with ids names those of the labels. Their
+        probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
+        truth being held out. With fifteen or more per annotator, the consensus is mixed with logistic regressions on
+        the votes, which know the errors that annotators have in common.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
         `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
@@ -280,17 +298,23 @@ def aggregate(
     check_abstentions(crowd, informative_abstentions)
     reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
     model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
-    training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
+    answers = known_answers(truth, crowd, crowd)
+    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
         return _believed(training, reading, steepness)
-    weight = example_weights(training.core_disagreement, steepness)
-    patterns, weight, where = distinct_patterns(training.core, weight)
+    weight = example_weights(training.weighing_disagreement, steepness)
+    known = training.known
+    patterns, weight, where = distinct_patterns(training.core, weight, known)
+    if known is not None and where is not None:
+        known = Known(where[known.at], known.answers)
     with one_blas_thread():  # products here are too thin to be shared
         fit = fit_labels(
             patterns, weight, model,
-            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            known=known, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
+        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
+        calibration, check = calibrate_by_truths(patterns, known, estimated, reading)
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     posterior = fit.rounds.posterior
@@ -304,6 +328,8 @@ def aggregate(
         np.exp(fit.prior.log_frequency),
         posterior,
         hardness,
+        calibration,
+        check,
         hard_examples=fit.annotators.n_difficulties > 1,
         steepness=steepness,
         objective=fit.rounds.objective,
@@ -316,8 +342,11 @@ def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggr
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
+    calibration, check = calibrate_by_truths(training.core, training.known, None, reading)
     frequency = posterior.mean(axis=0)
-    return _aggregation(training, reading, behaviour, frequency, posterior, hardness, steepness=steepness)
+    return _aggregation(
+        training, reading, behaviour, frequency, posterior, hardness, calibration, check, steepness=steepness
+    )
 
 
 def _aggregation(
@@ -327,6 +356,8 @@ def _aggregation(
     class_prior: Floats,
     posterior: Floats,
     hardness: Floats,
+    calibration: Calibration | None,
+    check: TruthCheck | None,
     *,
     steepness: float,
     hard_examples: bool = False,
@@ -335,15 +366,15 @@ def _aggregation(
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, reading)
+    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, reading, calibration)
     proba = np.tile(class_prior, (len(labels), 1))
     if behaviour.has_abstentions:  # which say something of an example without labels too
         proba = fitted.posterior(labels)
-    proba[training.learnt] = posterior
+    proba[training.learnt] = fitted.calibrated(posterior, training.core)
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
     return Aggregation(
-        fitted.as_consensus(labels.examples, proba),
+        training.with_truth(fitted.as_consensus(labels.examples, proba)),
         fitted,
         fitted.results(labels),
         training.disagreement,
@@ -353,10 +384,13 @@ def _aggregation(
         converged,
         steepness,
         labels.frame_library,
+        check,
     )
 
 
-def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:
+def distinct_patterns(
+    labels: CrowdLabels, weight: Floats, known: Known | None = None
+) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     Parameters
@@ -365,6 +399,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
         Classes.
     weight : ndarray of shape (n_examples,)
         Of each example.
+    known : Known, default=None
+        Examples whose class is known: each is one of its own, and they come first.
 
     Returns
     -------
@@ -383,6 +419,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
     key = np.zeros(len(labels), dtype=np.int64)
     for column in matrix.T:
         key = key * n_classes + column
+    if known is not None:
+        key[known.at] = np.arange(-len(known), 0)
     _, first, where = np.unique(key, return_index=True, return_inverse=True)
     sums = np.bincount(where, weight).astype(np.float64)
     return labels[first], sums, where

@@ -21,6 +21,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.check import TruthCheck
 
 # Two different classes are this far apart in the paper's code, +1 and -1 squared: what expertise is measured by.
 _CLASS_DISTANCE = 4.0
@@ -46,6 +48,8 @@ class FittedAnnotators:
         Which class of a posterior is the label.
     levels : ndarray of shape (n_classes,) or None, default=None
         Where each class is; None if classes have no order.
+    calibration : Calibration or None, default=None
+        How truths calibrate the consensus of labels and model, if there were any.
     """
 
     annotators: Array
@@ -54,6 +58,7 @@ class FittedAnnotators:
     class_prior: Floats
     by: ConsensusBy = "mode"
     levels: Floats | None = None
+    calibration: Calibration | None = None
 
     @classmethod
     def of(
@@ -64,9 +69,10 @@ class FittedAnnotators:
         behaviour: Behaviour,
         prior: Floats,
         reading: Reading = CLASSES,
+        calibration: Calibration | None = None,
     ) -> FittedAnnotators:
         """From the behaviour of the active annotators among those of some labels."""
-        return cls(labels.annotators, classes, behaviour.among(active), prior, reading.by, reading.levels)
+        return cls(labels.annotators, classes, behaviour.among(active), prior, reading.by, reading.levels, calibration)
 
     @cached_property
     def confusion(self) -> Floats:
@@ -122,6 +128,8 @@ class FittedAnnotators:
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
 
+        They are not calibrated by truths; `consensus` is.
+
         Parameters
         ----------
         labels : CrowdLabels
@@ -144,7 +152,13 @@ class FittedAnnotators:
         log_prior = np.log(self.class_prior) if log_prior is None else log_prior
         return expectation(log_prior, self.behaviour.of(position).log_likelihood(self.behaviour.incidence(labels)))[0]
 
-    def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
+    def calibrated(self, proba: Floats, labels: CrowdLabels) -> Floats:
+        """Probabilities as truths calibrate them; as they are if there were none."""
+        return proba if self.calibration is None else self.calibration.apply(proba, labels)
+
+    def consensus(
+        self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True, calibrated: bool = True
+    ) -> Consensus:
         """The consensus on any labels.
 
         Parameters
@@ -155,18 +169,19 @@ class FittedAnnotators:
             Logarithms of a classifier's probabilities.
         use_model : bool, default=True
             Whether they count. If not, the frequency of classes takes their place, except on examples without labels.
+        calibrated : bool, default=True
+            Whether the consensus is calibrated by the truths of the fit, if there were any.
 
         Returns
         -------
         consensus : Consensus
         """
         labels = labels.with_classes(self.classes)
-        if use_model:
-            return self.as_consensus(labels.examples, self.posterior(labels, log_prior))
-        proba = self.posterior(labels)
-        empty = labels.labels_per_example == 0
-        proba[empty] = np.exp(log_prior[empty])
-        return self.as_consensus(labels.examples, proba)
+        proba = self.posterior(labels, log_prior if use_model else None)
+        if not use_model:
+            empty = labels.labels_per_example == 0
+            proba[empty] = np.exp(log_prior[empty])
+        return self.as_consensus(labels.examples, self.calibrated(proba, labels) if calibrated else proba)
 
 
 class FittedModel(Protocol):
@@ -178,7 +193,9 @@ class FittedModel(Protocol):
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus: ...
 
 
-def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float) -> FitResults:
+def fit_results(
+    training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float, check: TruthCheck | None = None
+) -> FitResults:
     """What a fit found out about all of its examples and annotators.
 
     Parameters
@@ -191,6 +208,8 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
         The posterior of the examples that took part; the others have that of their labels and the final classifier.
     steepness : float
         The steepness given, or the one found.
+    check : TruthCheck, default=None
+        How good the consensus is by the known truths, if there are any.
 
     Returns
     -------
@@ -198,17 +217,18 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
     """
     labels, annotators = training.labels, fitted.annotators
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
-    proba[training.learnt] = rounds.posterior
+    proba[training.learnt] = annotators.calibrated(rounds.posterior, training.core)
     if len(others := training.others):
         proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     return FitResults(
-        annotators.as_consensus(labels.examples, proba),
+        training.with_truth(annotators.as_consensus(labels.examples, proba)),
         annotators.as_consensus(labels.examples, by_labels),
         annotators.results(labels),
         training.disagreement,
         steepness,
         rounds.objective,
         rounds.converged,
+        check,
     )

@@ -17,6 +17,7 @@ from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import SILENT, Reporter
+from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -63,6 +64,7 @@ def fit_labels(
     weight: Floats,
     model: AnnotatorModel,
     *,
+    known: Known | None = None,
     difficulties: tuple[int, ...] = (1, 2),
     class_prior: float = 1.0,
     max_rounds: int = MOST_ROUNDS,
@@ -80,6 +82,8 @@ def fit_labels(
         How much each example counts.
     model : AnnotatorModel
         How annotators err.
+    known : Known, default=None
+        Examples whose class is known.
     difficulties : tuple of int, default=(1, 2)
         Numbers of difficulties to choose from: 1 has no hard examples.
     class_prior : float, default=1.0
@@ -99,7 +103,7 @@ def fit_labels(
     """
 
     def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
-        votes = vote_shares(some)
+        votes = vote_shares(some) if known is None else known.hold(vote_shares(some))
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         annotators = Annotators.of(_incidence(some, model), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
@@ -111,10 +115,19 @@ def fit_labels(
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
-            max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report, before=fit.rounds.objective,
+            known=known, max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report,
+            before=fit.rounds.objective,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
+    if known is not None and len(difficulties) > 1:
+        # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.
+        alone = fit_labels(
+            labels, weight, model,
+            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=max(tol, _TRIED),
+            accelerate=accelerate,
+        )  # fmt: skip
+        difficulties = (alone.annotators.n_difficulties,)
     if len(difficulties) == 1:
         return run(labels, weight, difficulties[0], tol)
     if len(labels) <= _ENOUGH:
@@ -152,9 +165,9 @@ class Start:
     alone: LabelsFit
 
     @classmethod
-    def believed(cls, labels: CrowdLabels) -> Start:
-        """The labels of one annotator: nobody is there to compare with."""
-        votes = vote_shares(labels)
+    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
+        """The labels of one annotator, but for known classes: nobody is there to compare with."""
+        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
         annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
         annotators.behaviour = Behaviour.always_right(votes.shape[1])
         alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
@@ -166,6 +179,7 @@ def start_from_labels(
     weight: Floats,
     model: AnnotatorModel | None,
     *,
+    known: Known | None = None,
     hard_examples: Any,
     joint: Any,
     init: Any,
@@ -182,6 +196,8 @@ def start_from_labels(
         How much each example counts.
     model : AnnotatorModel or None
         How annotators err; None is the default for these labels.
+    known : Known, default=None
+        Examples whose class is known.
     hard_examples : bool or "auto"
         As in `aggregate`.
     joint : bool or "auto"
@@ -202,12 +218,12 @@ def start_from_labels(
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
-    fit = fit_labels(labels, weight, model, difficulties=difficulties, reporter=reporter)
+    fit = fit_labels(labels, weight, model, known=known, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
         return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    votes = vote_shares(labels)
+    votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
     if not joint:
         return Start(fit.annotators, votes, joint, fit)
     return Start(Annotators.of(_incidence(labels, model), model, votes, n_difficulties), votes, joint, fit)

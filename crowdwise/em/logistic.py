@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
-from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.cluster.blocks import DaskBlocks, is_dask, refuse_truth
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
@@ -37,7 +38,7 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.stepwise import Chosen, Stepwise
 from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
-from crowdwise.exceptions import CrowdConvergenceWarning, DataError
+from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
@@ -47,6 +48,8 @@ from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
@@ -122,7 +125,8 @@ class FittedLogistic:
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
+        counts = use_model and self.model_weight > 0
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
 
 
 def _reading_of(fitted: CrowdLogisticClassifier) -> Reading:
@@ -231,7 +235,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths. If not, it supposes that
+        annotators err independently: use it to sort examples.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -279,6 +284,9 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         How often all blocks were read, after a fit on blocks.
     stream_ : LogisticStream
         What `partial_fit` keeps of the examples.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults or StreamResults
         All results about the examples and annotators of `fit` in one record; about annotators, after a fit on blocks or
         `partial_fit`.
@@ -356,12 +364,14 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features), Blocks or Dask collection
+        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks are read once per round.
             What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
             are not kept: `consensus` gives them.
@@ -369,6 +379,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
+            out; see `aggregate`.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -380,19 +394,25 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         warm = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
         self._forget_stream()
         if isinstance(X, Blocks):
-            if y is not None or sample_weight is not None:
-                raise ValueError("y and sample_weight cannot be given beside blocks, which have their own.")
+            extra = {"y": y, "sample_weight": sample_weight, "truth": truth}
+            if names := [name for name, value in extra.items() if value is not None]:
+                raise ValueError(
+                    f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
+                )
             self._fit_blocks(X, reporter)
             reporter.done()
             return self
         if is_dask(X):
+            refuse_truth(truth)
             self._fit_blocks(DaskBlocks.of(X, y, sample_weight), reporter, on_dask)
             reporter.done()
             return self
+        given = X
         X, labels = check_features(self, X, y)
         check_finite(X)
         check_abstentions(labels, self.informative_abstentions)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
+        answers = known_answers(truth, given, labels)
+        training = TrainingSet.of(X, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
             self._fit(training, steepness, reporter, warm)
         reporter.done()
@@ -416,13 +436,17 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+                joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
-        self.fitted_ = self._record(training, start, features, data, theta, weights.again(rounds.posterior))
-        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        targets = weights.again(rounds.posterior)
+        calibration, check = calibrated_start(
+            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
+        )
+        self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
+        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self._keep_record()
 
     def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
@@ -546,6 +570,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
     def _learn_stream(self, stream: LogisticStream) -> None:
         seen, rows, stepwise = stream.seen, stream.rows(), stream.stepwise
+        if seen.n_examples == 0:
+            raise LabelError("there is no label yet: no example of the stream so far has one.")
         if stepwise is None:
             self.fit(rows.X, rows.labels, rows.weight)
             results = self.results_
@@ -600,17 +626,18 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         self.steepness_ = steepness
         return RoundWeights(
             check_curriculum(self.curriculum),
-            example_weights(differs, steepness),
+            example_weights(training.weighing_disagreement, steepness),
             training.sample_weight,
             check_class_weight(self.class_weight, training.classes),
             check_seed(self.random_state),
+            None if training.known is None else training.known.at,
         )
 
     def _start(
         self, training: TrainingSet, weights: RoundWeights, reporter: Reporter, warm: FittedLogistic | None
     ) -> Start:
         if training.core.n_annotators == 1:
-            return Start.believed(training.core)
+            return Start.believed(training.core, training.known)
         start = self._labels_alone(training, weights.first, reporter)
         if warm is None or not warm.knows(training):
             return start
@@ -618,7 +645,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
     def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
         return start_from_labels(
-            training.core, weight, self.annotator_model, reading=self._reading(training),
+            training.core, weight, self.annotator_model, known=training.known, reading=self._reading(training),
             hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
         )  # fmt: skip
 
@@ -676,6 +703,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         data: SoftmaxData,
         theta: Floats | None,
         targets: SoftTargets,
+        calibration: Calibration | None,
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
         theta = data.fit(targets, _mean(theta, 1)) * self.temperature_
@@ -688,7 +716,13 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
         annotators = FittedAnnotators.of(
-            training.labels, training.active, training.classes, behaviour, frequency, self._reading(training)
+            training.labels,
+            training.active,
+            training.classes,
+            behaviour,
+            frequency,
+            self._reading(training),
+            calibration,
         )
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
@@ -751,7 +785,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
             Features.
         labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
             Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.

@@ -195,17 +195,18 @@ def _over_rows(
     n_columns, n_models, n_outputs = state.theta.shape
     value, sums = np.zeros(n_models), np.zeros((n_columns, n_models * (2 * n_outputs + 1)))
     fold = state.folds(X)
+    together = state.theta if state.prior.ndim == 1 else np.concatenate([state.theta, state.prior], axis=1)
     step = len(weight) if sparse.issparse(X) else max(64, _BLOCK_NUMBERS // n_columns)
     for start in range(0, len(weight), max(step, 1)):
         rows = slice(start, start + step)
         x = state.read(X[rows])
-        scores = scores_of(x, state.theta)
+        scores = scores_of(x, together)  # one product is cheaper than two thin ones
         prior = state.prior
         if prior.ndim == 3:
-            of_folds = scores if prior is state.theta else scores_of(x, prior)
-            prior = log_softmax(of_folds[np.arange(len(of_folds)), fold[rows] if prior.shape[1] > 1 else 0])
+            where = n_models + (fold[rows] if prior.shape[1] > 1 else 0)
+            prior = log_softmax(scores[np.arange(len(scores)), where])
         posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
-        found = _of_models(state, scores, posterior[rows], weight[rows], fold[rows])
+        found = _of_models(state, scores[:, :n_models], posterior[rows], weight[rows], fold[rows])
         value += found[0]
         sums[:-1] += x.T @ found[1]
         sums[-1] += found[1].sum(axis=0)

@@ -28,7 +28,7 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.weights.round_weights import SoftTargets
 
-# What is kept counts as if a batch were this power of its share of all examples; 1 forgets nothing.
+# A batch counts as this power of its share of all examples; 1 forgets nothing.
 _POWER = 0.9
 # Newton steps of the classifier on a batch.
 _STEPS = 3

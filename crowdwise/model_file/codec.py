@@ -38,6 +38,7 @@ _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
     "Behaviour": "em.annotators",
+    "Calibration": "truths.calibration",
     "Chosen": "em.stepwise",
     "Confusion": "em.confusion",
     "Consensus": "consensus",
@@ -54,6 +55,7 @@ _RECORDS = {
     "Ordinal": "em.ordinal",
     "PairMoments": "crowd.disagreement",
     "Progress": "theory.online",
+    "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
     "RatingMoments": "ridge.stream_sums",
     "SelfPaced": "weights.curricula",
@@ -66,6 +68,8 @@ _RECORDS = {
     "StreamSums": "ridge.stream_sums",
     "Survey": "em.survey",
     "Targets": "ridge.targets",
+    "TruthCheck": "truths.check",
+    "VoteWeights": "truths.vote_weights",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}

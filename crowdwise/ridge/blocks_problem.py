@@ -20,7 +20,7 @@ from crowdwise.ridge.features import Rows, check_finite
 from crowdwise.ridge.kept_rows import places
 from crowdwise.ridge.precision import Precision
 from crowdwise.ridge.problem import L2Choice
-from crowdwise.ridge.rows_problem import RowsProblem
+from crowdwise.ridge.rows_problem import RowsProblem, label_products
 from crowdwise.ridge.solver import Factor
 from crowdwise.ridge.stream_sums import StreamSums
 from crowdwise.training_set import TrainingSet
@@ -168,7 +168,10 @@ class BlocksProblem:
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
-        parts = (self._of_block(data, weights).products(theta) for data, weights in self._parts())
+        parts = (
+            label_products(data, data.labels, data.rows.scores(theta), weights.product[data.labels.example_index])
+            for data, weights in self._parts()
+        )
         products, values, scores = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
         if not self.rows.sample.rows.intercept:
             return products

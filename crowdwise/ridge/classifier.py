@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask
+from crowdwise.cluster.blocks import is_dask, refuse_truth
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.disagreement import Scale
@@ -27,6 +27,7 @@ from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -90,7 +91,8 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's labels.
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
-        Probability of every class if annotators err independently, which real ones do not: use it to sort examples.
+        Probability of every class, calibrated if `fit` was given truths. If not, it supposes that annotators err
+        independently, which real ones do not: use it to sort examples.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
     label_consensus_ : ndarray of shape (n_examples,)
@@ -123,6 +125,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved: from the sums of one pass, by a pass per round, or without a gram matrix.
     fitted_ : FittedRidge
@@ -180,7 +185,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -192,6 +199,10 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' labels in the model, errors of annotators are against them, and all
+            others' confidence is calibrated by them, each truth being held out.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -201,14 +212,15 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         """
         self._forget_stream()
         if is_dask(X):
+            refuse_truth(truth)
             self._fit_dask(X, y, sample_weight, on_round)
             return self
         if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
             return self
         steepness, l2 = self._check_numbers()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, steepest=steepness)
+        data = self._data(X, y, sample_weight, truth, steepest=steepness)
         folds = Folds.by_content(data.X, N_FOLDS)
         self._turn_rounds(data, folds, steepness, l2, curriculum, reporter)
         return self
@@ -305,16 +317,19 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
-    def _data(self, X: Any, y: Any, sample_weight: Any, *, steepest: float) -> RidgeData:
+    def _data(self, X: Any, y: Any, sample_weight: Any, truth: Any, *, steepest: float) -> RidgeData:
         """What `fit` was given, checked."""
-        X, labels = check_features(self, X, y)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest != 0)
+        checked, labels = check_features(self, X, y)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepest != 0
+        )
         return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
 
     def _auto_steepness(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
-        return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
+        return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None) -> None:
         """Store what was learnt, and say what is remarkable about it."""

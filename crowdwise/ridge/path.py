@@ -109,7 +109,7 @@ class FoldSums:
         n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
         most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
         if most >= self.n_folds:
-            levels, level = levels_of(data.training.core_disagreement)
+            levels, level = levels_of(data.training.weighing_disagreement)
             n_cells = len(levels) * self.n_folds
             if n_cells <= most and fits_in_memory(data, n_cells):
                 sums = data.sums(None, level * self.n_folds + self.fold, n_cells)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask
+from crowdwise.cluster.blocks import is_dask, refuse_truth
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.disagreement import Scale
@@ -29,6 +29,7 @@ from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import StreamMixin
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -76,7 +77,8 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's ratings.
     consensus_std_ : ndarray of shape (n_examples,)
-        Standard deviation of `consensus_` if annotators err independently.
+        Standard deviation of `consensus_`, calibrated if `fit` was given truths; if not, as if annotators erred
+        independently. 0 where the rating is known.
     label_consensus_, label_score_ : ndarray of shape (n_examples,)
         The paper's consensus: the expertise-weighted mean of the ratings (the model's score for examples without any).
     annotators_ : ndarray of shape (n_annotators,)
@@ -96,6 +98,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : RatingCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how far it is off, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
     fitted_ : FittedRidge
@@ -151,7 +156,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from rated examples.
 
         Parameters
@@ -163,6 +170,10 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
             Ratings: a column per annotator, NaN where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' ratings in the model, errors of annotators are against them, and all
+            others' standard deviation is calibrated by them, each truth being held out.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -172,15 +183,19 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         """
         self._forget_stream()
         if is_dask(X):
+            refuse_truth(truth)
             self._fit_dask(X, y, sample_weight, on_round)
             return self
         if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight}, on_round)
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
             return self
         steepness, _ = self._check_settings()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
-        X, labels = check_features(self, X, y, "rating")
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
+        checked, labels = check_features(self, X, y, "rating")
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness > 0
+        )
         data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
         self._turn_rounds(data, Folds.by_content(data.X, N_FOLDS), reporter)
         return self

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from crowdwise.arrays import Codes, Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.features import Rows
@@ -147,27 +148,50 @@ class RowsProblem:
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
-        products, values, scores = self.products(theta)
-        if not self.data.rows.intercept:
-            return products
-        return products - (values * scores).sum(axis=1) / np.maximum(self.precision.mass, np.finfo(np.float64).tiny)
-
-    def products(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """Weighted sums of labels times scores, of labels and of scores, per annotator; the last two per target."""
-        labels, weight = self.data.labels, self._label_weight
-        scores = self.data.rows.scores(theta)[labels.example_index]
-        values = self.data.targets.of_values(labels.values)
-        products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
-        of_values, of_scores = (
-            np.column_stack([labels.sum_per_annotator(weight * column) for column in columns.T])
-            for columns in (values, scores)
-        )
-        return products, of_values, of_scores
+        return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self._label_weight)
 
     def penalty(self, expertise: Floats) -> float:
         """What the squared length of coefficients is penalised with."""
         total = self.data.labels.sum_per_example(expertise[self.data.labels.annotator_index])
         return float(self.choice.l2 * np.average(total, weights=self.weights.sample_weight))
+
+
+def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
+    """Covariance of every annotator's labels with scores of the examples.
+
+    Parameters
+    ----------
+    data : RidgeData
+        What was learnt from.
+    labels : CrowdLabels
+        Labels of the same examples.
+    scores : ndarray of shape (n_examples, n_targets)
+        Of the examples.
+    weight : ndarray of shape (n_labels,)
+        Of each label.
+
+    Returns
+    -------
+    agreement : ndarray of shape (n_annotators,)
+    """
+    products, of_values, of_scores = label_products(data, labels, scores, weight)
+    if not data.rows.intercept:
+        return products
+    mass = np.maximum(labels.sum_per_annotator(weight), np.finfo(np.float64).tiny)
+    return products - (of_values * of_scores).sum(axis=1) / mass
+
+
+def label_products(
+    data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Weighted sums of labels times scores, of labels and of scores, per annotator; the last two per target."""
+    values, scores = data.targets.of_values(labels.values), scores[labels.example_index]
+    products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
+    of_values, of_scores = (
+        np.column_stack([labels.sum_per_annotator(weight * column) for column in columns.T])
+        for columns in (values, scores)
+    )
+    return products, of_values, of_scores
 
 
 def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:

@@ -286,8 +286,9 @@ def test_settings_that_need_single_examples_are_refused():
     chunks = chunked(X, 20)
     with pytest.raises(ValueError, match="there are no sums for these settings: curriculum=SelfPaced"):
         CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
-    with pytest.raises(ValueError, match="truth is matched"):
-        CrowdRidgeClassifierCV().fit(chunks, y, truth=y[:, 0])
+    for model in (*map(clone, MODELS), CrowdLogisticClassifier()):
+        with pytest.raises(ValueError, match="truth is matched"):
+            model.fit(chunks, y, truth=y[:, 0])
 
 
 def test_sums_that_do_not_fit_are_told(monkeypatch):

@@ -255,8 +255,8 @@ def test_what_cannot_be_learnt_from_is_told():
         model.fit(read_blocks(iter(blocks_of(X, labels, [30]))))
     with pytest.raises(DataError, match="no blocks to learn from"):
         model.fit(read_blocks([]))
-    with pytest.raises(ValueError, match="beside blocks"):
-        model.fit(read_blocks([(X, labels)]), labels)
+    with pytest.raises(ValueError, match="y, truth cannot be given beside blocks"):
+        model.fit(read_blocks([(X, labels)]), labels, truth=[0] * 60)
     with pytest.raises(ValueError, match="ranks the examples in every round"):
         CrowdLogisticClassifier(curriculum=SelfPaced()).fit(read_blocks([(X, labels)]))
     with pytest.raises(DataError, match="the same features; one has 2 and another 1"):
@@ -283,6 +283,7 @@ def test_blocks_that_change_between_passes_are_an_error():
         CrowdLogisticClassifier(l2=1.0).fit(read_blocks(shrinking))
 
 
+@pytest.mark.slow
 def test_levels_are_read_as_in_memory(exact):
     rng = np.random.default_rng(14)
     truth = rng.integers(1, 5, 240)

@@ -155,6 +155,8 @@ def test_examples_are_not_kept_and_settings_that_need_them_are_told():
     for setting in ({"class_weight": "balanced"}, {"curriculum": Smooth(1.0)}):
         with pytest.raises(AttributeError, match=f"no partial_fit with these settings: {next(iter(setting))}"):
             CrowdLogisticClassifier(**setting).partial_fit(X, labels)
+    with pytest.raises(LabelError, match="there is no label yet"):
+        CrowdLogisticClassifier().partial_fit(X[:0], labels[:0]).predict(X)
     with pytest.raises(TypeError, match="batch must be a name"):
         model.partial_fit(X, labels, batch=[1])
     with pytest.raises(DataError, match="for at most 2999 of them; X has 3000"):

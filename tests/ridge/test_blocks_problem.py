@@ -12,6 +12,7 @@ from crowdwise import (
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
     Smooth,
+    disagreement,
     read_blocks,
 )
 from crowdwise.exceptions import CrowdWarning, DataError
@@ -107,3 +108,13 @@ def test_the_reading_of_blocks_and_the_rounds_are_reported():
     blocks = read_blocks(X, CrowdLabels.from_matrix(matrix), max_bytes=10 * SMALL)
     CrowdRidgeClassifier().fit(blocks, on_round=lambda done: stages.append(done.stage))
     assert stages[:2] == ["block 1: 40 examples", "steepness 2"]
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_block_of_contested_examples_alone_weighs_as_little_as_among_others():
+    X, matrix = crowd(5, n_examples=80, n_annotators=4, missing=0.2)
+    labels = CrowdLabels.from_matrix(matrix)
+    order = np.argsort(disagreement(labels), kind="stable")
+    model = CrowdRidgeClassifier(60.0, **TIGHT)
+    read = clone(model).fit(read_blocks(X[order], labels[order], max_bytes=SMALL))
+    assert_same(read, clone(model).fit(X, labels))

@@ -28,6 +28,7 @@ from crowdwise import (
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import stream_sums
 from crowdwise.ridge.kept_rows import KeptRows
+from crowdwise.ridge.stream_sums import RatingMoments
 from crowdwise.weights.folds import stored_keys
 
 LEARNT = ("coef_", "intercept_", "expertise_")
@@ -534,3 +535,12 @@ def test_no_rows_are_kept_of_nothing():
     none = KeptRows.none(3, ratings=False)
     assert len(none + none) == 0
     assert none.bound is None
+
+
+def test_moments_of_ratings_add():
+    ratings = np.random.default_rng(0).normal(size=50) + 1e6
+    whole = RatingMoments.of(ratings[:13]) + RatingMoments() + RatingMoments.of(ratings[13:])
+    assert whole.count == 50
+    assert_allclose(whole.mean, ratings.mean(), rtol=1e-15)
+    assert_allclose(whole.squares / 50, ratings.var(), rtol=1e-10)
+    assert (whole.low, whole.high) == (ratings.min(), ratings.max())
