@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.acceleration import Anderson
+from crowdwise.em.acceleration import MOST_PARAMETERS, Anderson
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
@@ -183,6 +183,8 @@ class _Leaps:
 
     def take(self, targets: SoftTargets) -> Floats | None:
         """Move on from what this round estimated; the prior's logarithms there, None if it is too early to tell."""
+        if self.annotators.behaviour.confusion.size > MOST_PARAMETERS:
+            return None
         of_prior = self.prior.estimate(targets)
         end = self.annotators.parameters(of_prior)
         ahead = None if self._begin is None else self._anderson.propose(self._begin, end)
