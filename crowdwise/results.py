@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easiness import easiness
 from crowdwise.html_tables import table
@@ -36,6 +36,10 @@ class AnnotatorResults(FrozenArrays):
         Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
     flags : dict from annotator to tuple of str
         What is remarkable about annotators; those of whom nothing is are left out.
+    group : ndarray of shape (n_annotators,) or None, default=None
+        Annotators of the same number have one vote together; None if nobody asked who errs together.
+    effective_number : float, default=nan
+        How many independent votes the labels of an average example amount to.
     """
 
     annotators: Array
@@ -43,6 +47,8 @@ class AnnotatorResults(FrozenArrays):
     expertise: Floats
     accuracy: Floats | None
     flags: Flags
+    group: Positions | None = None
+    effective_number: float = np.nan
 
     def __len__(self) -> int:
         return len(self.annotators)
@@ -158,6 +164,8 @@ class FitResults(FrozenArrays):
             "expertise_": annotators.expertise,
             "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
             "annotator_flags_": annotators.flags,
+            "annotator_group_": annotators.group,
+            "effective_annotators_": annotators.effective_number,
             "n_rounds_": len(self.objective),
             "converged_": self.converged,
             "objective_": self.objective,

@@ -17,8 +17,10 @@ from crowdwise.crowd.easiness import check_steepness, example_weights
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares
+from crowdwise.em.guard import note_votes
+from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares, who_errs_together
 from crowdwise.em.rounds import note_convergence
+from crowdwise.em.together import Together
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
@@ -86,7 +88,7 @@ class Aggregation:
 
     @property
     def confidence(self) -> Floats:
-        """Its probability if annotators err independently of each other. Real ones do not: use it to sort examples."""
+        """Its probability, allowing for errors in common as far as these are known."""
         return self.consensus.confidence
 
     @property
@@ -123,6 +125,21 @@ class Aggregation:
     def annotator_flags(self) -> Flags:
         """What is remarkable about annotators; those of whom nothing is are left out."""
         return self.annotator_results.flags
+
+    @property
+    def annotator_group(self) -> Positions:
+        """A number per annotator: those of the same have one vote together."""
+        return self.fitted.together.numbers(len(self.annotators))
+
+    @property
+    def effective_annotators(self) -> float:
+        """How many independent votes the labels of an average example amount to; see `errors_in_common`."""
+        return self.annotator_results.effective_number
+
+    @property
+    def by_votes(self) -> bool:
+        """Whether votes decide and the model only where they tie: its classes do not mean what labels say."""
+        return self.fitted.together.by_votes
 
     @property
     def n_rounds(self) -> int:
@@ -185,6 +202,8 @@ def aggregate(
     *,
     annotator_model: AnnotatorModel | None = None,
     hard_examples: HardExamples = "auto",
+    errors_in_common: bool = True,
+    groups: Any = None,
     class_prior: float = 1.0,
     steepness: float = 0.0,
     scale: Scale = "observed",
@@ -205,6 +224,13 @@ def aggregate(
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
         and Skene; "auto" is whichever makes the labels more probable.
+    errors_in_common : bool, default=True
+        Whether annotators may err together. Those who copy each other then have one vote together, stated probabilities
+        allow for errors that all have in common, and votes decide where the model's classes do not mean what labels
+        say (`by_votes`). False takes them to err independently, as Dawid and Skene do.
+    groups : mapping, series or array-like, default=None
+        Annotators who have one vote together: a group by annotator's name, such as the family of a model, or one per
+        annotator in their order. Whoever is not named is alone. By default those who copy each other are found.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0
@@ -242,17 +268,22 @@ def aggregate(
     if training.core.n_annotators == 1:
         return _believed(training, steepness)
     weight = example_weights(training.core_disagreement, steepness)
-    patterns, weight, where = distinct_patterns(training.core, weight)
     with one_blas_thread():  # products here are too thin to be shared
+        together = who_errs_together(
+            training, weight, model,
+            hard_examples=hard_examples, groups=groups, errors_in_common=errors_in_common,
+        )  # fmt: skip
+        patterns, weight, where = distinct_patterns(training.core, weight)
         fit = fit_labels(
             patterns, weight, model,
-            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            together=together, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
-    posterior = fit.rounds.posterior
-    hardness = fit.annotators.hardness(posterior)
+    if fit.together.by_votes:
+        note_votes()
+    posterior, hardness = fit.believed(patterns), fit.annotators.hardness(fit.rounds.posterior)
     if where is not None:
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(
@@ -261,6 +292,7 @@ def aggregate(
         np.exp(fit.prior.log_frequency),
         posterior,
         hardness,
+        together=fit.together,
         hard_examples=fit.annotators.n_difficulties > 1,
         steepness=steepness,
         objective=fit.rounds.objective,
@@ -284,13 +316,14 @@ def _aggregation(
     hardness: Floats,
     *,
     steepness: float,
+    together: Together | None = None,
     hard_examples: bool = False,
     objective: Floats | None = None,
     converged: bool = True,
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior)
+    fitted = FittedAnnotators.of(training, behaviour, class_prior, together)
     proba = np.tile(class_prior, (len(labels), 1))
     proba[training.learnt] = posterior
     how_hard = np.zeros(len(labels))

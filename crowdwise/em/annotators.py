@@ -7,6 +7,7 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, gammaln, softmax
 
-from crowdwise.arrays import Bools, Floats
+from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.crowd.pairs import one_hot
 from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.labels.crowd_labels import CrowdLabels
 
 # No example is taken to be surely easy or hard to begin with.
 _DOUBT = 0.05
@@ -98,6 +101,47 @@ class Behaviour:
         return Behaviour(confusion, self.share, self.crowd)
 
 
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """Groups of annotators who have one vote together.
+
+    An annotator is estimated from all of their labels all the same; only beside others they count less. Four copies of
+    an annotator then are to the crowd what one is.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_annotators,)
+        A number per group, from 0.
+    part : ndarray of shape (n_annotators,)
+        The mean part of a vote that each has.
+    """
+
+    group: Positions
+    part: Floats
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, group: Positions, part: Floats) -> Sharing:
+        """From what each label counts."""
+        n_labels = labels.labels_per_annotator
+        mean = labels.sum_per_annotator(part) / np.maximum(n_labels, 1)
+        return cls(group, np.where(n_labels > 0, mean, 1.0))
+
+    def own(self, counts: Floats) -> Floats:
+        """Counts of all labels of each annotator, from those of parts."""
+        return counts / self.part[:, np.newaxis, np.newaxis]
+
+    def merged(self, counts: Floats) -> Floats:
+        """Counts of each group as if it were one annotator."""
+        merged = np.zeros((int(self.group.max()) + 1, *counts.shape[1:]))
+        np.add.at(merged, self.group, counts)
+        return merged
+
+    def total(self, of_each: Floats, term: Callable[[Floats], float]) -> float:
+        """A sum over annotators, each counted by their part; a hundredth of a vote more or less is nothing."""
+        parts, which = np.unique(self.part.round(2), return_inverse=True)
+        return sum(float(part) * term(of_each[which == i]) for i, part in enumerate(parts))
+
+
 @dataclass
 class Annotators:
     """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels.
@@ -110,6 +154,8 @@ class Annotators:
         How counts become confusion matrices.
     difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
         Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
+    sharing : Sharing or None, default=None
+        Who has a vote together with others, if anybody has.
     crowd : ndarray of shape (n_difficulties * n_classes, n_classes) or None
         What all of them together say, once it has been estimated.
     """
@@ -117,14 +163,22 @@ class Annotators:
     incidence: Incidence
     model: AnnotatorModel
     difficulty: Floats
+    sharing: Sharing | None = None
     behaviour: Behaviour = field(init=False)
     crowd: Floats | None = field(default=None, init=False)
 
     @classmethod
-    def of(cls, incidence: Incidence, model: AnnotatorModel, votes: Floats, n_difficulties: int) -> Annotators:
+    def of(
+        cls,
+        incidence: Incidence,
+        model: AnnotatorModel,
+        votes: Floats,
+        n_difficulties: int,
+        sharing: Sharing | None = None,
+    ) -> Annotators:
         """Annotators of whom nothing is known yet, examples being as hard as their vote is unclear."""
         first = np.repeat(first_difficulty(votes, n_difficulties)[:, :, np.newaxis], votes.shape[1], axis=2)
-        return cls(incidence, model, first)
+        return cls(incidence, model, first, sharing)
 
     @property
     def n_difficulties(self) -> int:
@@ -140,11 +194,12 @@ class Annotators:
         weight : ndarray of shape (n_examples,)
             How much each example counts.
         """
-        counts, share = self._counts(posterior, weight)
+        counts, share = self.counts(posterior, weight)
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
-        self.crowd = self.model.crowd(counts, self.crowd)
-        confusion = self.model.estimate(counts, self.crowd)
+        sharing = self.sharing
+        self.crowd = self.model.crowd(counts if sharing is None else sharing.merged(counts), self.crowd)
+        confusion = self.model.estimate(counts if sharing is None else sharing.own(counts), self.crowd)
         share = share + 1.0  # as if every difficulty of every class had been seen once more
         self.behaviour = Behaviour(
             confusion.reshape(len(counts), *share.shape, -1),
@@ -171,6 +226,8 @@ class Annotators:
         flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
         shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
         crowd = self.behaviour.crowd.reshape(flat.shape[1:])
+        if self.sharing is not None:
+            return self.sharing.total(flat, lambda some: self.model.log_prior(some, crowd)) + shares
         return self.model.log_prior(flat, crowd) + shares
 
     def parameters(self, others: Floats) -> Floats:
@@ -216,22 +273,50 @@ class Annotators:
         evidence : float
         """
         state = posterior[:, np.newaxis] * self.difficulty
-        counts, share = self._counts(posterior, weight)
+        counts, share = self.counts(posterior, weight)
+        counts = counts if self.sharing is None else self.sharing.merged(counts)
         crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
 
-    def _counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    def states(self, posterior: Floats) -> Floats:
+        """Probability of every state, of shape (n_examples, n_difficulties * n_classes)."""
+        if self.n_difficulties == 1:
+            return posterior
+        return (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+
+    def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
-        state = posterior
-        if self.n_difficulties > 1:
-            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+        state = self.states(posterior)
         frequency = weight @ state
         if not (weight == 1).all():
             state = state * weight[:, np.newaxis]
         return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
+
+    def residuals(self, labels: CrowdLabels, posterior: Floats) -> Floats:
+        """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Those that the annotators were estimated from.
+        posterior : ndarray of shape (n_examples, n_classes)
+            Probability of every class.
+
+        Returns
+        -------
+        residual : ndarray of shape (n_labels, n_classes)
+        """
+        states, residual = self.states(posterior), one_hot(labels)
+        flat = self.behaviour.confusion.reshape(len(self.behaviour.confusion), states.shape[1], -1)
+        order = np.argsort(labels.annotator_index, kind="stable")
+        ends = np.cumsum(labels.labels_per_annotator)
+        for matrix, begin, end in zip(flat, np.r_[0, ends], ends, strict=False):
+            own = order[begin:end]
+            residual[own] -= states[labels.example_index[own]] @ matrix
+        return residual
 
 
 def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:

@@ -19,12 +19,13 @@ from crowdwise.consensus import Consensus
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_misleading, predicts_truth
+from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels, who_errs_together
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.temperature import ClassScores
+from crowdwise.em.together import Together
 from crowdwise.em.weighted_copies import (
     Learner,
     check_numbers,
@@ -122,6 +123,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         their own, or how often they are right. See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
+    errors_in_common : bool, default=True
+        Whether annotators may err together, see `aggregate`.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
         labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
@@ -155,7 +158,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probability of every class.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, allowing for errors that annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -169,6 +172,12 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
+    by_votes_ : bool
+        Whether votes decide and the model only where they tie, because its classes do not mean what labels say.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -232,6 +241,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         cv: Any = 5,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
+        errors_in_common: bool = True,
         joint: Joint = "auto",
         init: Init = "labels",
         max_rounds: int = 15,
@@ -247,6 +257,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.cv = cv
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
+        self.errors_in_common = errors_in_common
         self.joint = joint
         self.init = init
         self.max_rounds = max_rounds
@@ -266,7 +277,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -277,6 +290,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -296,11 +311,16 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
-        start = self._start(training, weights.first, reporter)
+        together = who_errs_together(
+            training, weights.first, check_annotator_model(self.annotator_model),
+            hard_examples=self.hard_examples, groups=groups, errors_in_common=self.errors_in_common,
+        )  # fmt: skip
+        start = self._start(training, weights.first, together, reporter)
+        self.by_votes_ = start.alone.together.by_votes
         self.temperature_, self.model_weight_, rounds = 1.0, 1.0, start.alone.rounds
         if training.core.n_annotators > 1:
             start, rounds = self._rounds(training, folds, weights, start, reporter)
-        targets = weights.again(rounds.posterior)
+        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
         self.fitted_ = self._record(training, start, targets)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
@@ -347,7 +367,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
-    def _start(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
+    def _start(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
         model = check_annotator_model(self.annotator_model)
@@ -358,6 +378,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             hard_examples=self.hard_examples,
             joint=self.joint,
             init=self.init,
+            together=together,
             reporter=reporter,
         )
 
@@ -365,12 +386,16 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
     ) -> tuple[Start, Rounds]:
         """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
+        if self.by_votes_:
+            note_votes()
+            self.model_weight_ = 0.0
+            return start, start.alone.rounds
         first = folds.out_of_fold(weights.again(start.posterior))
         if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
             note_misleading()
             self.model_weight_ = 0.0
             if self.steepness == "auto" and self.steepness_ > 0:
-                start = self._start(training, training.sample_weight, reporter)
+                start = self._start(training, training.sample_weight, start.alone.together, reporter)
             return start, start.alone.rounds
         prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
         rounds = run_em(
@@ -388,7 +413,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
+        annotators = FittedAnnotators.of(training, behaviour, frequency, start.alone.together)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

@@ -38,7 +38,7 @@ class Incidence:
     Parameters
     ----------
     matrix : sparse array of shape (n_examples, n_annotators * n_classes)
-        One for every label.
+        What every label counts: one, or a part of the vote that a group of annotators has together.
     n_annotators : int
         Number of annotators.
     n_classes : int
@@ -50,12 +50,13 @@ class Incidence:
     n_classes: int
 
     @classmethod
-    def of(cls, labels: CrowdLabels) -> Incidence:
-        """From labels of classes."""
+    def of(cls, labels: CrowdLabels, part: Floats | None = None) -> Incidence:
+        """From labels of classes; `part` is what each of them counts, if that is not one."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
         columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
         shape = (len(labels), labels.n_annotators * n_classes)
-        matrix = sparse.csr_array((np.ones(labels.n_labels), columns, labels.indptr), shape=shape)
+        counted = np.ones(labels.n_labels) if part is None else part
+        matrix = sparse.csr_array((counted, columns, labels.indptr), shape=shape)
         return cls(matrix, labels.n_annotators, n_classes)
 
     @cached_property
@@ -79,7 +80,7 @@ class Incidence:
         """
         n_annotators, n_states, n_classes = confusion.shape
         table = np.empty((n_annotators, n_classes, n_states))
-        for some in _blocks(confusion):
+        for some in blocks(confusion):
             np.maximum(confusion[some].swapaxes(1, 2), _SMALLEST, out=table[some])
             np.log(table[some], out=table[some])
         flat = table.reshape(-1, n_states)
@@ -167,7 +168,7 @@ class Confusion:
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
-        logarithms = sum(float(np.log(confusion[some]).sum()) for some in _blocks(confusion))
+        logarithms = sum(float(np.log(confusion[some]).sum()) for some in blocks(confusion))
         return float(self.strength / confusion.shape[-1] * logarithms)
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
@@ -267,7 +268,7 @@ class Shared:
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
         own = xlogy(crowd, crowd)
-        divergence = sum(float((own - xlogy(crowd, confusion[some])).sum()) for some in _blocks(confusion))
+        divergence = sum(float((own - xlogy(crowd, confusion[some])).sum()) for some in blocks(confusion))
         return -self.strength * divergence
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
@@ -277,7 +278,7 @@ class Shared:
     def _explained(self, counts: Floats, crowd: Floats) -> float:
         """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
         explained = 0.0
-        for some in _blocks(counts):
+        for some in blocks(counts):
             confusion = self.estimate(counts[some], crowd)
             explained += float(xlogy(counts[some], confusion).sum()) + self.log_prior(confusion, crowd)
         return explained
@@ -291,7 +292,7 @@ def pooled(counts: Floats) -> Floats:
 def _drawn(counts: Floats, prior: Floats) -> float:
     """Logarithm of the probability of labels whose frequencies are Dirichlet distributed beforehand (last axis)."""
     evenly, drawn = gammaln(prior), 0.0
-    for some in _blocks(counts):
+    for some in blocks(counts):
         seen = prior + counts[some]
         total = gammaln(prior.sum(axis=-1)) - gammaln(seen.sum(axis=-1))
         drawn += float(total.sum() + (gammaln(seen) - evenly).sum())
@@ -308,7 +309,7 @@ def _rows(counts: Floats) -> Floats:
     return counts
 
 
-def _blocks(matrices: Floats) -> Iterator[slice]:
+def blocks(matrices: Floats) -> Iterator[slice]:
     """Slices of annotators whose matrices are few enough to be worked on at a time."""
     step = max(1, _BLOCK // max(matrices[:1].size, 1))
     return (slice(start, start + step) for start in range(0, len(matrices), step))

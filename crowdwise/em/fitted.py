@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from crowdwise.arrays import Array, Bools, Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.rounds import Rounds, expectation
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
@@ -41,19 +42,25 @@ class FittedAnnotators:
         How they answer; NaN for those without labels.
     class_prior : ndarray of shape (n_classes,)
         How frequent each class is.
+    together : Together, default=Together()
+        Who shares a vote, and what may be stated; by default annotators err independently.
     """
 
     annotators: Array
     classes: Array
     behaviour: Behaviour
     class_prior: Floats
+    together: Together = field(default_factory=Together)
 
     @classmethod
     def of(
-        cls, labels: CrowdLabels, active: Bools, classes: Array, behaviour: Behaviour, prior: Floats
+        cls, training: TrainingSet, behaviour: Behaviour, prior: Floats, together: Together | None = None
     ) -> FittedAnnotators:
-        """From the behaviour of the active annotators among those of some labels."""
-        return cls(labels.annotators, classes, behaviour.among(active), prior)
+        """From the behaviour of the annotators that took part among all of them."""
+        active = training.active
+        position = np.where(active, np.cumsum(active) - 1, -1)
+        together = Together() if together is None else together.at(position)
+        return cls(training.labels.annotators, training.classes, behaviour.among(active), prior, together)
 
     @cached_property
     def confusion(self) -> Floats:
@@ -65,6 +72,11 @@ class FittedAnnotators:
         """Probability that each annotator is right about an example drawn at random; NaN for those without labels."""
         return np.einsum("lkk,k->l", self.confusion, self.class_prior)
 
+    @cached_property
+    def strength(self) -> Floats:
+        """How much the votes of each annotator say; 0 for those without labels."""
+        return vote_strength(self.confusion, self.class_prior)
+
     @property
     def expertise(self) -> Floats:
         """One over the mean squared error that goes with the accuracy; 1 if there is nobody to compare with."""
@@ -75,8 +87,17 @@ class FittedAnnotators:
     def results(self, labels: CrowdLabels) -> AnnotatorResults:
         """Scores and flags of the annotators; `labels` are those of the fit."""
         by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
-        flags = flag_annotators(labels, self.accuracy - by_chance)
-        return AnnotatorResults(self.annotators, labels.labels_per_annotator, self.expertise, self.accuracy, flags)
+        together = self.together
+        flags = flag_annotators(labels, self.accuracy - by_chance, None if together.given else together.group)
+        return AnnotatorResults(
+            self.annotators,
+            labels.labels_per_annotator,
+            self.expertise,
+            self.accuracy,
+            flags,
+            together.numbers(labels.n_annotators),
+            together.effective_number(labels, self.strength),
+        )
 
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
@@ -101,7 +122,10 @@ class FittedAnnotators:
                 f"{self.annotators[:3].tolist()}). Name them as in the fit."
             )
         log_prior = np.log(self.class_prior) if log_prior is None else log_prior
-        return expectation(log_prior, self.behaviour.of(position).log_likelihood(Incidence.of(labels)))[0]
+        together, behaviour = self.together.at(position), self.behaviour.of(position)
+        likelihood = behaviour.log_likelihood(Incidence.of(labels, together.parts(labels)))
+        strength = vote_strength(behaviour.by_class(), self.class_prior)
+        return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
 
     def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
         """The consensus on any labels.
@@ -157,7 +181,9 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
     """
     labels, annotators = training.labels, fitted.annotators
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
-    proba[training.learnt] = rounds.posterior
+    active = np.flatnonzero(training.active)
+    together, strength = annotators.together.at(active), annotators.strength[active]
+    proba[training.learnt] = together.stated(rounds.posterior, training.core, rounds.log_prior, strength)
     if len(others := training.others):
         proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0

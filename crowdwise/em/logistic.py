@@ -18,8 +18,8 @@ from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_misleading, predicts_truth
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
+from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels, who_errs_together
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
@@ -28,6 +28,7 @@ from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
+from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
@@ -124,8 +125,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
     the posterior probabilities of the classes, and these from both, every example weighted by its easiness. By default
     it looks for examples that are hard for all annotators and is more careful if there are any. Their own model is
-    ``CrowdLogisticClassifier(steepness=0, annotator_model=Confusion(), hard_examples=False, joint=True, init="votes",
-    cross_fit=0)``.
+    ``CrowdLogisticClassifier(steepness=0, annotator_model=Confusion(), hard_examples=False, errors_in_common=False,
+    joint=True, init="votes", cross_fit=0)``.
 
     Parameters
     ----------
@@ -142,6 +143,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`; False is
         the model of Raykar et al.
+    errors_in_common : bool, default=True
+        Whether annotators may err together, see `aggregate`; False is the model of Raykar et al.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
         labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
@@ -192,7 +195,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_` if annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, allowing for errors that annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -205,6 +208,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
+    by_votes_ : bool
+        Whether votes decide and the model only where they tie, because its classes do not mean what labels say.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -262,6 +271,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         l2: float | Literal["auto"] = "auto",
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
+        errors_in_common: bool = True,
         joint: Joint = "auto",
         init: Init = "labels",
         class_prior: float = 1.0,
@@ -280,6 +290,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.l2 = l2
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
+        self.errors_in_common = errors_in_common
         self.joint = joint
         self.init = init
         self.class_prior = class_prior
@@ -295,7 +306,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -306,6 +319,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -318,20 +333,25 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_finite(X)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness, reporter)
+            self._fit(training, steepness, groups, reporter)
         reporter.done()
         return self
 
-    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter) -> None:
+    def _fit(self, training: TrainingSet, steepness: float, groups: Any, reporter: Reporter) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
-        start = self._start(training, weights, reporter)
+        together = self._together(training, weights.first, groups)
+        start = self._start(training, weights, together, reporter)
         fold = content_folds(features.rows.X, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
+        self.by_votes_ = start.alone.together.by_votes
         if training.core.n_annotators == 1:
             rounds = start.alone.rounds
+        elif self.by_votes_:
+            note_votes()
+            self.model_weight_, rounds = 0.0, start.alone.rounds
         elif self.cross_fit and not self._features_count(training, first, start):
             self.model_weight_ = 0.0
             start = self._without_features(training, start, reporter)
@@ -345,7 +365,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
-        self.fitted_ = self._record(training, start, features, data, theta, weights.again(rounds.posterior))
+        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
+        self.fitted_ = self._record(training, start, features, data, theta, targets)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
@@ -376,18 +397,24 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             check_seed(self.random_state),
         )
 
-    def _start(self, training: TrainingSet, weights: RoundWeights, reporter: Reporter) -> Start:
+    def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
+        return who_errs_together(
+            training, weight, check_annotator_model(self.annotator_model),
+            hard_examples=self.hard_examples, groups=groups, errors_in_common=self.errors_in_common,
+        )  # fmt: skip
+
+    def _start(self, training: TrainingSet, weights: RoundWeights, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
-        start = self._labels_alone(training, weights.first, reporter)
+        start = self._labels_alone(training, weights.first, together, reporter)
         if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
             return start
         return replace(start, posterior=self.fitted_.consensus(training.rows, training.core).proba)
 
-    def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
+    def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         return start_from_labels(
             training.core, weight, check_annotator_model(self.annotator_model),
-            hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
+            hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
         )  # fmt: skip
 
     def _first_models(
@@ -418,7 +445,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         """What labels alone say; features that do not predict the truth are no reason for weights either."""
         note_misleading()
         if self.steepness == "auto" and self.steepness_ > 0:
-            return self._labels_alone(training, training.sample_weight, reporter)
+            return self._labels_alone(training, training.sample_weight, start.alone.together, reporter)
         return start
 
     def _prior(
@@ -452,7 +479,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training.labels, training.active, training.classes, behaviour, frequency)
+        annotators = FittedAnnotators.of(training, behaviour, frequency, start.alone.together)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
     def predict_proba(self, X: Any) -> Floats:

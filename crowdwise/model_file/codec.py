@@ -53,6 +53,7 @@ _RECORDS = {
     "SelfPaced": "weights.curricula",
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
+    "Together": "em.together",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}

@@ -1,0 +1,239 @@
+"""Labels, and what was to be expected of them -> how alike each two annotators err, and who counts as one.
+
+Two annotators who copy each other agree where both are right, as any two good ones do, and also where both differ from
+everybody else. So what counts is the correlation of their deviations: first from what the others say, which needs no
+consensus that copies may have pulled along already; then from what was expected of them given a consensus in which they
+had one vote together. Only pairs that share examples take memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
+# classes are many.
+_MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
+# Examples without correlation that are added to those that two annotators share.
+_ADDED = 7.0
+# Copies give the same label to so many of the examples that they share.
+_SAME = 0.9
+# From these correlations on two annotators may be copies, and are.
+_SUSPECT, _COPY = 0.7, 0.75
+# Counts per pair of annotators are kept in a square while that is small.
+_SQUARE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Every two annotators who share an example, the first one before the second.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Positions of the annotators.
+    shared : ndarray of shape (n_pairs,)
+        Examples that both labelled.
+    agreement : ndarray of shape (n_pairs,)
+        Share of these with the same label.
+    correlation : ndarray of shape (n_pairs,)
+        Of their deviations, drawn towards zero where they share few examples or deviate little.
+    """
+
+    first: Positions
+    second: Positions
+    shared: Floats
+    agreement: Floats
+    correlation: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def select(self, chosen: Bools) -> Pairs:
+        """Some of them."""
+        return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def alike(self, least: float) -> Pairs:
+        """Those who give nearly always the same label, and whose deviations are correlated at least so much."""
+        return self.select((self.correlation >= least) & (self.agreement >= _SAME))
+
+
+def suspects(labels: CrowdLabels) -> Pairs:
+    """Annotators who may be copies: alike also where they differ from the others.
+
+    Two good annotators among bad ones are suspects as well, so it takes a consensus to tell; see `copies`.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings; some examples are enough, see `enough_pairs`.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    three = labels.labels_per_example > 2  # someone else has to be there
+    if not three.any():
+        return _no_pairs()
+    labels = labels if three.all() else labels[three]
+    left, right, example = _label_pairs(labels)
+    codes = _codes(labels)
+    sums = np.column_stack([labels.sum_per_example(column) for column in codes.T])
+    others = (sums[example] - codes[left] - codes[right]) / (labels.labels_per_example[example] - 2)[:, np.newaxis]
+    return _pairs(labels, left, right, codes[left] - others, codes[right] - others).alike(_SUSPECT)
+
+
+def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
+    """How alike annotators err after a consensus.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings.
+    residual : ndarray of shape (n_labels, n_columns)
+        Each label as it is coded, less what was expected of this annotator given the consensus.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    left, right, _ = _label_pairs(labels)
+    return _pairs(labels, left, right, residual[left], residual[right])
+
+
+def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
+    """Suspects who err alike after a consensus in which they had one vote together.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings; some examples are enough, see `enough_pairs`.
+    residual : ndarray of shape (n_labels, n_columns)
+        As in `residual_pairs`.
+    among : Pairs
+        The suspects.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    found = residual_pairs(labels, residual).alike(_COPY)
+    n = labels.n_annotators
+    return found.select(np.isin(found.first * n + found.second, among.first * n + among.second))
+
+
+def groups_of_pairs(pairs: Pairs, n_annotators: int) -> Positions:
+    """Which group each annotator is in, if two of a pair are in the same; numbered by their first members."""
+    ones = np.ones(len(pairs))
+    graph = sparse.coo_array((ones, (pairs.first, pairs.second)), shape=(n_annotators, n_annotators))
+    return numbered(connected_components(graph, directed=False)[1])
+
+
+def numbered(group: Positions) -> Positions:
+    """The same groups, numbered in the order of their first members."""
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[which]
+
+
+def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
+    """What each label counts if the members of a group who labelled an example share one vote.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Labels.
+    group : ndarray of shape (n_annotators,) or None
+        The group of each annotator; None if everybody is alone.
+
+    Returns
+    -------
+    part : ndarray of shape (n_labels,) or None
+        One over the number of members; None if all are alone.
+    """
+    if group is None or len(group) == 0 or group.max() + 1 == len(group):
+        return None
+    place = labels.example_index.astype(np.int64) * (int(group.max()) + 1) + group[labels.annotator_index]
+    _, which, members = np.unique(place, return_inverse=True, return_counts=True)
+    return 1.0 / members[which]
+
+
+def enough_pairs(labels: CrowdLabels) -> Positions | None:
+    """Some examples, drawn at random, if there are more pairs of labels than are needed; None if all are."""
+    n_labels = labels.labels_per_example.astype(np.float64)
+    n_pairs = float(n_labels @ (n_labels - 1) / 2)
+    most = _MOST_PAIRS if labels.classes is None else min(_MOST_PAIRS, _MOST_ENTRIES / len(labels.classes))
+    if n_pairs <= most:
+        return None
+    n_chosen = max(int(len(labels) * most / n_pairs), 1)
+    return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
+
+
+def _label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
+    """Positions of two labels of the same example, for every two, and the example."""
+    n_labels = labels.labels_per_example
+    left, right, examples = [_NONE], [_NONE], [_NONE]
+    for n in np.unique(n_labels[n_labels > 1]).tolist():
+        example = np.flatnonzero(n_labels == n)
+        one, other = np.triu_indices(n, 1)
+        begin = labels.indptr[example][:, np.newaxis]
+        left.append((begin + one).ravel())
+        right.append((begin + other).ravel())
+        examples.append(np.repeat(example, len(one)))
+    return np.concatenate(left), np.concatenate(right), np.concatenate(examples)
+
+
+_NONE = np.empty(0, dtype=np.intp)
+
+
+def _no_pairs() -> Pairs:
+    return Pairs(_NONE, _NONE, np.empty(0), np.empty(0), np.empty(0))
+
+
+def _codes(labels: CrowdLabels) -> Floats:
+    """Labels as numbers: a column per class, or the rating itself."""
+    if labels.classes is None:
+        return labels.values[:, np.newaxis].astype(np.float64)
+    return one_hot(labels)
+
+
+def one_hot(labels: CrowdLabels) -> Floats:
+    """A one in the column of each label's class."""
+    assert labels.classes is not None
+    codes = np.zeros((labels.n_labels, len(labels.classes)))
+    codes[np.arange(labels.n_labels), labels.values] = 1.0
+    return codes
+
+
+def _pairs(labels: CrowdLabels, left: Positions, right: Positions, one: Floats, other: Floats) -> Pairs:
+    """Sums over the examples that two annotators share; `one` and `other` are deviations of the labels of a pair."""
+    n = labels.n_annotators
+    key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
+    if n * n <= _SQUARE:
+        pairs = np.flatnonzero(np.bincount(key, minlength=n * n))
+        place = np.zeros(n * n, dtype=np.intp)
+        place[pairs] = np.arange(len(pairs))
+        which = place[key]
+    else:
+        pairs, which = np.unique(key, return_inverse=True)
+    if not len(pairs):
+        return _no_pairs()
+
+    def total(values: Array) -> Floats:
+        return np.bincount(which, values, len(pairs)).astype(np.float64)
+
+    squared = np.einsum("ic,ic->i", one, one), np.einsum("ic,ic->i", other, other)
+    usual = float(squared[0].mean() + squared[1].mean()) / 2
+    scale = np.sqrt(total(squared[0]) * total(squared[1])) + _ADDED * usual
+    shared = total(np.ones(len(key)))
+    agreement = total(labels.values[left] == labels.values[right]) / shared
+    covariance = total(np.einsum("ic,ic->i", one, other))
+    correlation = np.divide(covariance, scale, out=np.zeros(len(pairs)), where=scale > 0)
+    return Pairs(pairs // n, pairs % n, shared, agreement, correlation)
