@@ -22,8 +22,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
 # Examples without correlation that are added to those that two annotators share.
 _ADDED = 7.0
-# Copies give the same label to so many of the examples that they share.
-_SAME = 0.9
+# Copies share at least so many examples, and give the same label to so large a part of them.
+_FEWEST, _SAME = 20, 0.9
 # From these correlations on two annotators may be copies, and are.
 _SUSPECT, _COPY = 0.7, 0.75
 # Counts per pair of annotators are kept in a square while that is small.
@@ -61,7 +61,8 @@ class Pairs:
 
     def alike(self, least: float) -> Pairs:
         """Those who give nearly always the same label, and whose deviations are correlated at least so much."""
-        return self.select((self.correlation >= least) & (self.agreement >= _SAME))
+        same = (self.shared >= _FEWEST) & (self.agreement >= _SAME)
+        return self.select(same & (self.correlation >= least))
 
 
 def suspects(labels: CrowdLabels) -> Pairs:

@@ -309,14 +309,32 @@ class Annotators:
         -------
         residual : ndarray of shape (n_labels, n_classes)
         """
-        states, residual = self.states(posterior), one_hot(labels)
-        flat = self.behaviour.confusion.reshape(len(self.behaviour.confusion), states.shape[1], -1)
-        order = np.argsort(labels.annotator_index, kind="stable")
-        ends = np.cumsum(labels.labels_per_annotator)
-        for matrix, begin, end in zip(flat, np.r_[0, ends], ends, strict=False):
-            own = order[begin:end]
-            residual[own] -= states[labels.example_index[own]] @ matrix
-        return residual
+        return label_residuals(labels, self.states(posterior), self.behaviour)
+
+
+def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -> Floats:
+    """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Labels.
+    states : ndarray of shape (n_examples, n_difficulties * n_classes)
+        Probability of every state.
+    behaviour : Behaviour
+        How the annotators of these labels answer.
+
+    Returns
+    -------
+    residual : ndarray of shape (n_labels, n_classes)
+    """
+    residual, n_states = one_hot(labels), states.shape[1]
+    order = np.argsort(labels.annotator_index, kind="stable")
+    own = np.split(order, np.cumsum(labels.labels_per_annotator)[:-1])
+    example = labels.example_index
+    for confusion, of_annotator in zip(behaviour.confusion, own, strict=True):
+        residual[of_annotator] -= states[example[of_annotator]] @ confusion.reshape(n_states, -1)
+    return residual
 
 
 def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:

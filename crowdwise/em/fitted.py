@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.flags import flag_annotators
-from crowdwise.em.annotators import Behaviour
+from crowdwise.em.annotators import Behaviour, label_residuals
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.rounds import Rounds, expectation
 from crowdwise.em.together import Together, vote_strength
@@ -126,6 +127,22 @@ class FittedAnnotators:
         likelihood = behaviour.log_likelihood(Incidence.of(labels, together.parts(labels)))
         strength = vote_strength(behaviour.by_class(), self.class_prior)
         return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
+
+    def residuals(self, labels: CrowdLabels) -> Floats:
+        """What the labels of these annotators say beyond what was to be expected of them, given all labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Coded by `classes`, of the annotators of the fit in their order.
+
+        Returns
+        -------
+        residual : ndarray of shape (n_labels, n_classes)
+        """
+        incidence = Incidence.of(labels, self.together.parts(labels))
+        by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
+        return label_residuals(labels, softmax(by_difficulty.reshape(len(labels), -1), axis=1), self.behaviour)
 
     def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
         """The consensus on any labels.

@@ -168,10 +168,11 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
     -------
     hold : bool
     """
+    if posterior.shape[1] == 2:  # what is not one class is the other: there is no third that a name could slip to
+        return True
     if speaking_against(annotators, posterior, weight) > _AGAINST:
         return False
-    # Of two classes, one that votes do not give is the other: annotators who take one for the other are no reason.
-    return posterior.shape[1] == 2 or beyond_votes(annotators, log_frequency, posterior, weight) <= _BEYOND
+    return beyond_votes(annotators, log_frequency, posterior, weight) <= _BEYOND
 
 
 def speaking_against(annotators: Annotators, posterior: Floats, weight: Floats) -> float:

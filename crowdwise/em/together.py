@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.special import entr
 
 from crowdwise.arrays import Floats, FrozenArrays, Positions
@@ -23,6 +24,8 @@ from crowdwise.crowd.pairs import numbered, vote_parts
 from crowdwise.em.confusion import blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+# How many examples are enough for a mean.
+_ENOUGH = 20_000
 # The correlation of errors of two annotators that is assumed without known truths.
 COMMON_ERRORS = 0.4
 
@@ -54,8 +57,10 @@ class Together(FrozenArrays):
 
     def effective_number(self, labels: CrowdLabels, strength: Floats) -> float:
         """How many independent votes the labels of an average example amount to; `strength` is of each annotator."""
-        some = labels.labels_per_example > 0
-        return float(effective_number(n_votes(labels, strength, self.parts(labels))[some], self.common).mean())
+        some = np.flatnonzero(labels.labels_per_example > 0)
+        some = some[:: max(1, len(some) // _ENOUGH)]
+        labels = labels if len(some) == len(labels) else labels[some]
+        return float(effective_number(n_votes(labels, strength, self.parts(labels)), self.common).mean())
 
     def parts(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts; None if each counts one."""
@@ -144,11 +149,11 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     -------
     n_votes : ndarray of shape (n_examples,)
     """
-    of_label = strength[labels.annotator_index]
-    once = of_label if part is None else of_label * part
-    total, squares = labels.sum_per_example(once), labels.sum_per_example(once * of_label)
+    counted = np.ones(labels.n_labels) if part is None else part
+    votes = sparse.csr_array((counted, labels.annotator_index, labels.indptr), shape=labels.shape)
+    total, squares = np.ascontiguousarray((votes @ np.column_stack([strength, strength**2])).T)
     number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
-    return np.maximum(number, 1.0)
+    return np.maximum(number, 1.0, out=number)
 
 
 def tempered(posterior: Floats, n_votes: Floats, common: float) -> Floats:

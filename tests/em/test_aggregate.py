@@ -45,7 +45,8 @@ def test_equals_the_slow_twin(n_classes, missing, monkeypatch):
     _, matrix = crowd(n_classes=n_classes, missing=missing)
     slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
     monkeypatch.setattr("crowdwise.em.rounds._leap", lambda *_: None)
-    result = aggregate(labels_of(matrix, n_classes), annotator_model=Confusion(1.0), max_rounds=6, tol=0.0)
+    settings = {"annotator_model": Confusion(1.0), "errors_in_common": False, "max_rounds": 6, "tol": 0.0}
+    result = aggregate(labels_of(matrix, n_classes), **settings)
     assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
     assert_allclose(result.confusion, confusion, rtol=1e-8)
     accuracy = np.einsum("lkk,k->l", confusion, result.class_prior)
