@@ -9,9 +9,9 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.consensus import RatingConsensus
-from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs, vote_parts
+from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
+from crowdwise.crowd.votes import COMMON_ERRORS, effective_number, n_votes, vote_parts
 from crowdwise.diagnosis import codes_of_truth
-from crowdwise.em.together import COMMON_ERRORS, effective_number, n_votes
 from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels

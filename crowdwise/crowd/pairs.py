@@ -144,28 +144,6 @@ def numbered(group: Positions) -> Positions:
     return rank[which]
 
 
-def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
-    """What each label counts if the members of a group who labelled an example share one vote.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    group : ndarray of shape (n_annotators,) or None
-        The group of each annotator; None if everybody is alone.
-
-    Returns
-    -------
-    part : ndarray of shape (n_labels,) or None
-        One over the number of members; None if all are alone.
-    """
-    if group is None or len(group) == 0 or group.max() + 1 == len(group):
-        return None
-    place = labels.example_index.astype(np.int64) * (int(group.max()) + 1) + group[labels.annotator_index]
-    _, which, members = np.unique(place, return_inverse=True, return_counts=True)
-    return 1.0 / members[which]
-
-
 def enough_pairs(labels: CrowdLabels) -> Positions | None:
     """Some examples, drawn at random, if there are more pairs of labels than are needed; None if all are."""
     n_labels = labels.labels_per_example.astype(np.float64)

@@ -11,12 +11,13 @@ from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice
 from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
+from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
 from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.guard import classes_hold
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
-from crowdwise.em.together import COMMON_ERRORS, Together, vote_counts, vote_strength
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import SILENT, Reporter
 from crowdwise.training_set import TrainingSet

@@ -1,14 +1,8 @@
 """Annotators who err together -> what their votes count, and how sure of a class one may be.
 
-Members of a group have one vote on an example, each an equal part of it. And all votes have errors in common, from
-examples that mislead everybody: labels alone cannot show these, for a consensus that all share looks like the truth. On
-public crowds whose truth is known, errors of two annotators are correlated by .1 to .6, and stated probabilities are
-about right if .4 is assumed. With a correlation of r, n votes say as much as n / (1 + (n - 1) r) independent ones, and
-logarithms of probabilities are scaled by 1 / (1 + (n - 1) r). The most probable class stays the same.
-
-Votes of annotators who guess say nothing, so they do not make n larger: with strengths a, n is (sum of a)² / sum of a².
-The strength of a vote is the square root of the information that it carries about the class, for log-odds add up as
-normal variables do whose means, in standard deviations, are the strengths.
+Members of a group have one vote on an example, and all votes have errors in common: `crowd.votes` says what votes count
+then. Stated probabilities are those of independent votes, to a power of less than one. The most probable class stays
+the same, unless the classes of the model do not mean what labels say: then votes decide.
 """
 
 from __future__ import annotations
@@ -16,18 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 from scipy.special import entr
 
 from crowdwise.arrays import Floats, FrozenArrays, Positions
-from crowdwise.crowd.pairs import numbered, vote_parts
+from crowdwise.crowd.pairs import numbered
+from crowdwise.crowd.votes import mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from crowdwise.em.confusion import blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
-
-# How many examples are enough for a mean.
-_ENOUGH = 20_000
-# The correlation of errors of two annotators that is assumed without known truths.
-COMMON_ERRORS = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +46,7 @@ class Together(FrozenArrays):
 
     def effective_number(self, labels: CrowdLabels, strength: Floats) -> float:
         """How many independent votes the labels of an average example amount to; `strength` is of each annotator."""
-        some = np.flatnonzero(labels.labels_per_example > 0)
-        some = some[:: max(1, len(some) // _ENOUGH)]
-        labels = labels if len(some) == len(labels) else labels[some]
-        return float(effective_number(n_votes(labels, strength, self.parts(labels)), self.common).mean())
+        return mean_effective_number(labels, strength, self.group, self.common)
 
     def parts(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts; None if each counts one."""
@@ -131,67 +117,3 @@ def vote_strength(confusion: Floats, class_prior: Floats) -> Floats:
         given = entr(np.einsum("k,lkc->lc", class_prior, confusion[some])).sum(axis=1)
         information[some] = given - entr(confusion[some]).sum(axis=2) @ class_prior
     return np.sqrt(np.maximum(np.nan_to_num(information), 0.0))
-
-
-def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -> Floats:
-    """How many votes each example has, weak ones counting less beside strong ones; at least one.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    strength : ndarray of shape (n_annotators,)
-        Of the votes of each annotator.
-    part : ndarray of shape (n_labels,), default=None
-        What each label counts, if some annotators share a vote.
-
-    Returns
-    -------
-    n_votes : ndarray of shape (n_examples,)
-    """
-    counted = np.ones(labels.n_labels) if part is None else part
-    votes = sparse.csr_array((counted, labels.annotator_index, labels.indptr), shape=labels.shape)
-    total, squares = np.ascontiguousarray((votes @ np.column_stack([strength, strength**2])).T)
-    number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
-    return np.maximum(number, 1.0, out=number)
-
-
-def tempered(posterior: Floats, n_votes: Floats, common: float) -> Floats:
-    """Probabilities to the power of what a vote counts beside others whose errors are correlated with its own.
-
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probabilities.
-    n_votes : ndarray of shape (n_examples,)
-        Number of votes; at least one.
-    common : float
-        The correlation of their errors.
-
-    Returns
-    -------
-    proba : ndarray of shape (n_examples, n_classes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crowdwise.em.together import tempered
-    >>> tempered(np.array([[0.9, 0.1]]), np.array([5.0]), 0.25).round(2).tolist()  # the square root of each
-    [[0.75, 0.25]]
-    """
-    proba = posterior.T ** (effective_number(n_votes, common) / n_votes)
-    return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
-
-
-def effective_number(n_votes: Floats, common: float) -> Floats:
-    """The number of independent votes that say as much as these."""
-    return n_votes / (1 + (n_votes - 1) * common)
-
-
-def vote_counts(labels: CrowdLabels, part: Floats | None = None) -> Floats:
-    """The votes for each class, of shape (n_examples, n_classes); `part` is what each label counts."""
-    if part is None:
-        return labels.tally.astype(np.float64)
-    assert labels.classes is not None
-    columns = [labels.sum_per_example(np.where(labels.values == k, part, 0.0)) for k in range(len(labels.classes))]
-    return np.column_stack(columns)

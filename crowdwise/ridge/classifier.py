@@ -105,6 +105,10 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together in the consensus.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`: one over its mean squared
         difference from the labels' consensus, out of fold.
@@ -171,7 +175,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from labelled examples.
 
         Parameters
@@ -182,6 +188,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -208,7 +217,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
                 tol=self.tol,
                 reporter=reporter,
             )
-            self._keep_fit(data, folds, fit)
+            self._keep_fit(data, folds, fit, groups)
         reporter.done()
         return self
 
@@ -269,11 +278,11 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         check_finite(training.X)
         return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit) -> None:
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, groups: Any) -> None:
         """Store what was learnt, and say what is remarkable about it."""
         fit.warn(data, self.tol)
         note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-        found = ridge_results(data, folds, fit)
+        found = ridge_results(data, folds, fit, groups)
         self.fitted_: FittedRidge = found.fitted
         self.coef_, self.intercept_ = found.fitted.coef, found.fitted.intercept
         self.l2_, self.route_ = fit.l2, fit.route

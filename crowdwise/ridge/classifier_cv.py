@@ -143,6 +143,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         sample_weight: Any = None,
         truth: ArrayLike | None = None,
         *,
+        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -158,6 +159,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         truth : array-like, series or mapping of shape (n_examples,), default=None
             The true classes of some examples, NaN or None elsewhere; a series or mapping is matched by identifier.
             Used to choose the steepness, not to learn from.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -182,7 +186,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             )  # fmt: skip
             ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
             self.cv_results_ = _results(data, path, ranked)
-            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))])
+            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], groups)
         reporter.done()
         return self
 

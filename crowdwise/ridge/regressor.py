@@ -81,6 +81,10 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         Expertise divided by its sum; 0 for annotators without ratings.
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together in the consensus.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
@@ -142,7 +146,9 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, on_round: OnRound | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+    ) -> Self:
         """Learn from rated examples.
 
         Parameters
@@ -153,6 +159,9 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
             Ratings: a column per annotator, NaN where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -181,7 +190,7 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
                 tol=self.tol,
                 reporter=reporter,
             )
-            found = ridge_results(data, folds, fit)
+            found = ridge_results(data, folds, fit, groups)
         fit.warn(data, self.tol)
         note_effective_number(data.easiness(steepness) * training.sample_weight, self.n_features_in_)
         self.fitted_: FittedRidge = found.fitted
