@@ -141,7 +141,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     if truth is None:
         pairs, common, n_truths = _after_consensus(record), COMMON_ERRORS, 0
     else:
-        pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd, crowd), group)
+        pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd.examples, crowd), group)
     labelled = crowd[crowd.labels_per_example > 0]
     strength = np.ones(crowd.n_annotators) if record.annotators is None else record.annotators.strength
     votes = n_votes(labelled, strength, vote_parts(labelled, group))

@@ -77,7 +77,21 @@ def agreement_sentence(summary: Summary) -> str:
     if alpha["low"] is not None and alpha["low"] <= 0 <= value:
         how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
-    return f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+    said = f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+    return f"{said} {votes_sentence(summary)}".strip()
+
+
+def votes_sentence(summary: Summary) -> str:
+    """How many independent votes an example has; nothing if that is not known."""
+    votes = summary["votes"]
+    if votes["effective"] is None:
+        return ""
+    labels = summary["size"]["labels_per_example"]["mean"]
+    copies = f", of which {count(votes['shared'], 'group')} have one vote each" if votes["shared"] else ""
+    return (
+        f"The {labels:.1f} labels of an example{copies} carry about {votes['effective']:.1f} independent votes, at a "
+        "usual amount of errors in common."
+    )
 
 
 def quality_sentence(summary: Summary) -> str:
@@ -102,7 +116,7 @@ def quality_sentence(summary: Summary) -> str:
         effect = f"to make it right on {in_hundred(gap)} examples more than the majority vote"
     return (
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
-        "the estimate assumes that annotators err independently, and is too high where they share difficulties."
+        "the estimate is too high where annotators share more difficulties than usual."
     )
 
 
@@ -248,6 +262,7 @@ def summary_lines(summary: Summary) -> list[str]:
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
         f"{size['labels']:,} {of}; {per['mean']:.1f} per example ({per['min']} to {per['max']})",
         f"Agreement   {_alpha_line(summary)}",
+        *([f"Votes       {said}"] if (said := votes_sentence(summary)) else []),
         *_quality_lines(summary),
         *_changed_lines(summary),
         *_annotator_lines(summary),

@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
 from crowdwise.diagnosis import diagnose
-from crowdwise.em.aggregate import aggregate
+from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import spelt_alike
@@ -41,6 +41,8 @@ class Check:
         Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
     unanimous : float or None
         Share of the examples with two or more labels on which all agree.
+    effective_annotators : float or None
+        How many independent votes the labels of an average example amount to; None if there is nothing to compare.
     problems : tuple of str
         What to look at.
     weighting : str or None
@@ -54,6 +56,7 @@ class Check:
     alpha: float | None
     kappas: dict[str, float] | None
     unanimous: float | None
+    effective_annotators: float | None
     problems: tuple[str, ...]
     weighting: str | None
 
@@ -84,6 +87,9 @@ class Check:
             rows.append(_row("two at a time", f"Cohen's kappa {middle:.2f} in the middle; {span}"))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
+        if self.effective_annotators is not None:
+            number = f"about {self.effective_annotators:.1f} per example, at a usual amount of errors in common"
+            rows.append(_row("independent votes", number))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -115,7 +121,7 @@ def check(inputs: Inputs) -> Check:
     labels = inputs.labels
     assert labels.classes is not None
     shares = labels.tally.sum(axis=0) / max(labels.n_labels, 1)
-    paired = labels.labels_per_example > 1
+    paired, found = labels.labels_per_example > 1, _aggregation(labels)
     agree = (labels.tally[paired] > 0).sum(axis=1) == 1
     return Check(
         size={
@@ -130,18 +136,28 @@ def check(inputs: Inputs) -> Check:
         alpha=_alpha(labels, bool(paired.any())),
         kappas=_kappas(labels),
         unanimous=float(agree.mean()) if paired.any() else None,
-        problems=tuple(problems(labels)),
+        effective_annotators=None if found is None else found.effective_annotators,
+        problems=tuple(problems(labels, found)),
         weighting=_weighting(inputs),
     )
 
 
-def problems(labels: CrowdLabels) -> list[str]:
+def _aggregation(labels: CrowdLabels) -> Aggregation | None:
+    """What labels say; None if there is nothing to compare."""
+    if labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
+        return None
+    return aggregate(labels[labels.labels_per_example > 0])
+
+
+def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     """What a person should look at before trusting these labels, in words.
 
     Parameters
     ----------
     labels : CrowdLabels
         Classes.
+    aggregation : Aggregation or None
+        What they say; None if there is nothing to compare.
 
     Returns
     -------
@@ -162,16 +178,15 @@ def problems(labels: CrowdLabels) -> list[str]:
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
-    return found + _flags(labels)
+    return found + _flags(labels, aggregation)
 
 
-def _flags(labels: CrowdLabels) -> list[str]:
-    given = np.unique(labels.values)
-    if labels.n_annotators < 2 or len(given) < 2:
+def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
+    if aggregation is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: nothing can be learnt from disagreement"]
     by_flag: dict[str, list[str]] = {}
-    for name, flags in aggregate(labels[labels.labels_per_example > 0]).annotator_flags.items():
+    for name, flags in aggregation.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}
