@@ -210,7 +210,7 @@ def _pairs(labels: CrowdLabels, left: Positions, right: Positions, one: Floats, 
 
     squared = np.einsum("ic,ic->i", one, one), np.einsum("ic,ic->i", other, other)
     usual = float(squared[0].mean() + squared[1].mean()) / 2
-    scale = np.sqrt(total(squared[0]) * total(squared[1])) + _ADDED * usual
+    scale = np.sqrt(total(squared[0])) * np.sqrt(total(squared[1])) + _ADDED * usual  # a product might overflow
     shared = total(np.ones(len(key)))
     agreement = total(labels.values[left] == labels.values[right]) / shared
     covariance = total(np.einsum("ic,ic->i", one, other))

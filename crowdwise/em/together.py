@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import entr
 
-from crowdwise.arrays import Floats, FrozenArrays, Positions
+from crowdwise.arrays import Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.crowd.pairs import numbered
 from crowdwise.crowd.votes import mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from crowdwise.em.confusion import blocks
@@ -114,6 +114,7 @@ def vote_strength(confusion: Floats, class_prior: Floats) -> Floats:
     """
     information = np.empty(len(confusion))
     for some in blocks(confusion):
-        given = entr(np.einsum("k,lkc->lc", class_prior, confusion[some])).sum(axis=1)
-        information[some] = given - entr(confusion[some]).sum(axis=2) @ class_prior
+        matrices = in_c_order(confusion[some])
+        given = entr(np.einsum("k,lkc->lc", class_prior, matrices)).sum(axis=1)
+        information[some] = given - entr(matrices).sum(axis=2) @ class_prior
     return np.sqrt(np.maximum(np.nan_to_num(information), 0.0))

@@ -85,6 +85,7 @@ def test_the_objective_never_falls(model, seed, n_classes, steepness):
 @quiet
 @given(seed=st.integers(0, 10**6), model=st.sampled_from([Confusion(), OneCoin(), Shared()]))
 @settings(max_examples=25)
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")  # in a small crowd it may be
 def test_permuting_examples_annotators_and_classes_permutes_the_result(seed, model):
     _, matrix = crowd(seed, n_classes=3, missing=0.3)
     rng = np.random.default_rng(seed)

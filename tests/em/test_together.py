@@ -262,7 +262,7 @@ def test_nothing_is_lost_on_crowds_of_people(name, crowd_data):
 
 @quiet
 @pytest.mark.slow
-@pytest.mark.parametrize("common", [0.0, 0.2, 0.4])
+@pytest.mark.parametrize("common", [0.4, 0.6])  # errors are then correlated by .26 and .41
 def test_stated_probabilities_are_about_right_on_simulated_crowds_with_errors_in_common(common):
     off = []
     for seed in range(10):
@@ -277,4 +277,4 @@ def test_stated_probabilities_are_about_right_on_simulated_crowds_with_errors_in
         as_others = rng.random((2000, 6)) < np.sqrt(common)
         matrix = np.where(wrong, np.where(as_others, mislead[:, None], other), truth[:, None])
         off.append(off_by(aggregate(labels_of(matrix, 3)).proba, truth))
-    assert np.mean(off) < 0.12
+    assert np.mean(off) < 0.08
