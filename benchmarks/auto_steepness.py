@@ -66,7 +66,7 @@ def trial(seed: int, clarity: float, experts: int, n_truths: tuple[int, ...] = (
     chosen = [CrowdRidgeClassifier("auto").fit(X, labels).steepness_]
     for n in n_truths:
         known = np.where(np.arange(500) < n, truth, np.nan)
-        chosen.append(model.fit(X, labels, truth=known).best_steepness_)
+        chosen.append(model.fit(X, labels, truth=known).steepness_)
     return areas, chosen
 
 

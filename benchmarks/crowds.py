@@ -52,7 +52,6 @@ N_SPLITS = 5
 RESULTS = HERE / "results" / "crowds.json"
 PAGE = "docs/evidence/models.md"
 FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
-BEST_OF_README = Place("README.md", BEST.name)
 SPEED = Place("docs/evidence/speed.md", "crowds speed")
 SHOWN = {
     "crowdwise default": "**`CrowdLogisticClassifier()`**",
@@ -98,7 +97,7 @@ Results = dict[str, dict[str, Row]]  # by set and method
 
 def main() -> None:
     options = read_options()
-    run = Run(options, [SPEED] if options.speed else [FEATURES, SECONDS, LABELS, BEST, BEST_OF_README])
+    run = Run(options, [SPEED] if options.speed else [FEATURES, SECONDS, LABELS, BEST])
     print(f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
     pythons = {"ours": sys.executable}
     if options.sets and not options.no_peers and not options.quick:
@@ -296,8 +295,7 @@ def write_tables(run: Run, results: Results) -> None:
     columns = [column_of(results, name, of_labels, ("consensus",)) for name in LABELS_ONLY]
     columns.append([f"{rank:.1f}" for rank in mean_ranks(results, LABELS_ONLY, of_labels)])
     run.table(LABELS, ("labels only", *LABELS_ONLY, "mean rank"), rows_of(of_labels, columns), note)
-    for place in (BEST, BEST_OF_README):
-        run.table(place, ("", *WITH_FEATURES, *LABELS_ONLY), best_rows(results), note)
+    run.table(BEST, ("", *WITH_FEATURES, *LABELS_ONLY), best_rows(results), note)
 
 
 def rows_of(methods: list[str], columns: list[list[str]]) -> list[list[str]]:

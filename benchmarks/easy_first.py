@@ -3,7 +3,7 @@
 Counts the mistakes of one pass from the easiest example to the hardest, in random order, and from the hardest to the
 easiest, beside the bounds of Novikoff and of theorem 2; and draws how that bound depends on the spread of the mistakes.
 
-    python benchmarks/easy_first.py [--figures docs/figures]
+    python benchmarks/easy_first.py [--figures docs/figures] [--write]
 
 The LIBSVM sets are read from the folder ``libsvm`` in the directory that CROWDWISE_DATA names; those that
 are not there are left out.
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import RidgeClassifier
-from tables import Run
+from tables import Place, Run
 from tables import parser as benchmark_parser
 
 from crowdwise import EasyFirstPerceptron, simulate_annotators
@@ -125,7 +125,17 @@ SITUATIONS = {
 }
 
 
-def run(n_trials: int, seed: int = 0) -> list[dict]:
+NOISY = ("mistakes", "theorem 3", "Novikoff (noisy)", "smaller", "last", "averaged", "wins")
+# The columns of the table of each situation.
+TABLES = {
+    "known margins": ("mistakes", "until settled", "theorem 2", "Novikoff", *NOISY[3:]),
+    "little noise": NOISY,
+    "much noise": NOISY,
+}
+PLACES = {situation: Place("docs/theory.md", f"easy_first {situation}") for situation in TABLES}
+
+
+def trials(n_trials: int, seed: int = 0) -> list[dict]:
     rows = []
     for data, draw in data_sets().items():
         for situation, trial in SITUATIONS.items():
@@ -144,33 +154,43 @@ def column(rows: list[dict], name: str, **where: str) -> np.ndarray:
     return np.array([row[name] for row in rows if all(row[key] == value for key, value in where.items())], dtype=float)
 
 
-def print_summary(rows: list[dict]) -> None:
-    for situation in SITUATIONS:
-        print(f"\n{situation}: means over trials")
-        print(
-            f"{'data':20} {'order':14} {'mistakes':>9} {'settled':>8} {'theorem':>9} {'Novikoff':>9} {'smaller':>8} "
-            f"{'K':>5} {'spread':>7} {'accuracy':>9} {'averaged':>9} {'fewer than random':>18}"
-        )
+def write_tables(run: Run, rows: list[dict]) -> None:
+    """One table per situation: means over trials."""
+    n_trials = len({row["trial"] for row in rows})
+    for situation, columns in TABLES.items():
+        lines = []
         for data in dict.fromkeys(row["data"] for row in rows):
             for order in ORDERS:
                 at = {"data": data, "situation": situation}
                 chosen = {name: column(rows, name, order=order, **at) for name in MEASURES}
-                print(f"{data:20} {order:14} {summary(chosen, column(rows, 'mistakes', order='random', **at))}")
+                cells = summary(chosen, column(rows, "mistakes", order="random", **at))
+                lines.append([data, order, *(cells[name] for name in columns)])
+        regions = column(rows, "regions", situation=situation)
+        span = f"{regions.min():.0f} to {regions.max():.0f} regions, mean {regions.mean():.0f}"
+        note = f"Means of {n_trials} trials; {span if np.ptp(regions) else f'{regions[0]:.0f} regions'}."
+        run.table(PLACES[situation], ("data", "order", *columns), lines, note)
 
 
-def summary(chosen: dict[str, np.ndarray], random: np.ndarray) -> str:
-    """One line: means, in how many trials theorem 2 is below Novikoff, and the comparison with the random order."""
+def summary(chosen: dict[str, np.ndarray], random: np.ndarray) -> dict[str, str]:
+    """Means, in how many trials the theorem is below Novikoff, and the comparison with the random order."""
     if not (chosen["mistakes"] <= np.minimum(chosen["theorem"], chosen["novikoff"])).all():
         raise AssertionError("a bound was exceeded")
     mean = {name: values.mean() for name, values in chosen.items()}
-    settled = "" if np.isnan(mean["until settled"]) else f"{mean['until settled']:.1f}"
-    smaller = f"{int((chosen['theorem'] < chosen['novikoff']).sum())}/{len(random)}"
     difference = chosen["mistakes"] - random
     wins = f"{int((difference < 0).sum())}, p={wilcoxon(difference).pvalue:.0e}" if difference.any() else ""
-    return (
-        f"{mean['mistakes']:9.1f} {settled:>8} {mean['theorem']:9.0f} {mean['novikoff']:9.0f} {smaller:>8} "
-        f"{mean['regions']:5.1f} {mean['spread']:7.2f} {mean['accuracy']:9.3f} {mean['averaged']:9.3f} {wins:>18}"
-    )
+    theorem, novikoff = f"{mean['theorem']:.0f}", f"{mean['novikoff']:.0f}"
+    return {
+        "mistakes": f"{mean['mistakes']:.1f}",
+        "until settled": f"{mean['until settled']:.1f}",
+        "theorem 2": theorem,
+        "theorem 3": theorem,
+        "Novikoff": novikoff,
+        "Novikoff (noisy)": novikoff,
+        "smaller": f"{int((chosen['theorem'] < chosen['novikoff']).sum())}/{len(random)}",
+        "last": f"{mean['accuracy']:.3f}",
+        "averaged": f"{mean['averaged']:.3f}",
+        "wins": wins,
+    }
 
 
 def draw_improvement() -> plt.Figure:
@@ -238,13 +258,13 @@ def draw_mistakes(rows: list[dict]) -> plt.Figure:
 
 
 def main() -> None:
-    parser = benchmark_parser(__doc__, writes=False)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--figures", type=Path, default=None, help="folder for the figures")
     parser.add_argument("--trials", type=int, default=30)
     options = parser.parse_args()
-    Run(options)
-    rows = run(2 if options.quick else options.trials)
-    print_summary(rows)
+    run = Run(options, PLACES.values())
+    rows = trials(2 if options.quick else options.trials)
+    write_tables(run, rows)
     if options.figures is None:
         return
     options.figures.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The peers of `crowds.py`, run by it with the Python of their own environment (see `peers.txt`).
+"""The peers of `crowds.py` and `scale.py`, run by them with the Python of their own environment (see `peers.txt`).
 
 python peers.py METHOD TASK.npz DIRECTORY REPEAT     a method on a task; results go to the directory as they come
 """
@@ -32,6 +32,20 @@ def crowd_kit(name: str) -> Method:
         return lambda: (aggregation.fit_predict(table).reindex(range(answers.n_examples)).to_numpy(), None)
 
     return given
+
+
+def label_model(X: Any, answers: Answers) -> Fit:
+    """Snorkel's model of labelling functions, with its default settings: annotators are the functions."""
+    from snorkel.labeling.model import LabelModel
+
+    given = np.nan_to_num(answers.matrix(), nan=-1).astype(int)
+
+    def fit() -> tuple[np.ndarray, None]:
+        model = LabelModel(cardinality=answers.n_classes, verbose=False)
+        model.fit(given, seed=0, progress_bar=False)
+        return model.predict(given), None
+
+    return fit
 
 
 def crowdlab(X: np.ndarray, answers: Answers) -> Fit:
@@ -73,7 +87,9 @@ def raykar(X: np.ndarray, answers: Answers) -> Fit:
 
 def method_of(name: str) -> Method:
     """The peer of this name."""
-    return crowd_kit(CROWD_KIT[name]) if name in CROWD_KIT else WITH_FEATURES[name]
+    if name in CROWD_KIT:
+        return crowd_kit(CROWD_KIT[name])
+    return label_model if name == "snorkel LabelModel" else WITH_FEATURES[name]
 
 
 WITH_FEATURES = {"cleanlab CROWDLAB": crowdlab, "scikit-activeml Raykar": raykar}

@@ -1,6 +1,6 @@
 """Measure the theory modules: speed of the perceptron and of the ball radii, and how well estimates find the truth.
 
-    python benchmarks/theory.py [perceptron | balls | alignment | recovery | estimated_labels] ... [--quick]
+    python benchmarks/theory.py [perceptron | balls | alignment | recovery | estimated_labels] ... [--quick | --write]
 
 Each part runs in a process of its own, so that the peak memory is its own.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.linear_model import Perceptron, RidgeClassifier
-from tables import Run, parser
+from tables import Place, Run, parser
 from threadpoolctl import threadpool_limits
 
 from crowdwise import EasyFirstPerceptron, disagreement, simulate_annotators
@@ -31,14 +30,17 @@ from crowdwise.theory import (
     simulate_ball_annotators,
 )
 
+# What a part finds: the columns of its table, the rows, and a note.
+Table = tuple[tuple[str, ...], list[list[str]], str]
+
 
 def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
-    """The shortest of some runs."""
+    """Processor time, the shortest of some runs: others may be at work on the same cores."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
@@ -51,12 +53,11 @@ def plain_loop(signed: np.ndarray) -> list[int]:
     return mistakes
 
 
-def perceptron(n_examples: int = 100_000) -> None:
+def perceptron(n_examples: int = 100_000) -> Table:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_examples, 100))
     score = X @ rng.normal(size=100) / 10
-    print(f"{n_examples:,} x 100, one pass in seconds; last column: fit with 5 epochs, all checks and regions included")
-    print(f"{'mistakes':>9} {'feed':>7} {'loop':>7} {'loop/feed':>9} {'scikit-learn':>12} {'5 epochs':>9}")
+    rows = []
     for noise in (0.0, 0.5, 2.0, 1e9):
         y = np.where(score + noise * rng.normal(size=len(X)) > 0, 1, -1)
         signed = X * y[:, np.newaxis]
@@ -65,44 +66,55 @@ def perceptron(n_examples: int = 100_000) -> None:
             assert mistakes.tolist() == plain_loop(signed)
             fast = seconds(lambda signed=signed: feed(signed, np.zeros(100)))
             slow = seconds(lambda signed=signed: plain_loop(signed))
-        compiled = Perceptron(max_iter=1, tol=None, shuffle=False)
-        theirs = seconds(lambda y=y, compiled=compiled: compiled.fit(X, y))
-        whole = seconds(lambda y=y: EasyFirstPerceptron(n_epochs=5).fit(X, y), 1)
-        print(f"{len(mistakes):9,} {fast:7.3f} {slow:7.3f} {slow / fast:9.1f} {theirs:12.3f} {whole:9.2f}")
+            compiled = Perceptron(max_iter=1, tol=None, shuffle=False)
+            theirs = seconds(lambda y=y, compiled=compiled: compiled.fit(X, y))
+            whole = seconds(lambda y=y: EasyFirstPerceptron(n_epochs=5).fit(X, y), 1)
+        share = f"{100 * len(mistakes) / len(X):.0f} %"
+        times = [f"{time:.3f} s" for time in (fast, slow, theirs)]
+        rows.append([share, *times, f"{slow / fast:.1f}", f"{fast / theirs:.1f}", f"{whole:.2f} s"])
+    columns = ("mistakes", "one pass, blocks", "plain loop", "scikit-learn", "loop / blocks", "blocks / scikit-learn",
+               "`fit`, 5 epochs")  # fmt: skip
+    note = (
+        f"{n_examples:,} examples of 100 features, one thread, processor time. scikit-learn does not tell its mistakes."
+    )
+    return columns, rows, note
 
 
-def balls(n_examples: int = 20_000) -> None:
+def balls(n_examples: int = 20_000) -> Table:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_examples, 20))
     labels = simulate_annotators(X, X[:, 0] > 0, 20, random_state=0)
     before = peak()
     taken = seconds(lambda: ball_radii(X, labels, random_state=0), 1)
-    print(f"ball_radii, {n_examples:,} examples x 20 features, 20 annotators: {taken:.1f} s, peak {peak():.0f} MiB")
-    print(f"(of which {before:.0f} MiB for data and libraries)")
+    row = [f"{n_examples:,} x 20, 20 annotators", f"{taken:.1f} s", f"{peak():.0f} MiB", f"{before:.0f} MiB"]
+    columns = ("`ball_radii`", "processor time", "peak memory", "of that, data and libraries")
+    return columns, [row], ""
 
 
-def alignment(n_examples: int = 100_000) -> None:
+def alignment(n_examples: int = 100_000) -> Table:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_examples, 100))
     labels = simulate_annotators(X, X[:, 0] > 0, 20, clarity=5.0, random_state=0)
     exact = alignment_expertise(X, labels)
     taken = seconds(lambda: alignment_expertise(X, labels))
-    print(f"alignment_expertise, {n_examples:,} x 100, 20 annotators: exact {taken:.2f} s", end="")
-    start = time.perf_counter()
-    descent = alignment_expertise(X, labels, method="stochastic", random_state=0)
-    print(f", stochastic {time.perf_counter() - start:.2f} s, largest difference {np.abs(exact - descent).max():.3f}")
-    print(f"peak {peak():.0f} MiB; the kernel matrix alone would have {8 * len(X) ** 2 / 2**30:.0f} GiB")
+    found = []
+    descent = seconds(lambda: found.append(alignment_expertise(X, labels, method="stochastic", random_state=0)), 1)
+    row = [f"{n_examples:,} x 100, 20 annotators", f"{taken:.2f} s", f"{descent:.2f} s"]
+    row += [f"{np.abs(exact - found[0]).max():.3f}", f"{peak():.0f} MiB"]
+    columns = ("`alignment_expertise`", "exact", "stochastic", "largest difference", "peak memory")
+    return columns, [row], f"Processor time. The kernel matrix alone would have {8 * len(X) ** 2 / 2**30:.0f} GiB."
 
 
-def recovery(n_trials: int = 10) -> None:
-    print(f"rank correlations with the truth, mean (smallest) of {n_trials} trials, 600 examples")
-    print(f"{'annotators':34} {'radii':>14} {'nested balls':>16} {'disagreement':>16}")
+def recovery(n_trials: int = 10) -> Table:
+    rows = []
     for n_features in (2, 5, 10):
         found = [_ball_trial(n_features, seed) for seed in np.random.SeedSequence(0).spawn(n_trials)]
-        _print_trials(f"ball majority, {n_features} features", found)
+        rows.append([f"ball majority, {n_features} features", *_cells(found)])
     for clarity in (1.0, 2.0, 5.0):
         found = [_paper_trial(clarity, seed) for seed in np.random.SeedSequence(0).spawn(n_trials)]
-        _print_trials(f"the paper's simulator, p = {clarity:g}", found)
+        rows.append([f"the paper's simulator, p = {clarity:g}", *_cells(found)])
+    columns = ("annotators", "radii", "margins, nested balls", "margins, minus disagreement")
+    return columns, rows, f"Mean (smallest) of {n_trials} trials with 600 examples."
 
 
 def _ball_trial(n_features: int, seed: np.random.SeedSequence) -> tuple[float, float, float]:
@@ -136,22 +148,23 @@ def _ranks(labels: Any, radii: np.ndarray, expertise: np.ndarray, margin: np.nda
     )
 
 
-def _print_trials(name: str, found: list[tuple[float, float, float]]) -> None:
-    cells = [
+def _cells(found: list[tuple[float, float, float]]) -> list[str]:
+    return [
         "-" if np.isnan(column).any() else f"{np.mean(column):.2f} ({np.min(column):.2f})"
         for column in np.array(found).T
     ]
-    print(f"{name:34} {cells[0]:>14} {cells[1]:>16} {cells[2]:>16}")
 
 
-def estimated_labels(n_trials: int = 20) -> None:
-    print(f"learning from the majority and from the estimated labels, p = 1, means of {n_trials} trials: 600 examples,")
-    print("10 simulated annotators and others; the same order by estimated margins, 10 epochs, averaged weights")
-    print(f"{'others':34} {'right: majority':>16} {'estimated':>10} {'test accuracy: majority':>24} {'estimated':>10}")
-    for name, others in (("one expert", (1, 0)), ("one expert, one adversary", (1, 1)), ("none", (0, 0))):
+def estimated_labels(n_trials: int = 20) -> Table:
+    rows = []
+    others = {"one always right": (1, 0), "one always right, one always wrong": (1, 1), "nobody": (0, 0)}
+    for name, besides in others.items():
         seeds = np.random.SeedSequence(0).spawn(n_trials)
-        found = np.mean([_label_trial(*others, np.random.default_rng(seed)) for seed in seeds], axis=0)
-        print(f"{name:34} {found[0]:16.2f} {found[1]:10.2f} {found[2]:24.2f} {found[3]:10.2f}")
+        found = np.mean([_label_trial(*besides, np.random.default_rng(seed)) for seed in seeds], axis=0)
+        rows.append([name, *(f"{value:.2f}" for value in found)])
+    columns = ("besides the ten", "majority right", "estimated label right", "accuracy, learnt from the majority",
+               "from the estimated labels")  # fmt: skip
+    return columns, rows, f"Means of {n_trials} trials."
 
 
 def _label_trial(experts: int, adversaries: int, rng: np.random.Generator) -> tuple[float, float, float, float]:
@@ -181,21 +194,24 @@ def peak() -> float:
 PARTS = {perceptron: 1000, balls: 500, alignment: 1000, recovery: 2, estimated_labels: 2}
 
 
-def _run(part: Callable[..., None], *size: int) -> None:
+PLACES = {part.__name__: Place("docs/theory.md", f"theory {part.__name__}") for part in PARTS}
+
+
+def _quietly(part: Callable[..., Table], *size: int) -> Table:
     warnings.simplefilter("ignore")  # scikit-learn's note that one pass is not convergence
-    part(*size)
+    return part(*size)
 
 
-if __name__ == "__main__":
-    options = parser(__doc__, [part.__name__ for part in PARTS], writes=False).parse_args()
-    Run(options)
+def main() -> None:
+    options = parser(__doc__, PLACES).parse_args()
+    run = Run(options, [PLACES[name] for name in options.parts])
     for part, quick in PARTS.items():
         if part.__name__ not in options.parts:
             continue
-        size = (quick,) if options.quick else ()
-        process = multiprocessing.get_context("spawn").Process(target=_run, args=(part, *size))
-        process.start()
-        process.join()
-        if process.exitcode:
-            sys.exit(process.exitcode)
-        print()
+        with multiprocessing.get_context("spawn").Pool(1) as alone:
+            columns, rows, note = alone.apply(_quietly, (part, *((quick,) if options.quick else ())))
+        run.table(PLACES[part.__name__], columns, rows, note)
+
+
+if __name__ == "__main__":
+    main()

@@ -191,6 +191,9 @@ def difficulty_by_class(record: FitRecord, behaviour: Behaviour) -> Floats:
 def reasons(record: FitRecord, rows: Positions) -> Array:
     """Why some examples are unsure, in words."""
     labels, results = record.labels[rows], record.results
+    if (record.labels.labels_per_annotator > 0).sum() == 1:
+        alone = "one annotator only, whom nobody can be compared with: ask a second one"
+        return np.array([alone] * len(rows), dtype=object)
     by_labels = results.label_consensus.label[rows]
     if labels.classes is None:
         words = [_rating_words(given) for given in np.split(labels.values, labels.indptr[1:-1])]

@@ -13,11 +13,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.counts import count
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import missing_mask, shown
+from crowdwise.labels.frames import is_frame, table_columns
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
@@ -68,7 +71,9 @@ class TrainingSet:
         if not learnt.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         if not labelled.all():
-            warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+            of = f"of {len(labels)} examples"
+            without = count(int((~labelled).sum()), f"{of} has no label; it takes", f"{of} have no label; they take")
+            warn(f"{without} no part in learning.")
         core = labels if learnt.all() else labels[learnt]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
@@ -134,8 +139,31 @@ def check_features(estimator: Any, X: Any, y: Any, kind: Kind = "class") -> tupl
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away
+        _refuse_texts(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     return X, labels
+
+
+def _refuse_texts(X: Any) -> None:
+    """A column of texts in a data frame, which is a column of ids more often than not."""
+    if not is_frame(X):
+        return
+    for name, column in table_columns(X).items():
+        given = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
+        if given and isinstance(given[0], str) and not _is_number(given[0]):
+            raise DataError(
+                f"column {name!r} of X holds texts, such as {shown(given[0])}, and features are numbers. If these are "
+                f"ids, make them the index, X.set_index({name!r}), or drop the column; other texts have to become "
+                "numbers first (OneHotEncoder, TfidfVectorizer)."
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_sample_weight(sample_weight: Any, X: Any, labels: CrowdLabels | None = None) -> Floats:

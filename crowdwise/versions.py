@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-
-import crowdwise
 
 
 def versions() -> dict[str, str]:
@@ -21,7 +20,8 @@ def versions() -> dict[str, str]:
     >>> list(versions())
     ['python', 'platform', 'crowdwise', 'numpy', 'scipy', 'scikit-learn']
     """
-    found = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": crowdwise.__version__}
+    ours = import_module("crowdwise").__version__  # whose modules import this one
+    found = {"python": platform.python_version(), "platform": platform.platform(), "crowdwise": ours}
     for package in ("numpy", "scipy", "scikit-learn"):
         try:
             found[package] = version(package)

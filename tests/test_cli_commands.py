@@ -5,12 +5,14 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from crowd_files import write_crowd
 
@@ -142,6 +144,127 @@ def test_fit_prints_json(here, run, tmp_path):
     assert found["summary"]["size"]["examples"] == 60
 
 
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory):
+    """Ratings of four annotators, cy the worst, with features and known answers."""
+    folder, rng = tmp_path_factory.mktemp("rated"), np.random.default_rng(0)
+    size = rng.normal(size=60)
+    rows = [
+        f"{i},{who},{3 + size[i] + noise * rng.normal():.2f}"
+        for i in range(60)
+        for who, noise in {"ann": 0.2, "bob": 0.4, "cy": 1.5, "dee": 0.4}.items()
+        if rng.random() < 0.8
+    ]
+    (folder / "ratings.csv").write_text("\n".join(["item,rater,rating", *rows]))
+    (folder / "features.csv").write_text("\n".join(["item,size", *(f"{i},{x:.3f}" for i, x in enumerate(size))]))
+    (folder / "truth.csv").write_text(
+        "item,rating\n" + "".join(f"{i},{3 + size[i]:.3f}\n" for i in range(9)) + "9,NA\n"
+    )
+    return folder
+
+
+def test_ratings_go_from_files_to_a_consensus_and_predictions(rated, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(rated)
+    out = str(tmp_path / "run")
+    code, said, _ = run("fit", "ratings.csv", "features.csv", "--ratings", "--truth", "truth.csv", "--out", out)
+    assert code == 0
+    assert "ratings; " in said
+    error, plain = map(
+        float, re.search(r"9 examples of known truth .* off by ([\d.]+).*\s.*by (\d+\.\d+)", said).groups()
+    )
+    assert error < plain
+    rows = json.loads(run("consensus", out, "--json")[1])["rows"]
+    assert {type(row["label"]) for row in rows} == {float}
+    assert [row["annotator"] for row in json.loads(run("annotators", out, "--json")[1])["rows"]][-1] == "cy"
+    assert isinstance(json.loads(run("next", out, "--json")[1])["rows"][0]["label"], float)
+    assert run("predict", out, "features.csv")[1].startswith("example,label\n0,")
+    assert run("convert", out, str(tmp_path / "out.csv"))[0] == 0
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search("majority|Confidence is|Accuracy", shown)
+
+
+def test_check_describes_ratings(rated, run, monkeypatch):
+    monkeypatch.chdir(rated)
+    code, out, _ = run("check", "ratings.csv", "--ratings")
+    assert code == 0
+    assert re.search(r"ratings +-?[\d.]+ to [\d.]+, median", out)
+    assert "classes " not in out.partition("contested")[0]
+    assert json.loads(run("check", "ratings.csv", "--ratings", "--json")[1])["classes"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["fit", "ratings.csv", "features.csv"], 65, "--ratings"),
+        (["fit", "ratings.csv", "--ratings"], 2, "Name a file of them"),
+        (["fit", "ratings.csv", "features.csv", "--ratings", "--model", "logistic"], 2, "model ridge"),
+        (["fit", "ratings.csv", "features.csv", "--ratings", "--classes", "1,2"], 2, "one of them"),
+        (["fit", "ratings.csv", "--classes", "1,1"], 2, "different names"),
+        (["fit", "ratings.csv", "--classes", "1,2"], 65, "declared classes, '1', '2'; found"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_ratings_and_classes_that_do_not_go_together_are_told(
+    rated, run, monkeypatch, tmp_path, arguments, code, words
+):
+    monkeypatch.chdir(rated)
+    found, out, err = run(*arguments, "--out", str(tmp_path / "run"))
+    assert (found, out) == (code, "")
+    assert words in err
+
+
+def test_declared_classes_have_their_order_in_the_tables(here, run):
+    code, out, _ = run("consensus", "labels.csv", "--classes", "yes, no, 'neither, nor'".replace("'", '"'))
+    assert code == 0
+    assert out.splitlines()[0].startswith('example,label,confidence,p(yes),p(no),"p(neither, nor)",labels')
+
+
+def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
+    (tmp_path / "truth.csv").write_text("task,label\n0,-1\n1,yes\n2,NA\n3,unsure\n")
+    no_labels = ["--missing", "-1", "--abstain", "unsure"]
+    files = ["labels.csv", "--truth", str(tmp_path / "truth.csv"), "--out", str(tmp_path / "run")]
+    code, _, err = run("fit", *files, *no_labels)
+    assert code == 0
+    assert "1 known answer to judge" in err
+    assert "never given, though said to be no label: '-1', 'unsure'" in err
+    (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
+    assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0
+    code, _, err = run("fit", *files, "--force", "--strip")
+    assert code == 65
+    assert "If it means that the answer is not known: --missing -1" in err
+
+
+def test_a_run_without_its_files_says_what_makes_it_again(here, run, tmp_path):
+    shutil.copytree(here / "run", tmp_path / "run")
+    for name, arguments in (
+        ("model.crowdwise", ["predict", str(tmp_path / "run"), "features.csv"]),
+        ("model.crowdwise", ["convert", str(tmp_path / "run"), str(tmp_path / "x.csv")]),
+        ("next.csv", ["next", str(tmp_path / "run")]),
+    ):
+        (tmp_path / "run" / name).unlink(missing_ok=True)
+        code, _, err = run(*arguments)
+        assert code == 66
+        assert f"{name} is not there any more: make the run again (crowdwise fit labels.csv" in err
+
+
+def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
+    _, out, _ = run("fit", "one.csv")
+    assert "Changed     no answer of the majority; no example below" in out
+    assert "unknown: there is one annotator" in out
+    assert "ask a second one" in run("next", "run")[1]
+
+
+def test_a_damaged_spreadsheet_is_called_one(run, tmp_path):
+    (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04" + bytes(30))
+    code, _, err = run("check", str(tmp_path / "labels.xlsx"))
+    assert code == 65
+    assert "the spreadsheet is cut off or damaged" in err
+    assert "save it as CSV" in err
+
+
 def test_labels_come_from_standard_input(here, run, monkeypatch):
     content = (here / "labels.csv").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -189,6 +312,11 @@ def test_help_ends_with_examples_that_the_command_understands(name, run):
         _, command, *arguments = shlex.split(example.partition(" > ")[0])
         assert command == name
         crowd.get_command(None, command).make_context(command, arguments)  # raises if it is typed wrongly
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_json_if_asked_to(name):
+    assert "--json" in {word for option in crowd.get_command(None, name).params for word in option.opts}
 
 
 def test_the_page_about_the_command_line_shows_commands_that_are_understood():
@@ -241,7 +369,7 @@ def test_a_shell_can_complete_commands_and_options():
         (b"a,b,c\n1,2,3\n", "--example COLUMN --annotator COLUMN --label COLUMN"),
         (b"task,worker,label\n1,ann,yes\n1,ann,no\n", "ann"),
         (b"task,worker,label\n1,ann,yes\n2,bob,yes\n", "two classes"),
-        (b"PK\x03\x04" + bytes(30), "archive"),
+        (b"PK\x03\x04" + bytes(30), "archive is cut off"),
         (b"\x1f\x8b\x08\x00broken", "cut off or damaged"),
     ],
 )

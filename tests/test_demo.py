@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -26,6 +27,18 @@ def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_p
     assert consensus > majority + 4
     assert main(["demo", "tried"]) == 73  # nothing is overwritten
     assert not (write_demo("tried", force=True) / "run").exists()
+
+
+def test_the_demo_prints_one_document_of_json_with_the_result_of_every_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("crowdwise.demo.COMMANDS", (("fit", "labels.csv", "--out", "run"), ("next", "run", "-n", "3")))
+    assert main(["demo", "tried", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "crowdwise.demo/1"
+    assert (tmp_path / "tried" / "run" / "report.html").samefile(found["report"])
+    assert [one["result"]["schema"] for one in found["commands"]] == ["crowdwise.fit/1", "crowdwise.next/1"]
+    note = json.loads((tmp_path / "tried" / "run" / "run.json").read_text())
+    assert note["command"] == found["commands"][0]["command"]
 
 
 def test_what_the_demo_says_of_its_crowd_is_true(tmp_path):

@@ -11,15 +11,10 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[!_]*/*.md"))]
 COMMANDS = [page for page in PAGES if consoles(page.read_text(encoding="utf-8"))]
-# Their tables are written by `crowdwise reproduce`, or not yet between comments.
-OTHER_TABLES = {"docs/evidence/reproduction.md", "docs/theory.md"}
 
 
 def name_of(page):
     return page.relative_to(ROOT).as_posix()
-
-
-WRITTEN = [page for page in PAGES if name_of(page) not in OTHER_TABLES]
 
 
 def names(pages):
@@ -105,7 +100,7 @@ def numbers_outside(text):
     return [row for row in rows if len(re.findall(r"\b\d+\.\d+\b|\d %", row)) > 1]
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=names(WRITTEN))
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_measured_numbers_are_written_by_a_benchmark(page):
     assert numbers_outside(page.read_text(encoding="utf-8")) == []
 

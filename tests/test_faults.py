@@ -12,7 +12,7 @@ from crowdwise.exceptions import CrowdWarning, LabelError
 
 def test_fault_12_same_pair_twice_with_the_same_label_counts_once_and_is_reported():
     table = {"task": ["a", "b", "a", "a"], "worker": ["w", "w", "w", "v"], "label": [1, 0, 1, 1]}
-    with pytest.warns(CrowdWarning, match=r"1 labels repeat an \(example, annotator\) and count once\."):
+    with pytest.warns(CrowdWarning, match=r"1 label repeats an \(example, annotator\) and counts once\."):
         labels = CrowdLabels.from_table(table)
     assert labels.n_labels == 3
     assert labels.counts().tolist() == [[0, 2], [1, 0]]

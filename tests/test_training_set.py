@@ -103,7 +103,7 @@ def test_weights_beside_which_others_are_immense_count_for_nothing():
         ([1, 1, np.inf, 1], "got inf for row 2"),
         (-1.0, "got -1.0 for row 0"),
         (np.nan, "got nan for row 0"),
-        ("heavy", "sample_weight must be numbers, one per example; got 'heavy'"),
+        ("heavy", "sample_weight must be values"),
         (["1", "1", "1", "1"], "sample_weight must be numbers, one per example; got ['1', '1', '1', '1']"),
         ([1, None, 1, 1], "sample_weight must be numbers, one per example; got [1, None, 1, 1]"),
         (np.array([1j] * 4), "sample_weight must be numbers"),
@@ -136,7 +136,7 @@ def test_everybody_takes_part_where_nothing_is_missing():
 
 def test_examples_without_a_label_or_a_weight_take_no_part():
     labels = CrowdLabels.from_matrix([[0, 1, None], [None] * 3, [1, 0, 1], [0, None, None]])
-    with pytest.warns(CrowdWarning, match="1 of 4 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 4 examples has no label"):
         data = TrainingSet.of(X, labels, [1.0, 1.0, 0.0, 2.0])
     assert data.learnt.tolist() == [True, False, False, True]
     assert data.active.tolist() == [True, True, False]
@@ -207,3 +207,12 @@ def test_what_y_must_be_is_said():
         check_y(Model(), None)
     with pytest.warns(UserWarning, match="A column-vector y was passed"):
         assert check_y(Model(), np.array([[0], [1]])).n_annotators == 1
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_ids_among_the_features_is_refused_with_what_to_do(library):
+    frame = library.DataFrame({"id": IDS, "size": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(DataError, match=r"column 'id' of X holds texts, such as 'a'.* X.set_index\('id'\)"):
+        check_features(BaseEstimator(), frame, LABELS)
+    numbers = library.DataFrame({"size": ["1", "2.5", "3", "4"]})
+    assert check_features(BaseEstimator(), numbers, LABELS)[0].tolist() == [[1.0], [2.5], [3.0], [4.0]]

@@ -13,6 +13,7 @@ from crowdwise.cli.options import (
     features_options,
     json_option,
     labels_options,
+    ratings_option,
     reading_of_features,
     reading_of_labels,
     talk,
@@ -34,6 +35,7 @@ Examples:
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
 @labels_options
+@ratings_option
 @features_options
 @json_option
 @talk_options

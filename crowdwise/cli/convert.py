@@ -8,7 +8,15 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.group import show, show_json
-from crowdwise.cli.options import FILE, json_option, labels_options, reading_of_labels, talk, talk_options
+from crowdwise.cli.options import (
+    FILE,
+    json_option,
+    labels_options,
+    ratings_option,
+    reading_of_labels,
+    talk,
+    talk_options,
+)
 
 LABELS_TO = ("table", "wide", "crowd-kit", "peerannot")
 RUN_TO = ("csv", "crowd-kit", "label-studio")
@@ -31,6 +39,7 @@ Examples:
 @click.option("--tasks", type=FILE, metavar="FILE", help="Export of Label Studio that the labels came from.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @labels_options
+@ratings_option
 @json_option
 @talk_options
 def command(
@@ -42,6 +51,7 @@ def command(
     run becomes csv, crowd-kit, or label-studio (tasks with predictions, to be imported).
     """
     from crowdwise import formats
+    from crowdwise.counts import count
     from crowdwise.runs import is_run, open_run
 
     started()
@@ -67,7 +77,7 @@ def command(
                 force=force,
                 **labels_as,
             )
-            notes = [*file.notes, f"{file.labels.n_labels:,} labels"]
+            notes = [*file.notes, count(file.labels.n_labels, "label")]
     for note in notes:
         talking.say(note)
     if as_json:

@@ -16,6 +16,7 @@ from crowdwise.cli.options import (
     features_options,
     json_option,
     labels_options,
+    ratings_option,
     reading_of_features,
     reading_of_labels,
     talk,
@@ -33,6 +34,8 @@ Examples:
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit answers.csv --example question --annotator who --label said
+  crowdwise fit labels.csv --classes no,unclear,yes --missing -1
+  crowdwise fit ratings.csv features.csv --ratings
 """,
 )
 @click.argument("labels", type=FILE)
@@ -55,6 +58,7 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
+@ratings_option
 @features_options
 @json_option
 @talk_options
@@ -79,7 +83,9 @@ def command(
     settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
     has_features = features is not None or bool(features_as["text"])
     try:
-        settings.settled(features=has_features, truth=options["truth"] is not None)
+        settings.settled(
+            features=has_features, truth=options["truth"] is not None, ratings=labels_as.get("kind") == "rating"
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     typed = shlex.join(["crowdwise", *given])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ _LABELS = (
     "missing",
     "abstain",
     "on_duplicate",
+    "classes",
+    "strip",
     "encoding",
 )
 _FEATURES = ("id", "text", "embedding", "columns")
@@ -43,6 +46,21 @@ class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
         if not 0 <= number < math.inf:
             self.fail(f"{value!r} is neither auto nor a number of at least 0.", param, ctx)
         return number
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """Names with commas between them; one with a comma in it is in quotes, as in a CSV file."""
+
+    name = "A,B,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """The names, in their order."""
+        if not isinstance(value, str):
+            return tuple(value)
+        names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+        if not all(names) or len(set(names)) < max(len(names), 1):
+            self.fail(f"different names with commas between them were expected; got {value!r}.", param, ctx)
+        return names
 
 
 class Encoding(click.ParamType):  # type: ignore[type-arg]
@@ -81,6 +99,8 @@ labels_options = _options(
     click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
     click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
     click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell. It is counted."),
+    click.option("--classes", type=Names(), help="Every class there is, in this order; any other label is an error."),
+    click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
     click.option(
         "--on-duplicate",
         type=click.Choice(["error", "first", "last"]),
@@ -88,6 +108,7 @@ labels_options = _options(
         help="Which of two different labels of an annotator for one example counts; by default it is an error.",
     ),
 )
+ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
 features_options = _options(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
     click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
@@ -121,6 +142,10 @@ def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
         given["missing"] = (*MISSING, *given["missing"])
     else:
         del given["missing"]
+    if options.pop("ratings", False):
+        if given["classes"]:
+            raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
+        given["kind"] = "rating"
     if given["wide"] and given["annotator"]:
         given["annotator"] = given["annotator"].split(",")
     return given

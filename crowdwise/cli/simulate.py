@@ -46,6 +46,7 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
 
     The folder gets labels.csv, features.csv and truth.csv.
     """
+    from crowdwise.counts import count
     from crowdwise.runs.simulated import FILES, Simulation, write_simulation
 
     started()
@@ -55,7 +56,6 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
     if as_json:
         show_json("simulate", {"out": out, "files": list(FILES), "settings": wanted, "labels": labels.n_labels})
     else:
-        show(
-            f"{out}: {labels.n_labels:,} labels of {labels.n_examples:,} examples by {labels.n_annotators:,} annotators"
-        )
+        given, of = count(labels.n_labels, "label"), count(labels.n_examples, "example")
+        show(f"{out}: {given} of {of} by {count(labels.n_annotators, 'annotator')}")
         show(f"Try: crowdwise fit {out}/labels.csv {out}/features.csv --truth {out}/truth.csv --out {out}-run")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
@@ -15,6 +15,8 @@ from crowdwise.labels.encode import shown
 _FEW_LABELS = 3
 # Annotators with the same labels on at least this many examples are flagged as copies.
 _COPY_LABELS = 10
+# How many examples are enough to tell most annotators apart.
+_FIRST_EXAMPLES = 1000
 
 
 def flag_annotators(
@@ -80,27 +82,31 @@ def _same_answers(labels: CrowdLabels, i: int, j: int) -> tuple[int, int]:
 
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:
     """Annotators who gave exactly the same labels to the same examples as another one."""
-    seen: dict[tuple[float, float], int] = {}
+    many = np.flatnonzero(n_labels >= _COPY_LABELS)
+    keys: list[Array] = [n_labels]
+    for n_examples in sorted({min(_FIRST_EXAMPLES, labels.n_examples), labels.n_examples}):
+        keys += _keys(labels if n_examples == labels.n_examples else labels[:n_examples])
+        found = np.column_stack(keys)[many]
+        if len(np.unique(found, axis=0)) == len(many):  # most annotators differ in the first examples already
+            return {}
+        if labels.is_complete:  # all labelled the first examples, and are compared label by label below
+            break
+    seen: dict[tuple[float, ...], int] = {}
     twins: dict[int, int] = {}
-    sums, where = _keys(labels)
-    for i in np.flatnonzero(n_labels >= _COPY_LABELS).tolist():
-        other = seen.setdefault((float(sums[i]), float(where[i])), i)
+    for i, key in zip(many.tolist(), found.tolist(), strict=True):
+        other = seen.setdefault(tuple(key), i)
         if other != i and _same_labels(labels, i, other):
             twins[i], twins[other] = other, i
     return twins
 
 
-def _keys(labels: CrowdLabels) -> tuple[Floats, Floats]:
+def _keys(labels: CrowdLabels) -> list[Floats]:
     """Two numbers per annotator that are the same for the same labels: random sums, exact in any order of addition."""
     n_values = 1 if labels.classes is None else len(labels.classes)
     largest = max(2**52 // max(labels.n_examples * n_values, 1), 2)
-    n_keys = min(labels.n_examples, 1000) if labels.is_complete else labels.n_examples
-    key = np.random.default_rng(0).integers(1, largest, n_keys).astype(np.float64)
-    if labels.is_complete:  # all labelled the same examples: the first of them differ between most annotators
-        first_labels = labels.values.reshape(labels.shape)[:n_keys]
-        return key @ first_labels.astype(np.float64), np.zeros(labels.n_annotators)
+    key = np.random.default_rng(0).integers(1, largest, labels.n_examples).astype(np.float64)
     at = key[labels.example_index]
-    return labels.sum_per_annotator(at * labels.values), labels.sum_per_annotator(at)
+    return [labels.sum_per_annotator(at * labels.values), labels.sum_per_annotator(at)]
 
 
 def _same_labels(labels: CrowdLabels, i: int, j: int) -> bool:

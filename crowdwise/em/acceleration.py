@@ -1,7 +1,8 @@
-"""Parameters of three rounds -> parameters further along the way they were going (SQUAREM, Varadhan and Roland 2008).
+"""Where the last rounds began and ended -> where they are heading (Anderson 1965; Walker and Ni 2011).
 
-EM is slow where labels say little. Three rounds in a row show how fast steps shrink, and so about where they end. What
-is found there counts only if its objective is higher, so the objective still never falls.
+EM is slow where labels say little: a round goes only a part of the way that is left. How the steps of the last rounds
+differ tells how a step depends on where it begins, and so about where no step would be left. What is found there counts
+only if the objective is not lower than before, so it still never falls.
 """
 
 from __future__ import annotations
@@ -12,54 +13,45 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 
-# No step is stretched by more than this at first; the limit grows where it was reached with success.
-_FIRST_LIMIT, _GROWTH = 4.0, 4.0
+# Differences between rounds that are looked at, and how many numbers may be kept of them: annotators of many classes
+# have millions of parameters.
+_MOST_DIFFERENCES, _MOST_NUMBERS = 8, 2**23
+# Added to their products, relative to the largest: directions in which steps hardly differ say nothing.
+_RIDGE = 1e-8
 
 
 @dataclass
-class Squarem:
-    """The logarithms of the parameters of the last rounds."""
+class Anderson:
+    """The logarithms of the parameters at the ends of the last rounds, and the steps that led there."""
 
-    _path: list[Floats] = field(default_factory=list, init=False)
-    _limit: float = field(default=_FIRST_LIMIT, init=False)
-    _stretch: float = field(default=1.0, init=False)
+    _ends: list[Floats] = field(default_factory=list, init=False)
+    _steps: list[Floats] = field(default_factory=list, init=False)
 
-    def propose(self, parameters: Floats) -> Floats | None:
-        """Where the rounds are heading, after every third of them; None in between.
+    def propose(self, begin: Floats, end: Floats) -> Floats | None:
+        """Where the rounds are heading; None after the first.
 
         Parameters
         ----------
-        parameters : ndarray
-            Logarithms of the parameters that the last round estimated; may be written over later.
+        begin, end : ndarray
+            Logarithms of the parameters that a round began with, and of those that it estimated.
 
         Returns
         -------
         proposal : ndarray or None
         """
-        self._path.append(parameters)
-        if len(self._path) < 3:
+        self._ends.append(end)
+        self._steps.append(end - begin)
+        n_kept = max(1, min(_MOST_DIFFERENCES, _MOST_NUMBERS // len(end))) + 1
+        del self._ends[:-n_kept], self._steps[:-n_kept]
+        if len(self._ends) == 1:
             return None
-        first, second, third = self._path
-        self._path = []
-        # In place, for there may be millions of parameters: what was kept of the rounds is not needed again.
-        second *= 2
-        bend = np.subtract(third, second, out=third)
-        bend += first
-        second /= 2  # exactly as it was
-        step = np.subtract(second, first, out=second)
-        length = float(np.linalg.norm(bend))
-        self._stretch = min(float(np.linalg.norm(step)) / length, self._limit) if length > 0 else 1.0
-        if self._stretch <= 1:
-            return None
-        step *= 2 * self._stretch
-        bend *= self._stretch**2
-        first += step
-        first += bend
-        return first
+        turns = np.diff(self._steps, axis=0)
+        products = turns @ turns.T
+        products[np.diag_indices_from(products)] += _RIDGE * products.diagonal().max() + np.finfo(np.float64).tiny
+        share = np.linalg.solve(products, turns @ self._steps[-1])
+        return end - share @ np.diff(self._ends, axis=0)
 
-    def heed(self, *, accepted: bool) -> None:
-        """Learn from whether the proposal was better than the last round."""
-        if accepted and self._stretch == self._limit:
-            self._limit *= _GROWTH
-        elif not accepted:
-            self._limit = max(self._limit / _GROWTH, _FIRST_LIMIT)
+    def forget(self) -> None:
+        """Begin anew: the last proposal was worse than where its round began."""
+        self._ends.clear()
+        self._steps.clear()

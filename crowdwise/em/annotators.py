@@ -8,7 +8,7 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -238,17 +238,12 @@ class Annotators:
         parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
         return parameters
 
-    def at(self, parameters: Floats) -> Annotators:
-        """The same labels with other parameters, scaled to be probabilities where they stand."""
-        current = self.behaviour
-        confusion = parameters[: current.confusion.size].reshape(current.confusion.shape)
-        share = parameters[current.confusion.size :].reshape(current.share.shape)
-        moved = replace(self)
-        confusion -= confusion.max(axis=-1, keepdims=True)
-        np.exp(confusion, out=confusion)
-        confusion /= confusion.sum(axis=-1, keepdims=True)
-        moved.behaviour = Behaviour(confusion, softmax(share, axis=0), current.crowd)
-        return moved
+    def move(self, parameters: Floats) -> None:
+        """Take on other parameters, scaled to be probabilities."""
+        last = self.behaviour
+        confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
+        share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
+        self.behaviour = Behaviour(confusion, share, last.crowd)
 
     def hardness(self, posterior: Floats) -> Floats:
         """Probability that each example is of the hardest of several difficulties; zeros if there is one."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,15 +36,16 @@ class Incidence:
 
     Parameters
     ----------
-    matrix : sparse array of shape (n_examples, n_annotators * n_classes)
-        What every label counts: one, or a part of the vote that a group of annotators has together.
+    parts : list of (slice, sparse array of shape (n_rows, n_annotators * n_classes))
+        What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
+        time: sums of parts are added in the same order, whatever the number of threads.
     n_annotators : int
         Number of annotators.
     n_classes : int
         Number of classes.
     """
 
-    matrix: sparse.csr_array
+    parts: list[tuple[slice, sparse.csr_array]]
     n_annotators: int
     n_classes: int
 
@@ -54,17 +54,23 @@ class Incidence:
         """From labels of classes; `part` is what each of them counts, if that is not one."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
         columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
-        shape = (len(labels), labels.n_annotators * n_classes)
-        counted = np.ones(labels.n_labels) if part is None else part
-        matrix = sparse.csr_array((counted, columns, labels.indptr), shape=shape)
-        return cls(matrix, labels.n_annotators, n_classes)
+        n_columns, parts = labels.n_annotators * n_classes, []
+        for start in range(0, max(len(labels), 1), _ROWS):
+            rows = slice(start, min(start + _ROWS, len(labels)))
+            indptr = labels.indptr[start : rows.stop + 1].astype(np.int64)
+            chosen = columns[indptr[0] : indptr[-1]]
+            counted = np.ones(len(chosen)) if part is None else part[indptr[0] : indptr[-1]]
+            matrix = (counted, chosen, indptr - indptr[0])
+            parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
+        return cls(parts, labels.n_annotators, n_classes)
 
-    @cached_property
-    def _parts(self) -> list[tuple[slice, sparse.csr_array]]:
-        """Some rows at a time: sums of parts are added in the same order, whatever the number of threads."""
-        n_rows = self.matrix.shape[0]
-        spans = [slice(start, min(start + _ROWS, n_rows)) for start in range(0, max(n_rows, 1), _ROWS)]
-        return [(span, self.matrix if len(spans) == 1 else self.matrix[span]) for span in spans]
+    @property
+    def n_examples(self) -> int:
+        return self.parts[-1][0].stop
+
+    @property
+    def _cost(self) -> int:
+        return _COST_PER_LABEL * sum(matrix.nnz for _, matrix in self.parts)
 
     def log_likelihood(self, confusion: Floats) -> Floats:
         """Logarithm of the probability of each example's labels in every state.
@@ -84,8 +90,15 @@ class Incidence:
             np.maximum(confusion[some].swapaxes(1, 2), _SMALLEST, out=table[some])
             np.log(table[some], out=table[some])
         flat = table.reshape(-1, n_states)
-        parts = list(run_parallel(lambda part: part[1] @ flat, self._parts, _COST_PER_LABEL * self.matrix.nnz))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        likelihood = np.empty((self.n_examples, n_states))
+
+        def task(part: tuple[slice, sparse.csr_array]) -> None:
+            rows, matrix = part
+            likelihood[rows] = matrix @ flat
+
+        for _ in run_parallel(task, self.parts, self._cost):
+            pass
+        return likelihood
 
     def counts(self, posterior: Floats) -> Floats:
         """How often each annotator said c in state k, states counted by their posterior.
@@ -103,7 +116,7 @@ class Incidence:
         def part_sums(part: tuple[slice, sparse.csr_array]) -> Floats:
             return np.asarray(part[1].T @ posterior[part[0]])
 
-        sums = sum(run_parallel(part_sums, self._parts, _COST_PER_LABEL * self.matrix.nnz), start=np.zeros(()))
+        sums = sum(run_parallel(part_sums, self.parts, self._cost), start=np.zeros(()))
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
 
 

@@ -189,8 +189,9 @@ def speaking_against(annotators: Annotators, posterior: Floats, weight: Floats) 
 
 def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Floats, weight: Floats) -> float:
     """The share of examples whose class has neither most votes nor most of the votes weighed by how one is right."""
-    some = slice(None, None, max(1, len(posterior) // _ENOUGH))
-    matrix, weight = annotators.incidence.matrix[some], weight[some]
+    step, parts = max(1, len(posterior) // _ENOUGH), annotators.incidence.parts
+    some = np.concatenate([np.arange(rows.start, rows.stop, step) for rows, _ in parts])
+    matrix, weight = sparse.vstack([matrix[::step] for _, matrix in parts], format="csr"), weight[some]
     n_classes, chosen = posterior.shape[1], posterior[some].argmax(axis=1)
     confusion = annotators.behaviour.by_class()
     right = np.clip(np.einsum("lkk,k->l", confusion, np.exp(log_frequency)), _DOUBT, 1 - _DOUBT)

@@ -360,7 +360,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol, accelerate=True,
+                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)

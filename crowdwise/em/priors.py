@@ -49,8 +49,15 @@ class ClassFrequencies:
         return cls(added, (n_classes * (weight @ votes) + added) / (weight.sum() + n_classes * added))
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        return self.estimate(targets)
+
+    def estimate(self, targets: SoftTargets) -> Floats:
         counts = targets.weight @ targets.posterior + self.added
         self.log_frequency = self._limited(counts / counts.sum())
+        return self.log_frequency
+
+    def move(self, parameters: Floats) -> Floats:
+        self.log_frequency = self._limited(np.exp(log_softmax(parameters[np.newaxis])[0]))
         return self.log_frequency
 
     def _limited(self, share: Floats) -> Floats:
@@ -64,16 +71,7 @@ class ClassFrequencies:
         return np.exp(self.log_frequency)
 
     def log_density(self) -> float:
-        return self.log_density_at(self.log_frequency)
-
-    def log_density_at(self, log_prior: Floats) -> float:
-        return self.added * float(log_prior.sum())
-
-    def parameters(self) -> Floats:
-        return self.log_frequency
-
-    def at(self, parameters: Floats) -> Floats:
-        return self._limited(np.exp(log_softmax(parameters[np.newaxis])[0]))
+        return self.added * float(self.log_frequency.sum())
 
 
 def within(share: Floats, most: Floats) -> Floats:

@@ -8,26 +8,27 @@ of a round (`weights.round_weights`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.acceleration import Squarem
-from crowdwise.em.annotators import Annotators
+from crowdwise.em.acceleration import Anderson
+from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
-_BLOCK, _COST_PER_ENTRY = 2**15, 100
+_BLOCK, _COST_PER_ENTRY = 2**13, 100
 # Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
 _NEAR = 0.005
 # How many examples are enough to tell how far the average one moved.
 _ENOUGH = 100_000
+# Further apart than this, one of two logarithms does not count beside the other.
+_FAR = 700.0
 
 
 class Prior(Protocol):
@@ -43,19 +44,15 @@ class Prior(Protocol):
 
 
 @runtime_checkable
-class PriorWithParameters(Prior, Protocol):
-    """One that can be moved along with the annotators when rounds are accelerated; others stay."""
+class MovablePrior(Prior, Protocol):
+    """One that can be moved along with the annotators when rounds are accelerated."""
 
-    def parameters(self) -> Floats:
-        """Logarithms of what was estimated."""
+    def estimate(self, targets: SoftTargets) -> Floats:
+        """What `update` does, without the likelihood: logarithms, of shape (n_classes,)."""
         ...
 
-    def at(self, parameters: Floats) -> Floats:
-        """What `update` would give for other parameters, scaled to be probabilities."""
-        ...
-
-    def log_density_at(self, log_prior: Floats) -> float:
-        """What `log_density` would give then."""
+    def move(self, parameters: Floats) -> Floats:
+        """The same at other logarithms, scaled to be probabilities."""
         ...
 
 
@@ -126,7 +123,7 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether annotators leap ahead after every third round where that is better; for weights that stay.
+        Whether annotators and a `MovablePrior` leap to where the rounds are heading; for weights that stay.
     report : callable, default=None
         Called after every round.
     before : ndarray, default=None
@@ -136,22 +133,27 @@ def run_em(
     -------
     rounds : Rounds
     """
-    change, log_prior, squarem = np.inf, None, Squarem()
+    change, log_prior = np.inf, None
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
+    leaps = _Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
         if joint:
             annotators.estimate(posterior, targets.weight)
+        ahead = leaps.take(targets) if leaps is not None and change < _NEAR else None
         if joint or log_prior is None:
             likelihood = annotators.log_likelihood()
-        log_prior = prior.update(targets, likelihood)
+        log_prior = prior.update(targets, likelihood) if ahead is None else ahead
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
-        value = float(targets.weight @ evidence) + annotators.log_prior() + prior.log_density()
+        value = _objective(annotators, prior, targets.weight, evidence)
+        if leaps is not None and ahead is not None and value < objective[-1]:
+            leaps.take_back()
+            likelihood = annotators.log_likelihood()
+            log_prior = prior.update(targets, likelihood)
+            posterior, evidence = expectation(log_prior, likelihood)
+            value = _objective(annotators, prior, targets.weight, evidence)
         change = mean_change(posterior, previous, targets.weight)
-        if accelerate and joint and tol < change < _NEAR:
-            leap = _leap(squarem, annotators, prior, log_prior, targets.weight, value)
-            posterior, value = (posterior, value) if leap is None else leap
         objective.append(value)
         if report is not None:
             report(len(objective), value, change)
@@ -160,26 +162,36 @@ def run_em(
     return Rounds(posterior, log_prior, np.array(objective), change, converged)
 
 
-def _leap(
-    squarem: Squarem, annotators: Annotators, prior: Prior, log_prior: Floats, weight: Floats, value: float
-) -> tuple[Floats, float] | None:
-    """The posterior further along, and its objective; None if there is none or if it is not better."""
-    of_prior = prior.parameters() if isinstance(prior, PriorWithParameters) else np.empty(0)
-    proposal = squarem.propose(annotators.parameters(of_prior))
-    if proposal is None:
-        return None
-    n_own = len(proposal) - len(of_prior)
-    ahead, density = annotators.at(proposal[:n_own]), prior.log_density
-    if isinstance(prior, PriorWithParameters):
-        log_prior = prior.at(proposal[n_own:])
-        density = partial(prior.log_density_at, log_prior)
-    posterior, evidence = expectation(log_prior, ahead.log_likelihood())
-    better = float(weight @ evidence) + ahead.log_prior() + density()
-    squarem.heed(accepted=better > value)
-    if not better > value:
-        return None
-    annotators.behaviour, annotators.difficulty = ahead.behaviour, ahead.difficulty
-    return posterior, better
+def _objective(annotators: Annotators, prior: Prior, weight: Floats, evidence: Floats) -> float:
+    return float(weight @ evidence) + annotators.log_prior() + prior.log_density()
+
+
+@dataclass
+class _Leaps:
+    """Moves annotators and prior to where the rounds are heading, and back."""
+
+    annotators: Annotators
+    prior: MovablePrior
+    _anderson: Anderson = field(default_factory=Anderson, init=False)
+    _begin: Floats | None = field(default=None, init=False)
+    _estimated: tuple[Behaviour, Floats] = field(init=False)
+
+    def take(self, targets: SoftTargets) -> Floats | None:
+        """Move on from what this round estimated; the prior's logarithms there, None if it is too early to tell."""
+        of_prior = self.prior.estimate(targets)
+        end = self.annotators.parameters(of_prior)
+        ahead = None if self._begin is None else self._anderson.propose(self._begin, end)
+        self._begin, self._estimated = end if ahead is None else ahead, (self.annotators.behaviour, end)
+        if ahead is None:
+            return None
+        n_own = len(ahead) - len(of_prior)
+        self.annotators.move(ahead[:n_own])
+        return self.prior.move(ahead[n_own:])
+
+    def take_back(self) -> None:
+        """Return the annotators to what the round estimated."""
+        self.annotators.behaviour, self._begin = self._estimated
+        self._anderson.forget()
 
 
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
@@ -198,21 +210,44 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
     evidence : ndarray of shape (n_examples,)
     """
     posterior, evidence = np.empty_like(log_likelihood), np.empty(len(log_likelihood))
+    of_block = _two_classes if log_likelihood.shape[1] == 2 else _many_classes
 
     def task(rows: slice) -> None:
         prior = log_prior if log_prior.ndim == 1 else log_prior[rows]
         # Many short rows: a few passes over columns are much faster than sums row by row.
         joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
-        top = np.maximum.reduce(joint)
-        joint -= top
-        np.exp(joint, out=joint)
-        total = np.add.reduce(joint)
-        joint /= total
-        posterior[rows] = joint.T
-        evidence[rows] = top + np.log(total)
+        evidence[rows] = of_block(joint, posterior[rows].T)
 
     _in_blocks(task, log_likelihood)
     return posterior, evidence
+
+
+def _many_classes(joint: Floats, posterior: Floats) -> Floats:
+    """The logarithm of the sum over classes (the first axis); `posterior` is given the share of each in it."""
+    top = np.maximum.reduce(joint)
+    joint -= top
+    np.exp(joint, out=joint)
+    total = np.add.reduce(joint)
+    np.divide(joint, total, out=posterior)
+    return np.add(top, np.log(total, out=total), out=top)
+
+
+def _two_classes(joint: Floats, posterior: Floats) -> Floats:
+    """The same with one exponential: how much more probable the first class is than the second."""
+    first, second = joint
+    away = np.subtract(first, second)
+    ratio = np.clip(away, -_FAR, _FAR)
+    beyond = away - ratio
+    np.exp(ratio, out=ratio)
+    total = ratio + 1
+    share = np.reciprocal(total)
+    posterior[1] = share
+    np.multiply(ratio, share, out=posterior[0])
+    np.log(total, out=total)
+    total += second
+    if beyond.any():
+        total += np.maximum(beyond, 0)
+    return total
 
 
 def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:

@@ -178,6 +178,7 @@ def _describe(columns: Sequence[Column]) -> list[str]:
             lines.append(f"features: {column.name!r} as {len(column.values)} categories")
         elif isinstance(column, Words):
             of = "words and pairs of words" if column.unit == "word" else "pieces of one to three characters"
+            of = of.replace("words and pairs", "word or pair") if len(column.terms) == 1 else of
             lines.append(f"features: {column.name!r} as TF-IDF of {len(column.terms):,} {of}")
         elif column.is_list:
             lines.append(f"features: {column.name!r} as {len(column.fill):,} numbers per example, scaled")

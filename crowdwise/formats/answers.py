@@ -20,11 +20,12 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.build import Kind, parts_of_codes
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, tidy
+from crowdwise.labels.mistakes import plain_spelling
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class _Codes(dict[str, int]):
@@ -42,6 +43,8 @@ class Answers:
     ----------
     missing : collection of str, default=MISSING
         Labels that mean "none"; an empty one always does.
+    strip : bool, default=False
+        Whether labels that differ in spaces at their ends, capitals or the coding of accents only are one.
 
     Examples
     --------
@@ -53,7 +56,8 @@ class Answers:
     (1, {'NA': 1})
     """
 
-    def __init__(self, missing: Collection[str] = MISSING) -> None:
+    def __init__(self, missing: Collection[str] = MISSING, *, strip: bool = False) -> None:
+        self.strip = strip
         self.missing = frozenset({"", *missing})
         self.n_missing: dict[str, int] = {}
         self.texts: dict[str, str] = {}
@@ -84,6 +88,8 @@ class Answers:
         examples, annotators, labels : sequence of str
             Columns of one length; none of the first two may be empty where there is a label.
         """
+        if self.strip:
+            labels = list(map(str.strip, labels))
         if not self.missing.isdisjoint(labels):
             examples, annotators, labels = self._given(examples, annotators, labels)
         for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
@@ -104,6 +110,7 @@ class Answers:
         on_duplicate: Literal["error", "first", "last"] = "error",
         kind: Kind = "class",
         abstain: Collection[str] = (),
+        classes: Sequence[str] | None = None,
     ) -> CrowdLabels:
         """All that was taken, as labels. The answers are used up: they may be many.
 
@@ -115,17 +122,24 @@ class Answers:
             Whether labels are classes or real numbers.
         abstain : collection of str, default=()
             Answers that are no labels and are counted.
+        classes : sequence of str, default=None
+            Every class there is, in this order; a label outside them is an error.
 
         Returns
         -------
         labels : CrowdLabels
         """
+        if self.strip:
+            self._spell_alike([*(classes or ()), *abstain])
         examples, annotators, labels = (list(index) for index in self._indices)
+        if classes is not None:
+            self._refuse_others({*classes, *abstain}, classes)
         self._indices = _Codes(), _Codes(), _Codes()
         columns, self._columns = self._columns, (array("i"), array("i"), array("i"))
         self._id_of = _kind_of_ids([*examples, *self.texts, *self.truth] if self.texts or self.truth else examples)
         told = [label for label in labels if label not in abstain]
-        self._label_of = _kind_of_labels([*told, *self.truth.values()])
+        self._label_of = _kind_of_labels([*told, *self.truth.values(), *(classes or ())])
+        declared = None if classes is None else tidy([self._label_of(name) for name in classes])
         distinct = (
             _id_array(examples, self._id_of),
             _id_array(annotators, _kind_of_ids(annotators)),
@@ -137,10 +151,40 @@ class Answers:
             cells = [each[np.frombuffer(codes, dtype=np.intc)] for codes, each in zip(columns, values, strict=True)]
             table = dict(zip(("example", "annotator", "label"), cells, strict=True))
             said = [label for label in labels if label in abstain]
-            return CrowdLabels.from_table(table, on_duplicate=on_duplicate, kind=kind, abstain=said)
+            return CrowdLabels.from_table(table, on_duplicate=on_duplicate, kind=kind, abstain=said, classes=declared)
         coded = [(np.frombuffer(codes, dtype=np.intc), values) for codes, values in zip(columns, distinct, strict=True)]
         del columns, examples  # which would be held until the end
-        return CrowdLabels(**parts_of_codes(coded, on_duplicate=on_duplicate, kind=kind))
+        return CrowdLabels(**parts_of_codes(coded, on_duplicate=on_duplicate, kind=kind, classes=declared))
+
+    def _spell_alike(self, declared: Sequence[str]) -> None:
+        """Give labels that are spelt alike one spelling: the declared one, else the most frequent."""
+        codes = np.frombuffer(self._columns[2], dtype=np.intc)
+        often = np.bincount(codes, minlength=len(self._indices[2])).tolist()
+        by_frequency = sorted(zip(self._indices[2], often, strict=True), key=lambda pair: pair[1])
+        spelling = {plain_spelling(text): text for text, _ in by_frequency}
+        spelling |= {plain_spelling(text): text for text in declared}
+        one = _Codes()
+        table = np.array([one[spelling[plain_spelling(text)]] for text in self._indices[2]], dtype=np.intc)
+        column = array("i", table[codes].tobytes()) if len(codes) else array("i")
+        self._columns, self._indices = (*self._columns[:2], column), (*self._indices[:2], one)
+        self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
+
+    def _refuse_others(self, known: Collection[str], classes: Sequence[str]) -> None:
+        """An error if a label is none of the declared classes."""
+        examples, annotators, labels = (list(index) for index in self._indices)
+        for code, label in enumerate(labels):
+            if label not in known:
+                row = self._columns[2].index(code)
+                who, what = annotators[self._columns[1][row]], examples[self._columns[0][row]]
+                raise LabelError(
+                    f"labels must be among the declared classes, {', '.join(map(repr, classes))}; found {label!r} for "
+                    f"example {what!r}, annotator {who!r}. Declare it too, or say that it is no label: --missing or "
+                    "--abstain (missing=..., abstain=...)."
+                )
+
+    def has_label(self, text: str) -> bool:
+        """Whether a label was given. Only before `labels`."""
+        return text in self._indices[2]
 
     def texts_by_example(self) -> dict[Any, str] | None:
         """The texts, by the ids that `labels` has; None if there are none. Only after `labels`."""
@@ -156,7 +200,7 @@ def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:
 
 
 def _kind_of_labels(labels: Sequence[str]) -> Callable[[str], Any]:
-    if not labels or not all(map(_NUMBER.fullmatch, labels)):
+    if not labels or not all(map(NUMBER.fullmatch, labels)):
         return str
     if all(map(_WHOLE.fullmatch, labels)):
         return int
@@ -171,6 +215,6 @@ def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], kind: Kin
     if kind == "class":
         return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
     for label in labels:
-        if not _NUMBER.fullmatch(label):
+        if not NUMBER.fullmatch(label):
             raise LabelError(f'ratings must be numbers; found {label!r}. Use kind="class" for classes.')
     return np.fromiter(map(float, labels), np.float64, len(labels))

@@ -52,7 +52,7 @@ def read_argilla(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelF
     -------
     file : LabelFile
     """
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     without_status = models = False
     for number, (place, record) in enumerate(records):
         example = as_text(record.get("id")) or as_text(record.get("_server_id")) or str(number)

@@ -24,6 +24,7 @@ NAME = "doccano"
 _LABELS = ("label", "labels", "cats", "categories")
 _TEXTS = ("text", "data")
 _ENDINGS = (".jsonl", ".json", ".csv")
+_SPREADSHEETS = (".xlsx", ".xlsm", ".ods")
 # No export of texts is compressed more than so many times.
 _LARGE, _LARGEST_RATIO = 2**28, 200
 
@@ -58,7 +59,7 @@ def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
     -------
     file : LabelFile
     """
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)
         _read_files([(path.stem, Source(str(path))) for path in files], source, answers)
@@ -87,7 +88,11 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
                 path.write_bytes(archive.read(member))
                 found.append((inside.stem, Source(str(path), f"{source.name}: {inside.name}")))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise DataError(f"{source.name}: the archive is cut off or damaged, or has a password ({error}).") from None
+        what = "spreadsheet" if source.suffix in _SPREADSHEETS else "archive"
+        advice = " Open it, and save it as CSV." if what == "spreadsheet" else ""
+        raise DataError(
+            f"{source.name}: the {what} is cut off or damaged, or has a password ({error}).{advice}"
+        ) from None
     return found
 
 

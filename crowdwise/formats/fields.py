@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from crowdwise.counts import count
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.names import shell_word
@@ -186,6 +187,6 @@ class Collected:
         several = [one.label for one in newest.values() if SEVERAL in one.label]
         if several:
             answers.notes.append(
-                f"{len(several):,} answers are several choices at once; each combination is a class, such as "
-                f"{several[0]!r}."
+                f"{count(len(several), 'answer is', 'answers are')} several choices at once; each combination is a "
+                f"class, such as {several[0]!r}."
             )

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
-from crowdwise.formats.answers import Answers
+from crowdwise.formats.answers import MISSING, Answers
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -57,6 +58,10 @@ class Wishes:
         See `CrowdLabels.from_table`.
     kind : {"class", "rating"}
         Whether labels are classes or real numbers.
+    classes : tuple of str or None
+        Every class there is.
+    strip : bool
+        Whether labels that are spelt alike are one.
     texts : bool
         Whether to keep the texts.
     on_rows : callable or None
@@ -72,6 +77,8 @@ class Wishes:
     abstain: tuple[str, ...]
     on_duplicate: Literal["error", "first", "last"]
     kind: Kind
+    classes: tuple[str, ...] | None
+    strip: bool
     texts: bool
     on_rows: Callable[[int], object] | None
 
@@ -94,10 +101,14 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
     -------
     file : LabelFile
     """
-    notes = [*answers.notes, *_left_out(answers)]
+    notes = [*answers.notes, *_left_out(answers), *_never_given(answers, wishes)]
     if len(answers) == 0:
         raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")
-    labels = answers.labels(on_duplicate=wishes.on_duplicate, kind=wishes.kind, abstain=wishes.abstain)
+    labels = answers.labels(
+        on_duplicate=wishes.on_duplicate, kind=wishes.kind, abstain=wishes.abstain, classes=wishes.classes
+    )
+    if labels.n_abstentions:
+        notes.append(f"{count(labels.n_abstentions, 'answer')} that abstained, counted and no label")
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
 
 
@@ -108,3 +119,10 @@ def _left_out(answers: Answers) -> list[str]:
         kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in answers.n_missing.items())
         parts.append(f"rows without a label ({kinds})")
     return [f"left out: {', '.join(parts)}"] if parts else []
+
+
+def _never_given(answers: Answers, wishes: Wishes) -> list[str]:
+    """What was said to be no label, and is none in this file: perhaps it is spelt otherwise."""
+    absent = [text for text in wishes.missing if text and text not in (*MISSING, *answers.n_missing)]
+    absent += [text for text in wishes.abstain if not answers.has_label(text)]
+    return [f"never given, though said to be no label: {', '.join(map(repr, absent))}"] if absent else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from crowdwise.counts import count
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, Placed, Record, list_in, one_label, record_in
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
@@ -54,7 +55,7 @@ def read_label_studio(name: str, records: Iterable[Placed], wishes: Wishes) -> L
     -------
     file : LabelFile
     """
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     seen: set[str] = set()
     n_prefilled = 0
     for number, (place, task) in enumerate(records):
@@ -73,7 +74,7 @@ def read_label_studio(name: str, records: Iterable[Placed], wishes: Wishes) -> L
             _take_prediction(place, example, prediction, collected, answers)
     if n_prefilled:
         answers.notes.append(
-            f"{n_prefilled:,} answers started from a model's prediction: they are not independent of that model."
+            f"{count(n_prefilled, 'answer')} started from a model's prediction: not independent of that model."
         )
     collected.choose(name, wishes.question, answers)
     return make_label_file(name, NAME, answers, wishes)

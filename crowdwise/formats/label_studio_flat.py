@@ -45,7 +45,7 @@ def read_label_studio_flat(table: Table, wishes: Wishes) -> LabelFile:
     """
     first, last = table.position("id"), table.position("annotator")
     questions = table.header[first + 1 : last]
-    columns, answers, collected = table.columns(), Answers(wishes.missing), Collected()
+    columns, answers, collected = table.columns(), Answers(wishes.missing, strip=wishes.strip), Collected()
     times = columns.get("updated_at") or columns.get("created_at") or [""] * len(columns["id"])
     for question in questions:
         rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)

@@ -79,7 +79,7 @@ def read_listed(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFi
     -------
     file : LabelFile
     """
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     example_in = who = what = text = None
     for number, (place, record) in enumerate(records):
         if number == 0:

@@ -72,7 +72,7 @@ def read_mapping(name: str, document: Any, wishes: Wishes, *, examples_outside: 
     """
     if not isinstance(document, dict) or not all(isinstance(inner, dict) for inner in document.values()):
         raise DataError(f"{name}: a record of records was expected, {{...: {{...: label}}}}.")
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     for outer, inner in document.items():
         for key, value in inner.items():
             if isinstance(value, dict):

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from crowdwise.counts import count
 from crowdwise.exceptions import DataError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, one_label
@@ -55,7 +56,7 @@ def read_mturk(table: Table, wishes: Wishes) -> LabelFile:
     columns = table.columns()
     for needed in ("HITId", "WorkerId"):
         table.position(needed)
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     examples = _examples(table, columns, wishes, answers)
     groups = _questions(columns)
     text = _text_column(table.header)
@@ -97,7 +98,7 @@ def _examples(table: Table, columns: dict[str, list[str]], wishes: Wishes, answe
     examples = [same.example(hit, [columns[name][i] for name in inputs]) for i, hit in enumerate(columns["HITId"])]
     answers.notes.append("columns: HITId -> example")
     if same.n_merged:
-        answers.notes.append(f"{same.n_merged:,} HITs have the input of another one: they are one example.")
+        answers.notes.append(f"{count(same.n_merged, 'HIT')} with the input of another one: the same example.")
     return examples
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from crowdwise.exceptions import LabelError
-from crowdwise.formats.answers import Answers
+from crowdwise.formats.answers import NUMBER, Answers
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import candidates, find_columns, find_example, plain_name, text_column
+from crowdwise.formats.names import TEXT_WORDS, candidates, find_columns, find_example, plain_name, text_column
 from crowdwise.labels.encode import as_objects
 from crowdwise.labels.mistakes import refuse_id_column
 from crowdwise.tables import Block, Table
 
+# Columns that hold more values in all are not taken for those of annotators unless they are said to be.
+_MOST_CLASSES = 20
 _ONE_OF_MANY = re.compile(
     r"(annotator|worker|rater|judge|coder|labell?er|assessor|grader|expert|user|participant|reviewer|ann|anno)_?([0-9]+|[a-z])"
 )
@@ -38,6 +41,9 @@ def read_plain(table: Table, wishes: Wishes) -> LabelFile:
         )
     if _is_wide(table.header, wishes):
         return _read_wide(table, wishes)
+    if wishes.wide is None and _looks_wide(table, wishes):
+        how = "seen by their values; if it is not so, name --example, --annotator and --label"
+        return _read_wide(table, wishes, how=how)
     return _read_long(table, wishes)
 
 
@@ -53,12 +59,47 @@ def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
     return len(numbered) >= 2 and not rest
 
 
+def _looks_wide(table: Table, wishes: Wishes) -> bool:
+    """Whether nothing is named like an annotator or a label, and all columns beside ids and texts hold the same few.
+
+    Where ids repeat, or are not there and labels are numbers, a row may as well be a label: that is a doubt.
+    """
+    header = table.header
+    if wishes.annotator or wishes.label or candidates(header, "annotator") or candidates(header, "label"):
+        return False
+    named = [name for name in candidates(header, "example") if plain_name(name) not in TEXT_WORDS]
+    ids = named if wishes.example is None else [wishes.example]
+    text = text_column(header, ids)
+    block = next(table.blocks(), None)
+    if block is None or len(ids) > 1 or not set(ids) <= set(header):
+        return False
+    cells = dict(zip(header, block.columns, strict=True))
+    none = {"", *wishes.missing, *wishes.abstain}
+    given = [set(cells[name]) - none for name in header if name not in (*ids, text)]
+    if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
+        return False
+    if not ids and any(NUMBER.fullmatch(value) for values in given for value in values):
+        return False
+    return _same_few(given, len(block.columns[0]))
+
+
+def _same_few(columns: Sequence[set[str]], n_rows: int) -> bool:
+    """Whether columns have few values in all, at least half of these each, and mostly values that others have."""
+    filled = [values for values in columns if values]
+    known = set().union(*filled)
+    if len(filled) < 2 or not len(known) <= min(_MOST_CLASSES, n_rows):
+        return False
+    often = Counter(value for values in filled for value in values)
+    shared = {value for value, n in often.items() if n > 1}
+    return all(2 * len(values) >= len(known) and 2 * len(values & shared) >= len(values) for values in filled)
+
+
 def _read_long(table: Table, wishes: Wishes) -> LabelFile:
     given = {"example": wishes.example, "annotator": _single(wishes.annotator), "label": wishes.label}
     found = find_columns(table.source.name, table.header, given)
     at = [table.position(column) for column in found.values()]
     text = text_column(table.header, list(found.values())) if wishes.texts else None
-    answers = Answers(wishes.missing)
+    answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
     for block in table.blocks():
         columns: Sequence[Sequence[str]] = [block.columns[i] for i in at]
@@ -102,7 +143,7 @@ def _without_empty_rows(
     return list(zip(*rows, strict=True)) if rows else [(), (), ()]
 
 
-def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
+def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     name, header = table.source.name, table.header
     found = find_example(name, header, wishes.example)
     ids = [] if found is None else [found]
@@ -113,8 +154,8 @@ def _read_wide(table: Table, wishes: Wishes) -> LabelFile:
     if not ids:
         _refuse_ids(columns, annotators, wishes)
     _refuse_empty_or_repeated(table, ids, examples)
-    answers = Answers(wishes.missing)
-    answers.notes += [*table.notes, f"a column per annotator: {', '.join(annotators)}"]
+    answers = Answers(wishes.missing, strip=wishes.strip)
+    answers.notes += [*table.notes, f"a column per annotator: {', '.join(annotators)}{how and f' ({how})'}"]
     answers.notes.append(
         f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"
     )

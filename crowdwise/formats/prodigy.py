@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
+from crowdwise.counts import count
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, Placed, Record, list_in, one_label
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
@@ -50,7 +51,7 @@ def read_prodigy(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelF
     -------
     file : LabelFile
     """
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     for number, (place, task) in enumerate(records):
         example = as_text(task.get("_input_hash")) or as_text(task.get("_task_hash")) or str(number)
         if isinstance(task.get("text"), str):
@@ -67,8 +68,8 @@ def read_prodigy(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelF
     times = sorted({one.annotator for one in collected.given if _START_TIME.fullmatch(one.annotator)})
     if times:
         answers.notes.append(
-            f"{len(times):,} annotators are times at which Prodigy was started, such as {times[0]!r}: one person may "
-            "look like many. Name sessions (?session=NAME)."
+            f"{count(len(times), 'annotator is named after a time', 'annotators are named after times')} at which "
+            f"Prodigy was started, such as {times[0]!r}: one person may look like many. Name sessions (?session=NAME)."
         )
     return make_label_file(name, NAME, answers, wishes)
 

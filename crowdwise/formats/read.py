@@ -61,6 +61,8 @@ def read(
     abstain: Any = (),
     on_duplicate: Literal["error", "first", "last"] = "error",
     kind: Kind = "class",
+    classes: Sequence[Any] | None = None,
+    strip: bool = False,
     encoding: str | None = None,
     delimiter: str | None = None,
     texts: bool = True,
@@ -92,6 +94,11 @@ def read(
         What to do when an annotator gave one example two different labels.
     kind : {"class", "rating"}, default="class"
         Whether labels are classes or real numbers.
+    classes : sequence, default=None
+        Every class there is, in this order; a label outside them is an error. By default the labels found, sorted.
+    strip : bool, default=False
+        Whether labels that differ in spaces at their ends, capitals or the coding of accents only are one; the most
+        frequent spelling is kept.
     encoding : str, default=None
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     delimiter : str, default=None
@@ -130,6 +137,8 @@ def read(
         abstain=_as_texts(abstain),
         on_duplicate=on_duplicate,
         kind=kind,
+        classes=None if classes is None else _as_texts(classes),
+        strip=strip,
         texts=texts,
         on_rows=on_rows,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given
@@ -57,7 +58,7 @@ def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
         [i for i, name in enumerate(header) if name.startswith(p)] for p in (_INPUT, _OUTPUT, _GOLDEN)
     )
     text = next((i for i in inputs if header[i].removeprefix(_INPUT).lower() in TEXT_WORDS), None)
-    answers, collected = Answers(wishes.missing), Collected()
+    answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     for number, row in enumerate(table.rows()):
         if not any(row):  # between two suites of tasks
             continue
@@ -80,7 +81,7 @@ def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
         if text is not None:
             answers.texts.setdefault(example, row[text])
     if same.n_merged:
-        answers.notes.append(f"{same.n_merged:,} tasks have the input of another one: they are one example.")
+        answers.notes.append(f"{count(same.n_merged, 'task')} with the input of another one: the same example.")
     wanted = wishes.question or wishes.label
     collected.choose(table.source.name, wanted and wanted.removeprefix(_OUTPUT), answers)
     return make_label_file(table.source.name, NAME, answers, wishes)

@@ -164,6 +164,12 @@ def match_examples(
     values : array-like
         What came, where it is matched by position; its length is not checked then.
     """
+    if isinstance(values, str | os.PathLike):
+        raise LabelError(
+            f"{what} must be values: a list or an array in the order of the examples, or a series or mapping by their "
+            f"ids; got {os.fspath(values)!r}. If this is the name of a file, read it first, such as "
+            f"pandas.read_csv({os.fspath(values)!r}, index_col=0).squeeze()."
+        )
     rows = index_of(X)
     if rows is None and labels is not None and labels.id_source != "position":
         rows = labels.examples

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import (
     as_array,
@@ -148,7 +149,7 @@ def parts_of_table(
     )
 
 
-def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Parts:
+def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind, classes: Array | None = None) -> Parts:
     """Parts from a long table whose columns were coded while it was read, which takes the least memory.
 
     Parameters
@@ -160,6 +161,8 @@ def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Pa
         See `CrowdLabels.from_table`.
     kind : {"class", "rating"}
         Whether labels are classes or real numbers.
+    classes : ndarray of shape (n_classes,), default=None
+        Every class there is, among which are all labels; by default those found, sorted.
 
     Returns
     -------
@@ -168,7 +171,10 @@ def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Pa
     check_choice("kind", kind, ("class", "rating"))
     check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
     codes, labels = columns.pop()
-    if kind == "class":
+    declared = None if classes is None else as_ids(classes, "classes")
+    if declared is not None and kind == "class":
+        codes, labels = encode_declared(labels, declared)[codes], declared
+    elif kind == "class":
         rank, labels = encode(labels)
         refuse_fractions(labels)
         note_spellings(labels)
@@ -182,7 +188,7 @@ def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind) -> Pa
         codes,
         names=labels if kind == "class" else None,
         on_duplicate=on_duplicate,
-        classes=None,
+        classes=None if declared is None else np.arange(len(declared)),
         kind=kind,
         id_source="given" if is_default(rows[1]) else "sorted",
     )
@@ -252,7 +258,7 @@ def _identify(values: Array, declared: ArrayLike | None, what: str) -> tuple[Arr
     if (codes < 0).any():
         unknown = values[codes < 0]
         raise LabelError(
-            f"{len(unknown)} labels are of an {what} that is not among the {len(ids)} declared, "
+            f"{count(len(unknown), 'label is', 'labels are')} of an {what} that is not among the {len(ids)} declared, "
             f"for instance {unknown[:3].tolist()}."
         )
     return codes, ids
@@ -277,7 +283,9 @@ class _Answers:
         if differs.any() and on_duplicate == "error":
             raise LabelError(self._describe(int(np.flatnonzero(differs)[0]), int(differs.sum())))
         dropped = f", {int(differs.sum())} of them different: the {on_duplicate} was kept" if differs.any() else ""
-        warn(f"{int(repeats.sum())} labels repeat an (example, annotator) and count once{dropped}.")
+        pair = "an (example, annotator) and"
+        said = count(int(repeats.sum()), f"label repeats {pair} counts", f"labels repeat {pair} count")
+        warn(f"{said} once{dropped}.")
         is_last = np.concatenate([~repeats, [True]])
         is_first = np.concatenate([[True], ~repeats])
         return np.flatnonzero(is_last if on_duplicate == "last" else is_first)
@@ -286,9 +294,9 @@ class _Answers:
         row, column = divmod(int(self.key[at]), len(self.annotators))
         first, second = self.what[at : at + 2] if self.names is None else self.names[self.what[at : at + 2]]
         return (
-            f"{n_differ} times an annotator gave one example two different labels, for instance "
-            f"annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
-            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last".'
+            f"{'once' if n_differ == 1 else f'{n_differ} times'} an annotator gave one example two different labels, "
+            f"for instance annotator {shown(self.annotators[column])} on example {shown(self.examples[row])}: "
+            f'{shown(first)} and {shown(second)}. Choose one with on_duplicate="first" or "last" (--on-duplicate last).'
         )
 
 

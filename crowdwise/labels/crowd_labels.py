@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice, check_seed
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.html_tables import table
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
@@ -218,9 +219,10 @@ class CrowdLabels(LabelRows):
     def __repr__(self) -> str:
         cells = max(self.n_examples * self.n_annotators, 1)
         per_example = self.labels_per_example if self.n_examples else np.zeros(1, dtype=np.int64)
-        what = "ratings" if self.classes is None else f"labels of {len(self.classes)} classes"
+        what = count(self.n_labels, "rating" if self.classes is None else "label")
+        what += "" if self.classes is None else f" of {count(len(self.classes), 'class', 'classes')}"
         lines = [
-            f"CrowdLabels: {self.n_examples:,} examples, {self.n_annotators:,} annotators, {self.n_labels:,} {what}",
+            f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {what}",
             f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
             f"missing: {100 * (1 - self.n_labels / cells):.1f} %",
         ]
@@ -423,6 +425,8 @@ class CrowdLabels(LabelRows):
         self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
     ) -> Array:
         """The class that most annotators chose, for every example.
+
+        A report, which says how often the majority vote is right, counts a tie as a fair draw instead.
 
         Parameters
         ----------

@@ -86,8 +86,13 @@ def refuse_fractions(classes: Array) -> None:
     if len(fractions):
         raise LabelError(
             f"Unknown label type: continuous. Classes were expected and {fractions[0]} came: declare the classes with "
-            'classes=..., or use kind="rating" (and CrowdRidgeRegressor) for real-valued labels.'
+            'classes=... (--classes), or use kind="rating" and CrowdRidgeRegressor (--ratings) for real-valued labels.'
         )
+
+
+def plain_spelling(name: str) -> str:
+    """A name without what people do not mean: spaces at its ends, capitals, how accents are coded."""
+    return unicodedata.normalize("NFC", name).strip().casefold()
 
 
 def spelt_alike(classes: Array) -> list[list[str]]:
@@ -95,7 +100,7 @@ def spelt_alike(classes: Array) -> list[list[str]]:
     spellings: dict[str, list[str]] = {}
     for name in classes.tolist():
         if isinstance(name, str):
-            spellings.setdefault(unicodedata.normalize("NFC", name).strip().casefold(), []).append(name)
+            spellings.setdefault(plain_spelling(name), []).append(name)
     return [names for names in spellings.values() if len(names) > 1]
 
 
@@ -105,6 +110,6 @@ def note_spellings(classes: Array) -> None:
         shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
         warn(
             f"{sum(map(len, alike))} classes differ only in spaces, capitals or the coding of accents and are taken as "
-            f"different: {shown_names}. Make them one in your file (in Python: frame.apply(lambda column: "
-            "column.str.strip().str.lower()), or declare them with classes=...)."
+            f"different: {shown_names}. Make them one: --strip, or read_labels(..., strip=True); for a "
+            "frame, frame.apply(lambda column: column.str.strip().str.lower())."
         )

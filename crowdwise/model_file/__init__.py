@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from crowdwise.exceptions import MissingExtraError, ModelFileError, OutputError
+from crowdwise.exceptions import MissingDataError, MissingExtraError, ModelFileError, OutputError
 from crowdwise.files import sweep_beside, write_file
 from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
 from crowdwise.model_file.codec import MODELS, Decoder, Encoder
@@ -74,6 +74,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     source = Path(path)
     if source.exists() and not source.is_file():
         raise ModelFileError(f"{source} is a folder or a device; a model is one file.")
+    if not source.exists():
+        raise MissingDataError(f"there is no file {source}; a model that save() wrote was expected.")
     with open(source, "rb") as file:
         try:
             return _read(file, [trusted] if isinstance(trusted, str) else trusted)

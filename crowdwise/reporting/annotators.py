@@ -23,21 +23,19 @@ _FEWEST_SHARED, _MOST_PAIRS, _MOST_IN_GRID = 10, 10, 24
 _MOST_COMPARED, _PAIRS_AT_MOST = 300, 20_000_000
 
 
-def annotators(record: FitRecord, X: Any) -> dict[str, Any]:
+def annotators(record: FitRecord) -> dict[str, Any]:
     """The annotators of a fit, those of the highest expertise first.
 
     Parameters
     ----------
     record : FitRecord
         A fit and its labels.
-    X : array-like or None
-        Features of the fit.
 
     Returns
     -------
     part : dict
     """
-    columns = annotator_columns(record, X)
+    columns = annotator_columns(record)
     chosen = _chosen(record)
     shown = chosen[np.argsort(-np.nan_to_num(columns["expertise"][chosen], nan=-1.0), kind="stable")]
     # One who is never wrong has expertise without end, and would leave everybody else without a bar.

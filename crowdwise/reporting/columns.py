@@ -11,7 +11,6 @@ from crowdwise.consensus import Consensus
 from crowdwise.crowd.easiness import easiness
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
 from crowdwise.reporting.quality import share_interval
 
 
@@ -61,21 +60,20 @@ def consensus_columns(record: FitRecord) -> dict[str, Array]:
     return columns | {"disagreement": results.disagreement, "easiness": weight, "order": order}
 
 
-def annotator_columns(record: FitRecord, X: Any = None) -> dict[str, Any]:
+def annotator_columns(record: FitRecord) -> dict[str, Any]:
     """Everything about the annotators, a column each.
 
     Parameters
     ----------
     record : FitRecord
         A fit and its labels.
-    X : array-like of shape (n_examples, n_features), default=None
-        The features of the fit, for the agreement with the model.
 
     Returns
     -------
     columns : dict of ndarray or list of shape (n_annotators,)
         "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
-        "accuracy_high", "agrees_with_consensus" and, with X, "agrees_with_model"; "flags" in words.
+        "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
+        `unseen_predictions`); "flags" in words.
     """
     found, labels = record.results.annotators, record.labels
     columns: dict[str, Any] = {
@@ -87,18 +85,48 @@ def annotator_columns(record: FitRecord, X: Any = None) -> dict[str, Any]:
         low, high = share_interval(found.accuracy, found.n_labels)
         columns |= {"accuracy": found.accuracy, "accuracy_low": low, "accuracy_high": high}
         columns["agrees_with_consensus"] = agreement_with(labels, record.proba.argmax(axis=1))
-        if X is not None and labels.classes is not None and hasattr(record.model, "predict"):
-            columns["agrees_with_model"] = agreement_with(
-                labels, encode_declared(record.model.predict(X), labels.classes)
-            )
+        if hasattr(record.model, "predict"):
+            columns["agrees_with_model"] = agreement_with(labels, unseen_predictions(record))
     return columns | {"flags": ["; ".join(found.flags.get(name, ())) for name in found.annotators.tolist()]}
 
 
+def unseen_predictions(record: FitRecord) -> Positions:
+    """Positions of the classes that the model alone predicts, each example by a model that has not seen it.
+
+    The consensus is out of fold, and its probabilities are those by labels alone times what the model says: so that
+    can be found again from the two.
+
+    Parameters
+    ----------
+    record : FitRecord
+        A fit of classes.
+
+    Returns
+    -------
+    predictions : ndarray of shape (n_examples,)
+        -1 where the model has no say in the consensus (`model_weight_` is 0), or labels are too sure to tell.
+    """
+    by_labels = record.results.label_consensus
+    if not isinstance(by_labels, Consensus) or getattr(record.model, "model_weight_", 1.0) == 0:
+        return np.full(len(record.labels), -1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        model = np.log(record.proba) - np.log(by_labels.proba)
+    if record.annotators is not None:  # labels alone have the frequency of classes where the model has its own say
+        model += np.log(record.annotators.class_prior)
+    model[record.labels.labels_per_example == 0] = np.nan
+    unknown = np.isnan(model).any(axis=1) | (np.ptp(model, axis=1) == 0)
+    return np.where(unknown, -1, np.where(np.isnan(model), -np.inf, model).argmax(axis=1))
+
+
 def agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
-    """For every annotator the share of their labels that equal the code of the example; NaN without labels."""
-    same = labels.sum_per_annotator((labels.values == np.repeat(codes, labels.labels_per_example)).astype(np.float64))
-    given = labels.labels_per_annotator
-    return np.divide(same, given, out=np.full(len(given), np.nan), where=given > 0)
+    """For every annotator the share of their labels that equal the code of the example; NaN if no code is known.
+
+    Codes of -1 are unknown, and labels of such examples do not count.
+    """
+    of_label = np.repeat(codes, labels.labels_per_example)
+    same = labels.sum_per_annotator((labels.values == of_label).astype(np.float64))
+    known = labels.sum_per_annotator((of_label >= 0).astype(np.float64))
+    return np.divide(same, known, out=np.full(len(known), np.nan), where=known > 0)
 
 
 def mean_ratings(labels: CrowdLabels) -> Floats:

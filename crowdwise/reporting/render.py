@@ -8,6 +8,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
+from crowdwise.counts import count
 from crowdwise.exceptions import MissingExtraError
 from crowdwise.extras import how_to_install
 from crowdwise.reporting import words
@@ -113,13 +114,12 @@ def _environment(*, autoescape: bool) -> Any:
     named = (
         "calibration_sentence",
         "chance_sentence",
-        "count",
         "decimal",
         "percent",
         "rare_class_sentence",
         "short_percent",
     )
-    environment.globals.update({name: getattr(words, name) for name in named})
+    environment.globals.update({"count": count} | {name: getattr(words, name) for name in named})
     return environment
 
 

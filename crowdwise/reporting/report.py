@@ -33,7 +33,7 @@ def report(
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
     X : array-like or sparse matrix of shape (n_examples, n_features), default=None
-        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+        The features that it was fitted to, for margins.
     texts : sequence of str, series or mapping, default=None
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
@@ -23,6 +19,7 @@ from crowdwise.reporting.examples import Examples, changed, contested, named, or
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval
 from crowdwise.reporting.words import headline, numbers
+from crowdwise.versions import versions
 
 VERSION = 1
 _N_NEXT = 50
@@ -40,7 +37,7 @@ def summarize(
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
     X : array-like or sparse matrix of shape (n_examples, n_features), default=None
-        The features that it was fitted to, for the agreement of annotators with the model and for margins.
+        The features that it was fitted to, for margins.
     texts : sequence of str, series or mapping, default=None
         Texts to show: a mapping or a series by the ids of the examples, else one per example in the order of the fit.
     truth : array-like, series or mapping, default=None
@@ -63,7 +60,9 @@ def summarize(
     (1, 12)
     """
     record = FitRecord.of(result, labels)
-    if X is not None and np.shape(X)[:1] != (len(record.labels),):
+    if X is not None and np.ndim(X) != 2:
+        raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
+    if X is not None and np.shape(X)[0] != len(record.labels):
         raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
     known = None if truth is None else codes_or_ratings(record, truth)
     examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))
@@ -77,7 +76,7 @@ def summarize(
         "votes": _votes(record),
         "quality": quality_part(record, known),
         "changed": changed(examples),
-        "annotators": annotators(record, X),
+        "annotators": annotators(record),
         "pairs": pairs(record.labels),
         "disagreement": disagreement_part(record),
         "margin": None if X is None else margin_part(record, X),
@@ -156,10 +155,6 @@ def _shown_truth(record: FitRecord, truth: Positions | Floats) -> Array:
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "crowdwise": import_module("crowdwise").__version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    """The packages as people write them."""
+    names = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy"}
+    return {names.get(name, name): version for name, version in versions().items() if name != "platform"}

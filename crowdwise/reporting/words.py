@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from crowdwise.counts import count
+
 Summary = dict[str, Any]
 
 # From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
@@ -35,11 +37,6 @@ def short_percent(share: float) -> str:
 def decimal(value: float, digits: int = 2) -> str:
     """A number with the sign of typography."""
     return f"{value:.{digits}f}".replace("-", "−")
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and what it counts."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def joined(names: list[str]) -> str:
@@ -103,9 +100,9 @@ def quality_sentence(summary: Summary) -> str:
         ours, theirs = known["consensus"], known["majority"]
         return (
             f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
-            f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote for "
-            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts annotators by how reliable they "
-            f"are{_and_model(summary)}."
+            f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote"
+            f"{_ties_drawn(summary)} for {percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts "
+            f"annotators by how reliable they are{_and_model(summary)}."
         )
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
@@ -118,6 +115,11 @@ def quality_sentence(summary: Summary) -> str:
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
         "the estimate is too high where annotators share more difficulties than usual."
     )
+
+
+def _ties_drawn(summary: Summary) -> str:
+    """What becomes of the majority's ties, where there are any: of two classes, each is half right."""
+    return " (ties drawn by lot)" if summary["quality"]["tied"] else ""
 
 
 def in_hundred(share: float) -> str:
@@ -194,7 +196,7 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
         second["note"] = "estimated, if annotators err independently"
     part = summary["changed"]
     third = {"value": f"{part['total']:,}", "name": "answers of the majority changed"}
-    third["note"] = f"and {count(part['ties'], 'tie')} decided"
+    third["note"] = f"and {count(part['ties'], 'tie')} decided" if part["ties"] else "there was no tie to decide"
     unsure = {"value": f"{quality['unsure']:,}", "name": "examples unsure"}
     unsure["note"] = f"below {percent(quality['unsure_below'])} confidence"
     return [first, second, third, unsure]
@@ -276,7 +278,8 @@ def summary_lines(summary: Summary) -> list[str]:
 def _alpha_line(summary: Summary) -> str:
     alpha = summary["alpha"]
     if alpha["value"] is None:
-        return "unknown: " + agreement_sentence(summary)
+        sentence = agreement_sentence(summary)
+        return f"unknown: {sentence[0].lower()}{sentence[1:]}"
     span = "" if alpha["low"] is None else f" ({interval(alpha)})"
     return f"Krippendorff's alpha {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
 
@@ -304,13 +307,21 @@ def _quality_lines(summary: Summary) -> list[str]:
     return lines
 
 
+def changed_words(summary: Summary) -> str:
+    """How many answers of the majority are changed, and how many ties decided if there are any."""
+    part = summary["changed"]
+    changed = f"{count(part['total'], 'answer') if part['total'] else 'no answer'} of the majority"
+    return changed + (f", {count(part['ties'], 'tie')} decided" if part["ties"] else "")
+
+
 def _changed_lines(summary: Summary) -> list[str]:
     if summary["kind"] == "rating":
         return []
-    part, quality = summary["changed"], summary["quality"]
+    quality = summary["quality"]
     lines = [
-        f"Changed     {count(part['total'], 'answer')} of the majority, {count(part['ties'], 'tie')} decided; "
-        f"{count(quality['unsure'], 'example')} below {percent(quality['unsure_below'])} confidence"
+        f"Changed     {changed_words(summary)}; "
+        f"{count(quality['unsure'], 'example') if quality['unsure'] else 'no example'} below "
+        f"{percent(quality['unsure_below'])} confidence"
     ]
     if caution := rare_class_sentence(summary):
         lines.append(f"            {caution}")

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise.counts import count
 from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, count, percent
+from crowdwise.reporting.words import WHAT_CHANCE_IS, percent
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -30,9 +31,11 @@ class Check:
     Parameters
     ----------
     size : dict
-        How many examples, annotators, labels and classes.
-    classes : dict from class to share
-        How often each was given.
+        How many examples, annotators, labels and, if labels are classes, classes.
+    classes : dict from class to share, or None
+        How often each was given; None for ratings.
+    ratings : dict or None
+        For ratings the least, median and most.
     labels_per_example, labels_per_annotator : dict
         Least, median and most.
     alpha : float or None
@@ -40,7 +43,7 @@ class Check:
     kappas : dict or None
         Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
     unanimous : float or None
-        Share of the examples with two or more labels on which all agree.
+        Share of the examples with two or more labels on which all agree; None for ratings.
     effective_annotators : float or None
         How many independent votes the labels of an average example amount to; None if there is nothing to compare.
     problems : tuple of str
@@ -50,7 +53,8 @@ class Check:
     """
 
     size: dict[str, int]
-    classes: dict[str, float]
+    classes: dict[str, float] | None
+    ratings: dict[str, float] | None
     labels_per_example: dict[str, float]
     labels_per_annotator: dict[str, float]
     alpha: float | None
@@ -69,7 +73,7 @@ class Check:
         )
         parts = {
             f"{n_labels} of {n_examples} by {n_annotators}": [
-                _row("classes", _some([f"{name} {percent(share)}" for name, share in self.classes.items()])),
+                self._what_was_given(),
                 _row("labels per example", _span(self.labels_per_example)),
                 _row("labels per annotator", _span(self.labels_per_annotator)),
             ],
@@ -78,6 +82,12 @@ class Check:
             "Does it help to let contested examples count less?": textwrap.wrap(weighting, 96),
         }
         return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
+
+    def _what_was_given(self) -> str:
+        if self.classes is not None:
+            return _row("classes", _some([f"{name} {percent(share)}" for name, share in self.classes.items()]))
+        assert self.ratings is not None
+        return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
     def _agreement(self) -> list[str]:
         rows = [_row("all together", _alpha_line(self.alpha))]
@@ -119,23 +129,18 @@ def check(inputs: Inputs) -> Check:
     (6, 0.44)
     """
     labels = inputs.labels
-    assert labels.classes is not None
-    shares = labels.tally.sum(axis=0) / max(labels.n_labels, 1)
+    size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
     paired, found = labels.labels_per_example > 1, _aggregation(labels)
-    agree = (labels.tally[paired] > 0).sum(axis=1) == 1
+    agree = None if labels.classes is None or not paired.any() else (labels.tally[paired] > 0).sum(axis=1) == 1
     return Check(
-        size={
-            "examples": labels.n_examples,
-            "annotators": labels.n_annotators,
-            "labels": labels.n_labels,
-            "classes": len(labels.classes),
-        },
-        classes={str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)},
+        size=size if labels.classes is None else size | {"classes": len(labels.classes)},
+        classes=_shares(labels),
+        ratings=_spread(labels.values) if labels.classes is None else None,
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
         alpha=_alpha(labels, bool(paired.any())),
-        kappas=_kappas(labels),
-        unanimous=float(agree.mean()) if paired.any() else None,
+        kappas=None if labels.classes is None else _kappas(labels),
+        unanimous=None if agree is None else float(agree.mean()),
         effective_annotators=None if found is None else found.effective_annotators,
         problems=tuple(problems(labels, found)),
         weighting=_weighting(inputs),
@@ -144,7 +149,7 @@ def check(inputs: Inputs) -> Check:
 
 def _aggregation(labels: CrowdLabels) -> Aggregation | None:
     """What labels say; None if there is nothing to compare."""
-    if labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
+    if labels.classes is None or labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
         return None
     return aggregate(labels[labels.labels_per_example > 0])
 
@@ -155,7 +160,7 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     Parameters
     ----------
     labels : CrowdLabels
-        Classes.
+        Classes or ratings.
     aggregation : Aggregation or None
         What they say; None if there is nothing to compare.
 
@@ -163,22 +168,20 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     -------
     problems : list of str
     """
-    assert labels.classes is not None
-    found = [
-        f"spelt alike, but different classes: {_some(list(map(repr, names)))}" for names in spelt_alike(labels.classes)
-    ]
+    alike = [] if labels.classes is None else spelt_alike(labels.classes)
+    found = [f"spelt alike, but different classes: {_some(list(map(repr, names)))}" for names in alike]
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
         found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
         found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
-    if rare := _rare_classes(labels):
+    if labels.classes is not None and (rare := _rare_classes(labels)):
         found.append(f"given hardly ever, perhaps a slip or no answer at all: {_some(rare)}")
     single = _single_minded(labels)
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
-    return found + _flags(labels, aggregation)
+    return found if labels.classes is None else found + _flags(labels, aggregation)
 
 
 def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
@@ -208,13 +211,21 @@ def _rare_classes(labels: CrowdLabels) -> list[str]:
 
 def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
     """Annotators who gave one and the same label many times, where others gave more than one."""
-    assert labels.classes is not None
-    given = labels.labels_per_annotator
-    most = np.zeros(labels.n_annotators)
-    for k in range(len(labels.classes)):
-        most = np.maximum(most, labels.sum_per_annotator((labels.values == k).astype(np.float64)))
-    same = np.flatnonzero((most == given) & (given >= _ENOUGH))
+    given, order = labels.labels_per_annotator, np.argsort(labels.annotator_index, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(given)])[:-1][given > 0]
+    least, most = (np.full(len(given), np.nan) for _ in range(2))
+    least[given > 0] = np.minimum.reduceat(labels.values[order], starts)
+    most[given > 0] = np.maximum.reduceat(labels.values[order], starts)
+    same = np.flatnonzero((most == least) & (given >= _ENOUGH))
     return [(labels.annotators[i], int(given[i])) for i in same[np.argsort(-given[same], kind="stable")]]
+
+
+def _shares(labels: CrowdLabels) -> dict[str, float] | None:
+    """How often each class was given."""
+    if labels.classes is None:
+        return None
+    shares = labels.tally.sum(axis=0) / max(labels.n_labels, 1)
+    return {str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)}
 
 
 def _alpha(labels: CrowdLabels, comparable: bool) -> float | None:
@@ -232,6 +243,8 @@ def _kappas(labels: CrowdLabels) -> dict[str, float] | None:
 
 
 def _weighting(inputs: Inputs) -> str | None:
+    if inputs.labels.kind == "rating":
+        return "unknown: this is found out for classes only"
     if inputs.X is None:
         return None
     X, labels = inputs.X, inputs.labels
@@ -244,10 +257,14 @@ def _weighting(inputs: Inputs) -> str | None:
         return f"cannot be said: {error}"
 
 
-def _spread(counts: Any) -> dict[str, float]:
-    if len(counts) == 0:
+def _spread(numbers: Any) -> dict[str, float]:
+    if len(numbers) == 0:
         return {"least": 0, "median": 0.0, "most": 0}
-    return {"least": int(counts.min()), "median": float(np.median(counts)), "most": int(counts.max())}
+    return {
+        "least": numbers.min().item(),
+        "median": float(np.median(numbers)),
+        "most": numbers.max().item(),
+    }
 
 
 def _row(name: str, value: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,12 +13,14 @@ import numpy as np
 from crowdwise import formats
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice
+from crowdwise.counts import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats.names import candidates
+from crowdwise.formats.answers import MISSING
+from crowdwise.formats.names import candidates, shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
-from crowdwise.reporting.words import count
+from crowdwise.labels.mistakes import plain_spelling
 from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
@@ -97,14 +100,18 @@ def read_inputs(
     ([2, 1, 3], (3, 1), '2 examples with labels and features; 1 with features only, to be predicted')
     """
     check_choice("join", join, ("exact", "inner"))
-    encoding = (labels_as or {}).get("encoding")
-    file = formats.read(labels, **(labels_as or {}))
+    reading = labels_as or {}
+    encoding, no_answers = reading.get("encoding"), (*reading.get("missing", MISSING), *reading.get("abstain", ()))
+    file = formats.read(labels, **reading)
     table = _features(file, features, {"encoding": encoding, **(features_as or {})})
     inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
     texts = inputs.texts
     if texts is None and file.texts is not None:
         texts = [file.texts.get(example, "") for example in inputs.labels.examples.tolist()]
-    known, notes = (dict(file.truth or {}), ()) if truth is None else read_truth(truth, inputs.labels, encoding)
+    notes: tuple[str, ...] = ()
+    known = dict(file.truth or {})
+    if truth is not None:
+        known, notes = read_truth(truth, inputs.labels, encoding, no_answers, strip=reading.get("strip", False))
     return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
 
 
@@ -148,7 +155,7 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
 def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_both: int) -> str:
     only_features = table.ids[at < 0]
     shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
-    sides = f"{len(only_labels):,} examples have labels only (such as {shown[0]})"
+    sides = f"{count(len(only_labels), 'example has', 'examples have')} labels only (such as {shown[0]})"
     if len(only_features):
         sides += f", {len(only_features):,} features only (such as {shown[1]})"
     if n_both == 0 and table.recipe.is_matrix:
@@ -162,8 +169,8 @@ def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_bot
             f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
         )
     return (
-        f"{n_both:,} examples have labels and features, but {sides}. Complete the features, or leave out examples "
-        "without them: --join inner."
+        f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. Complete the features, or "
+        "leave out examples without them: --join inner."
     )
 
 
@@ -177,7 +184,11 @@ def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
         names = list(map(str, names))
         labels = replace(labels, examples=as_objects([str(name) for name in known]))
     return CrowdLabels.from_table(
-        labels[at[at >= 0]].to_table(), examples=names, annotators=labels.annotators, classes=labels.classes
+        labels[at[at >= 0]].to_table(),
+        examples=names,
+        annotators=labels.annotators,
+        classes=labels.classes,
+        kind=labels.kind,
     )
 
 
@@ -187,7 +198,12 @@ def _like(known: Any, name: str) -> Any:
 
 
 def read_truth(
-    path: PathLike, labels: CrowdLabels, encoding: str | None = None
+    path: PathLike,
+    labels: CrowdLabels,
+    encoding: str | None = None,
+    missing: Collection[str] = MISSING,
+    *,
+    strip: bool = False,
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
@@ -199,6 +215,10 @@ def read_truth(
         Whose examples and classes they are about.
     encoding : str, default=None
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
+    missing : collection of str, default=MISSING
+        What means that the answer is not known; an empty cell always does.
+    strip : bool, default=False
+        Whether spaces at the ends of labels and capitals make no difference.
 
     Returns
     -------
@@ -209,21 +229,20 @@ def read_truth(
     name = table.source.name
     columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
     examples = {str(example): example for example in labels.examples.tolist()}
-    assert labels.classes is not None
-    classes = {str(value): value for value in labels.classes.tolist()}
+    value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
     truth: dict[Any, Any] = {}
     n_unknown = 0
     for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
-        if not label:
+        label = label.strip() if strip else label
+        if not label or label in missing:
             continue
-        if label not in classes:
-            raise DataError(
-                f"{name}, row {row} after the header: the label {label!r} is none of the classes of the labels, "
-                f"{', '.join(map(repr, classes))}."
-            )
+        try:
+            value = value_of(label)
+        except ValueError as error:
+            raise DataError(f"{name}, row {row} after the header: {error}") from None
         if example not in examples:
             n_unknown += 1
-        elif truth.setdefault(examples[example], classes[label]) != classes[label]:
+        elif truth.setdefault(examples[example], value) != value:
             raise DataError(
                 f"{name}: the example {example!r} has two different labels; one known answer per example was expected."
             )
@@ -233,6 +252,31 @@ def read_truth(
     if n_unknown:
         notes.append(f"{count(n_unknown, 'known answer')} of examples without labels or features, passed over")
     return truth, tuple(notes)
+
+
+def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
+    spelt = plain_spelling if strip else str
+    known = {spelt(str(value)): value for value in classes}
+
+    def value_of(label: str) -> Any:
+        if spelt(label) not in known:
+            raise ValueError(
+                f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
+                f"that the answer is not known: --missing {shell_word(label)}."
+            )
+        return known[spelt(label)]
+
+    return value_of
+
+
+def _number(label: str) -> float:
+    try:
+        value = float(label)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"ratings are numbers, and {label!r} came.")
+    return value
 
 
 def _one(name: str, header: Sequence[str], role: str) -> str:

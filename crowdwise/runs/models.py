@@ -11,6 +11,7 @@ from crowdwise.em.logistic import CrowdLogisticClassifier
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import OnRound
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
+from crowdwise.ridge.regressor import CrowdRidgeRegressor
 
 MODELS = ("auto", "logistic", "ridge", "labels-only")
 Setting = float | str
@@ -23,11 +24,11 @@ class Settings:
     Parameters
     ----------
     model : {"auto", "logistic", "ridge", "labels-only"}, default="auto"
-        "auto" is logistic if there are features, else labels-only; ridge if known answers choose.
+        "auto" is logistic if there are features, else labels-only; ridge if known answers choose, and for ratings.
     steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement.
+        How fast an example's weight falls with disagreement; "auto" is 2 for ratings.
     l2 : float or "auto", default="auto"
-        Strength of the penalty on coefficients, of logistic and ridge.
+        Strength of the penalty on coefficients, of logistic and ridge; "auto" is 1 for ratings.
     choose_by_truth : bool, default=False
         Whether known answers choose the steepness of ridge; by default they judge the result only.
     """
@@ -37,13 +38,15 @@ class Settings:
     l2: Setting = "auto"
     choose_by_truth: bool = False
 
-    def settled(self, *, features: bool, truth: bool) -> Settings:
+    def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
 
         Parameters
         ----------
         features, truth : bool
             Whether there are features, and known answers.
+        ratings : bool, default=False
+            Whether labels are numbers.
 
         Returns
         -------
@@ -58,6 +61,8 @@ class Settings:
         check_choice("model", self.model, MODELS)
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
+        if ratings:
+            return self._settled_for_ratings(features=features)
         model = self.model
         if model == "auto":
             with_features = "ridge" if self.choose_by_truth else "logistic"
@@ -74,6 +79,18 @@ class Settings:
         if self.choose_by_truth and not truth:
             raise ValueError("known answers are to choose, and there are none: --truth FILE.")
         return replace(self, model=model)
+
+    def _settled_for_ratings(self, *, features: bool) -> Settings:
+        if self.model not in ("auto", "ridge"):
+            raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
+        if self.choose_by_truth:
+            raise ValueError("known answers choose among models of classes; for ratings they judge the result only.")
+        if not features:
+            raise ValueError(
+                "ratings are compared with what features predict, and none are given. Name a file of them after the "
+                "labels; or, if the ratings are a few grades, take them as classes: leave out --ratings."
+            )
+        return replace(self, model="ridge")
 
 
 def fit_model(
@@ -110,8 +127,13 @@ def fit_model(
     >>> fit_model(CrowdLabels.from_matrix([[1, 1, 0], [0, 0, 0], [1, 1, 1]]), None, Settings()).label.tolist()
     [1, 0, 1]
     """
-    wanted = settings.settled(features=X is not None, truth=bool(truth))
+    ratings = labels.kind == "rating"
+    wanted = settings.settled(features=X is not None, truth=bool(truth), ratings=ratings)
     steepness: Any = wanted.steepness
+    if ratings:
+        chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
+        given = {name: value for name, value in chosen.items() if value != "auto"}
+        return CrowdRidgeRegressor(**given).fit(X, labels, on_round=on_round)
     if wanted.model == "labels-only":
         return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
     if wanted.model == "logistic":

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,10 @@ class ResultTable:
 
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
-        yield _csv([tuple(self.columns)])
-        for rows in self.blocks():
-            yield _csv(rows)
+        yield _csv([tuple(map(safe_cell, self.columns))])
+        for start in range(0, len(self), _BLOCK):
+            at = slice(start, start + _BLOCK)
+            yield _csv(list(zip(*(_cells(column[at]) for column in self.columns.values()), strict=True)))
 
     def as_csv(self) -> str:
         """As CSV."""
@@ -102,7 +103,7 @@ class ResultTable:
         )
 
 
-def read_table(path: Path, name: str) -> ResultTable:
+def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
     """The table that was written as CSV.
 
     Parameters
@@ -111,6 +112,8 @@ def read_table(path: Path, name: str) -> ResultTable:
         The file.
     name : str
         What it is.
+    ratings : bool, default=False
+        Whether labels are numbers.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def read_table(path: Path, name: str) -> ResultTable:
             header, *rows = csv.reader(file, strict=True)
             names = [_unsafe(cell) for cell in header]
             columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            return ResultTable(name, {n: _parsed(n, column) for n, column in zip(names, columns, strict=True)})
+            texts = TEXTS - {"label"} if ratings else TEXTS
+            return ResultTable(name, {n: _parsed(n, column, texts) for n, column in zip(names, columns, strict=True)})
     except (ValueError, csv.Error) as error:
         raise DataError(f"{path} is damaged: {error}. Make the run again.") from error
 
@@ -154,13 +158,26 @@ def _values(column: Any) -> list[Any]:
 
 
 def _csv(rows: Sequence[tuple[Any, ...]]) -> str:
+    """Rows of cells as text; a table may have millions."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    if "\r" not in text.getvalue():
+        return text.getvalue()
+    # Python 3.11 does not quote a carriage return, which would end the row when it is read.
     text = io.StringIO()
     usual, quoting = (csv.writer(text, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
     for row in rows:
-        # Python 3.11 does not quote a carriage return, which would end the row when it is read.
-        writer = quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual
-        writer.writerow([_cell(cell) for cell in row])
+        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else usual).writerow(row)
     return text.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column, by the kind of the column where it has one."""
+    kind = "O" if isinstance(column, list) else column.dtype.kind
+    values = _values(column)
+    if kind == "f":
+        return [f"{value:.{_DIGITS}g}" if math.isfinite(value) else "" for value in values]
+    return values if kind in "biu" else list(map(_cell, values))
 
 
 def _cell(value: Any) -> Any:
@@ -174,9 +191,9 @@ def _unsafe(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
 
 
-def _parsed(name: str, cells: Sequence[str]) -> list[Any]:
+def _parsed(name: str, cells: Sequence[str], names_of_texts: Collection[str]) -> list[Any]:
     """The cells of a column: ids and classes are whole numbers if all of them are, as where labels are read."""
-    if name not in TEXTS:
+    if name not in names_of_texts:
         kind = float if any("." in cell or "e" in cell for cell in cells) else int
         return [kind(cell) if cell else None for cell in cells]
     texts = [_unsafe(cell) for cell in cells]

@@ -65,7 +65,7 @@ class Run:
 
     def annotators(self) -> ResultTable:
         """One row per annotator."""
-        return annotators_table(self.model, self.inputs.labels, self.inputs.X)
+        return annotators_table(self.model, self.inputs.labels)
 
     def next(self, n: int = 50) -> ResultTable:
         """What to label again, at most n examples."""
@@ -158,6 +158,7 @@ def fit(
             "schema": _SCHEMA,
             "command": command,
             "settings": asdict(wanted),
+            "kind": run.inputs.labels.kind,
             "found": run.found(),
             "inputs": [_described(what, path) for what, path in files.items() if path is not None],
             "notes": list(run.inputs.notes),
@@ -187,7 +188,8 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     -------
     run : Run
     """
-    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth))
+    ratings = inputs.labels.kind == "rating"
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth), ratings=ratings)
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
@@ -243,14 +245,19 @@ class SavedRun:
 
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
-        path = self.path / f"{name}.csv"
-        if not path.is_file():
-            raise MissingDataError(f"{path} is not there any more: make the run again ({self.note.get('command')}).")
-        return read_table(path, name)
+        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""
-        return load(self.path / MODEL)
+        return load(self._kept(MODEL))
+
+    def _kept(self, name: str) -> Path:
+        """A file of the run; an error if somebody took it away."""
+        path = self.path / name
+        if not path.is_file():
+            again = self.note.get("command") or "crowdwise fit"
+            raise MissingDataError(f"{path} is not there any more: make the run again ({again}).")
+        return path
 
     def predict(
         self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
@@ -271,7 +278,8 @@ class SavedRun:
         Returns
         -------
         table : ResultTable
-            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities.
+            "example", "label", and "confidence" and "p(...)" per class, or "score" of a model without probabilities;
+            for ratings "example" and "label".
         """
         if not (self.path / RECIPE).is_file():
             raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
@@ -311,7 +319,7 @@ class SavedRun:
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
-    """A row per example with the class that a fitted model predicts.
+    """A row per example with the class or rating that a fitted model predicts.
 
     Parameters
     ----------
@@ -331,7 +339,7 @@ def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
         proba = np.asarray(model.predict_proba(X))
         columns["confidence"] = proba.max(axis=1).tolist()
         columns |= {f"p({name})": p.tolist() for name, p in zip(model.classes_.tolist(), proba.T, strict=True)}
-    else:
+    elif hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
         columns["score"] = (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
     return ResultTable("predictions", columns)

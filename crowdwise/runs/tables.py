@@ -40,7 +40,7 @@ def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
     return ResultTable("consensus", consensus_columns(FitRecord.of(model, labels)))
 
 
-def annotators_table(model: Any, labels: CrowdLabels, X: Any = None) -> ResultTable:
+def annotators_table(model: Any, labels: CrowdLabels) -> ResultTable:
     """One row per annotator, the best first: how many labels, how good, whether others agree, and flags in words.
 
     Parameters
@@ -49,15 +49,13 @@ def annotators_table(model: Any, labels: CrowdLabels, X: Any = None) -> ResultTa
         A fitted model, or the result of `aggregate`.
     labels : CrowdLabels
         The labels that it was fitted to.
-    X : array or sparse matrix of shape (n_examples, n_features), default=None
-        The features that it was fitted to.
 
     Returns
     -------
     table : ResultTable
         See `crowdwise.reporting.columns.annotator_columns`.
     """
-    columns = annotator_columns(FitRecord.of(model, labels), X)
+    columns = annotator_columns(FitRecord.of(model, labels))
     best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
     return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_seed, check_whole
+from crowdwise.counts import count
 from crowdwise.crowd.disagreement import disagreement
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError, warn
@@ -233,7 +234,9 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
             raise LabelError("both classes are needed at the first call: partial_fit(X, y, classes=[...]).")
         labelled = labels.labels_per_example > 0
         if not labelled.all():
-            warn(f"{int((~labelled).sum())} of {len(labels)} examples have no label; they take no part in learning.")
+            of = f"of {len(labels)} examples"
+            without = count(int((~labelled).sum()), f"{of} has no label; it takes", f"{of} have no label; they take")
+            warn(f"{without} no part in learning.")
         self.classes_, self._rng = np.asarray(labels.classes), rng if first else copy.deepcopy(self._rng)
         signs, margins = np.zeros(len(rows)), None
         if self.order != "margin":

@@ -44,7 +44,7 @@ def twin(matrix, n_classes, *, n_rounds, strength=1.0, class_prior=1.0):
 def test_equals_the_slow_twin(n_classes, missing, monkeypatch):
     _, matrix = crowd(n_classes=n_classes, missing=missing)
     slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
-    monkeypatch.setattr("crowdwise.em.rounds._leap", lambda *_: None)
+    monkeypatch.setattr("crowdwise.em.rounds._Leaps.take", lambda *_: None)
     settings = {"annotator_model": Confusion(1.0), "errors_in_common": False, "max_rounds": 6, "tol": 0.0}
     result = aggregate(labels_of(matrix, n_classes), **settings)
     assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
@@ -122,7 +122,7 @@ def test_a_thousand_labels_on_one_example_do_not_underflow():
 
 def test_annotators_and_examples_without_labels():
     matrix = np.array([[1, 1, np.nan], [0, 0, np.nan], [1, 0, np.nan], [np.nan] * 3])
-    with pytest.warns(CrowdWarning, match="1 of 4 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 4 examples has no label"):
         result = aggregate(matrix)
     assert np.isnan(result.expertise[2])
     assert result.annotator_flags[2] == ("no labels",)

@@ -141,7 +141,7 @@ def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(save
 
 
 def test_repeated_labels_count_once_and_different_ones_are_an_error(saved):
-    with pytest.warns(CrowdWarning, match="1 labels repeat"):
+    with pytest.warns(CrowdWarning, match="1 label repeats"):
         assert formats.read(saved("task,worker,label\na,ann,yes\na,ann,yes\n")).labels.n_labels == 1
     path = saved("task,worker,label\na,ann,yes\na,ann,no\nb,ann,maybe\n")
     with pytest.raises(LabelError, match=r"annotator 'ann' on example 'a': 'yes' and 'no'.*on_duplicate"):
@@ -239,3 +239,77 @@ def test_answers_one_by_one_are_those_in_columns():
     many.extend(*zip(*rows, strict=True))
     assert single.n_missing == many.n_missing == {"NA": 1}
     assert single.labels() == many.labels()
+
+
+def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved):
+    path = saved("task,worker,label\na,ann,no\na,bob,yes\nb,ann,?\n")
+    labels = formats.read(path, classes=["yes", "perhaps", "no"], abstain=["?"]).labels
+    assert labels.classes.tolist() == ["yes", "perhaps", "no"]
+    assert labels.to_table()["label"].tolist() == ["no", "yes"]
+    assert labels.n_abstentions == 1
+    with pytest.raises(LabelError, match=r"declared classes, 'yes', 'no'; found '\?' for example 'b', annotator 'ann'"):
+        formats.read(path, classes=["yes", "no"])
+    numbers = formats.read(saved("task,worker,label\na,ann,0.5\na,bob,2\n"), classes=[2, 1, 0.5]).labels
+    assert numbers.classes.tolist() == [2, 1, 0.5]
+    assert dict(numbers) == {"a": {"ann": 0.5, "bob": 2.0}}
+    with pytest.raises(LabelError, match="have no classes"):
+        formats.read(saved("task,worker,label\na,ann,1\n"), classes=[1, 2], kind="rating")
+
+
+def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
+    path = saved("task,worker,label\na,ann,-1\na,bob,1\nb,bob,0\n")
+    assert "never given" not in " ".join(formats.read(path, missing=["-1", "NA"]).notes)
+    assert formats.read(path, abstain=["-1"]).notes[-1] == "1 answer that abstained, counted and no label"
+    found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
+    assert found == "never given, though said to be no label: '-9', '?'"
+
+
+WIDE = "id,ann,bob,cy\n1,yes,no,yes\n2,no,no,\n3,yes,,yes\n4,yes,no,no\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        WIDE,
+        WIDE.replace("id,", "text,"),
+        WIDE.replace("yes", "1").replace("no,", "0,").replace("no\n", "0\n"),
+        "\n".join(line.partition(",")[2] for line in WIDE.splitlines()),  # no ids
+    ],
+    ids=["ids", "texts", "numbers", "no ids"],
+)
+def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
+    file = formats.read(saved(content))
+    assert file.format == "wide table"
+    assert file.labels.annotators.tolist() == ["ann", "bob", "cy"]
+    assert file.labels.n_labels == 10
+    assert any("seen by their values" in note for note in file.notes)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b,c\n1,2,3\n",
+        "id,ann,bob\n1,yes,red\n2,no,blue\n3,yes,red\n",  # columns that share nothing
+        "id,ann,bob,size\n1,yes,no,3\n2,no,no,5\n3,yes,no,1\n",  # one column more
+        "id,ann,bob\n1,yes,no\n1,no,no\n2,yes,yes\n",  # ids repeat: a row may be a label
+        "x,y,z\n0,0,1\n0,1,1\n1,0,0\n1,1,0\n2,0,1\n",  # numbers without ids
+        "id,first,label\n1,yes,no\n2,no,no\n3,yes,yes\n",
+        "id,ann\n1,yes\n2,no\n",
+    ],
+)
+def test_a_doubt_whether_there_is_a_column_per_annotator_is_an_error(saved, content):
+    with pytest.raises(LabelError, match="--wide"):
+        formats.read(saved(content))
+
+
+def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
+    path = saved("task,worker,label\na,ann,Yes\na,bob, yes\nb,ann,no\nb,bob,NO \nc,ann, NA\nc,bob,no\nc,cy,yes\n")
+    file = formats.read(path, strip=True)
+    assert file.labels.classes.tolist() == ["no", "yes"]  # the spellings that are most frequent
+    assert file.labels.n_labels == 6
+    assert dict(file.labels)["a"] == {"ann": "yes", "bob": "yes"}
+    declared = formats.read(path, strip=True, classes=["YES", "No"]).labels
+    assert declared.classes.tolist() == ["YES", "No"]
+    assert dict(declared)["b"] == {"ann": "No", "bob": "No"}
+    with pytest.warns(CrowdWarning, match="--strip"):
+        formats.read(path)

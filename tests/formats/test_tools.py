@@ -102,7 +102,7 @@ def test_prodigy_choices_are_labels_and_reviews_are_truth():
     assert file.truth == {48213: "neg"}
     assert file.texts[777] == "A long film."
     assert any("ignored tasks (1)" in note and "tasks without a chosen option (1)" in note for note in file.notes)
-    assert any("times at which Prodigy was started" in note for note in file.notes)
+    assert any("at which Prodigy was started" in note for note in file.notes)
 
 
 def test_prodigy_binary_answers_are_those_to_the_label(saved):
@@ -184,7 +184,7 @@ def test_mechanical_turk_takes_hits_with_the_same_input_for_one_example():
     }
     assert file.texts["3HIT3"] == 'A dull film, "sadly".'
     assert "left out: rejected assignments (2)" in file.notes
-    assert any("have the input of another one" in note for note in file.notes)
+    assert any("with the input of another one" in note for note in file.notes)
 
 
 @pytest.mark.parametrize(

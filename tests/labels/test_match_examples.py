@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
-from crowdwise.exceptions import AlignmentError
+from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.labels.align import match_examples
 
 IDS = ["a", "b", "c", "d"]
@@ -152,3 +152,8 @@ def test_values_keep_their_type_where_none_is_absent():
     weights = pd.Series([1.5, 2.5], index=["b", "a"])
     assert match_examples(weights, frame("ab")).dtype == np.float64
     assert match_examples(weights, frame("abc"), partial=True).tolist() == [2.5, 1.5, None]
+
+
+def test_the_name_of_a_file_is_not_taken_for_values():
+    with pytest.raises(LabelError, match=r"truth must be values.*got 'truth.csv'.*pandas.read_csv\('truth.csv'"):
+        match_examples("truth.csv", [[1.0], [2.0]], None, "truth")

@@ -20,7 +20,7 @@ from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelE
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import pairs
-from crowdwise.reporting.columns import annotator_columns, consensus_columns
+from crowdwise.reporting.columns import annotator_columns, consensus_columns, unseen_predictions
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),
@@ -171,12 +171,33 @@ def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
     assert list(columns) == [*expected, "easiness", "order"]
     assert {len(column) for column in columns.values()} == {90}
     assert sorted(columns["order"]) == list(range(1, 91))
-    by_annotator = annotator_columns(record, X)
+    by_annotator = annotator_columns(record)
     assert list(by_annotator)[-3:] == ["agrees_with_consensus", "agrees_with_model", "flags"]
     table = labels.to_table()
     mine = table["annotator"] == labels.annotators[2]
     same = table["label"][mine] == record.results.consensus.label[table["example"][mine]]
     np.testing.assert_allclose(by_annotator["agrees_with_consensus"][2], same.mean())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_of_unseen_examples_are_found_again_from_the_consensus(name, data):
+    X, truth, labels = data
+    model = fit_quietly(MODELS[name], X, labels)
+    assert (model.classes_[unseen_predictions(FitRecord.of(model, labels))] == truth).mean() > 0.75
+    noise = np.random.default_rng(0).normal(size=(len(X), 300))  # to be learnt by heart, with nothing to learn from it
+    model = fit_quietly(MODELS[name], noise, labels)
+    record = FitRecord.of(model, labels)
+    assert (model.classes_[unseen_predictions(record)] == labels.majority()).mean() < 0.5
+    if name != "logistic":  # which chooses a penalty that leaves nothing
+        assert (model.predict(noise) == labels.majority()).mean() > 0.8
+    assert np.average(annotator_columns(record)["agrees_with_model"], weights=labels.labels_per_annotator) < 0.5
+
+
+def test_agreement_with_a_model_that_has_no_say_is_unknown(data):
+    X, _, labels = data
+    model = fit_quietly(CrowdLogisticClassifier(), X, labels)
+    model.model_weight_ = 0.0
+    assert np.isnan(annotator_columns(FitRecord.of(model, labels))["agrees_with_model"]).all()
 
 
 def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):

@@ -4,8 +4,9 @@ from all_models import fit_quietly
 from crowds import clear_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
+from crowdwise.counts import count
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting.words import agreement_sentence, count, decimal, percent, some_of
+from crowdwise.reporting.words import agreement_sentence, decimal, percent, some_of
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,17 @@ def test_percentages_are_never_rounded_to_all_or_nothing():
         "100 %",
     ]
     assert percent(0.9999, 1) == "over 99.9 %"
+
+
+def test_ties_are_told_only_where_there_are_any():
+    tied = [["a", "b"], ["a", "a"], ["b", "b"], ["a", "a"], ["b", "b"]]
+    summary = summarize(aggregate(tied), tied, truth=["a", "a", "b", "a", "b"])
+    assert "1 tie decided" in " ".join(summary_lines(summary))
+    assert "majority vote (ties drawn by lot) for 90.0 %" in summary["headline"][1]
+    assert "drawn by lot" in render_markdown(summary)
+    summary = summarize(aggregate(tied[1:]), tied[1:], truth=["a", "b", "a", "b"])
+    assert not any(" tie" in line for line in [*summary_lines(summary), *summary["headline"]])
+    assert "drawn by lot" not in render_markdown(summary)
 
 
 def test_numbers_and_names_are_written_as_in_prose():

@@ -347,7 +347,7 @@ def test_examples_without_a_majority_take_no_part(noisy):
     X, _, labels = noisy
     matrix = labels.to_matrix()
     extra = np.vstack([matrix, [["yes", "no"] * 3 + [None]], [[None] * 7]])
-    with pytest.warns(CrowdWarning, match="1 of 302 examples have no label"):
+    with pytest.warns(CrowdWarning, match="1 of 302 examples has no label"):
         more = EasyFirstPerceptron().fit(np.vstack([X, [[50.0] * 4], [[-50.0] * 4]]), extra)
     plain = EasyFirstPerceptron().fit(X, matrix)
     assert np.array_equal(more.coef_, plain.coef_)
