@@ -56,8 +56,9 @@ def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
 
 
 def headline(summary: Summary) -> list[str]:
-    """Three sentences: how far the crowd agrees, what the consensus is worth, what to do next."""
-    return [agreement_sentence(summary), quality_sentence(summary), next_sentence(summary)]
+    """How far the crowd agrees and how many votes that are, what the consensus is worth, what to do next."""
+    agreement = f"{agreement_sentence(summary)} {votes_sentence(summary)}".strip()
+    return [agreement, quality_sentence(summary), next_sentence(summary)]
 
 
 def agreement_sentence(summary: Summary) -> str:
@@ -74,14 +75,13 @@ def agreement_sentence(summary: Summary) -> str:
     if alpha["low"] is not None and alpha["low"] <= 0 <= value:
         how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
-    said = f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
-    return f"{said} {votes_sentence(summary)}".strip()
+    return f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
 
 
 def votes_sentence(summary: Summary) -> str:
     """How many independent votes an example has; nothing if that is not known."""
     votes = summary["votes"]
-    if votes["effective"] is None:
+    if votes["effective"] is None or summary["size"]["annotators"] == 1:
         return ""
     labels = summary["size"]["labels_per_example"]["mean"]
     copies = f", of which {count(votes['shared'], 'group')} have one vote each" if votes["shared"] else ""
@@ -113,7 +113,7 @@ def quality_sentence(summary: Summary) -> str:
         effect = f"to make it right on {in_hundred(gap)} examples more than the majority vote"
     return (
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
-        "the estimate is too high where annotators share more difficulties than usual."
+        "the estimate is too high where annotators err less independently than is usual."
     )
 
 

@@ -99,7 +99,7 @@ def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):
     lines = summary_lines(summary)
     assert 7 <= len(lines) <= 12
     begins = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert begins == ["Crowd", "Agreement", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
+    assert begins == ["Crowd", "Agreement", "Votes", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
     assert "worse than chance (shuffled, the same answers would agree more" in summary["headline"][2]
     assert "(worse than chance: shuffled, the same answers would agree more" in "\n".join(lines)
     assert "Worse than chance means: shuffled, the same answers" in render_html(summary)
