@@ -126,6 +126,11 @@ class Sharing:
         mean = labels.sum_per_annotator(part) / np.maximum(n_labels, 1)
         return cls(group, np.where(n_labels > 0, mean, 1.0))
 
+    @property
+    def length(self) -> Floats:
+        """What parameters are multiplied by, so that those of a group are as long as those of one annotator."""
+        return np.sqrt(self.part)[:, np.newaxis, np.newaxis, np.newaxis]
+
     def own(self, counts: Floats) -> Floats:
         """Counts of all labels of each annotator, from those of parts."""
         return counts / self.part[:, np.newaxis, np.newaxis]
@@ -234,14 +239,18 @@ class Annotators:
         """Logarithms of what was estimated, and other parameters after them, in one vector."""
         confusion, share = self.behaviour.confusion, self.behaviour.share
         parameters = np.empty(confusion.size + share.size + len(others))
-        np.log(confusion, out=parameters[: confusion.size].reshape(confusion.shape))
+        own = parameters[: confusion.size].reshape(confusion.shape)
+        np.log(confusion, out=own)
+        if self.sharing is not None:
+            own *= self.sharing.length
         parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
         return parameters
 
     def move(self, parameters: Floats) -> None:
         """Take on other parameters, scaled to be probabilities."""
         last = self.behaviour
-        confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
+        own = parameters[: last.confusion.size].reshape(last.confusion.shape)
+        confusion = softmax(own if self.sharing is None else own / self.sharing.length, axis=-1)
         share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
         self.behaviour = Behaviour(confusion, share, last.crowd)
 
