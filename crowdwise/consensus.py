@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise.labels.frames import make_frame
+
+ConsensusBy = Literal["mode", "median", "mean"]
+# Sums of probabilities are so exact: a half that was rounded down is a half.
+_EXACTLY = 1e-12
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -27,23 +31,40 @@ class Consensus(FrozenArrays):
     proba : ndarray of shape (n_examples, n_classes)
         Probability of every class if annotators err independently of each other. Real ones do not: use it to sort
         examples.
+    by : {"mode", "median", "mean"}, default="mode"
+        Which class is the label: the most probable one; for classes with an order also the one in the middle of the
+        probability, or the one nearest to the mean.
+    levels : ndarray of shape (n_classes,) or None, default=None
+        Where each class is, if classes have an order: numbers as they are, anything else 1, 2, 3, ...
     """
 
     examples: Array
     classes: Array
     proba: Floats
+    by: ConsensusBy = "mode"
+    levels: Floats | None = None
 
     @cached_property
     def label(self) -> Array:
-        """The most probable class of every example; the first one of those that tie."""
-        if len(self.classes) == 2:  # much faster than a search in every short row
-            return read_only(self.classes[(self.proba[:, 1] > self.proba[:, 0]).astype(np.intp)])
-        return read_only(self.classes[self.proba.argmax(axis=1)])
+        """The class of every example: the most probable one, unless `by` says otherwise; the first of a tie."""
+        return read_only(self.classes[self.codes])
+
+    @cached_property
+    def codes(self) -> Positions:
+        """The position of that class among the classes."""
+        return read_only(chosen_classes(self.proba, self.by, self.levels))
 
     @cached_property
     def confidence(self) -> Floats:
         """The probability of that class."""
-        return read_only(reduce(np.maximum, self.proba.T))
+        if self.by == "mode":
+            return read_only(reduce(np.maximum, self.proba.T))
+        return read_only(self.proba[np.arange(len(self.proba)), self.codes])
+
+    @cached_property
+    def mean(self) -> Floats | None:
+        """The mean level of every example, which may be between two levels; None for classes without an order."""
+        return None if self.levels is None else read_only(self.proba @ self.levels)
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -53,7 +74,7 @@ class Consensus(FrozenArrays):
         return f"Consensus: {len(self):,} examples of {len(self.classes)} classes{sure}"
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with the columns "example", "label", "confidence" and a probability per class.
+        """A data frame with the columns "example", "label", "confidence" ("mean" too of levels), and one per class.
 
         Parameters
         ----------
@@ -65,10 +86,47 @@ class Consensus(FrozenArrays):
         frame : pandas.DataFrame or polars.DataFrame
         """
         columns = {"example": self.examples, "label": self.label, "confidence": self.confidence}
+        if self.mean is not None:
+            columns["mean"] = self.mean
         return make_frame(
             columns | {f"p({name})": column for name, column in zip(self.classes.tolist(), self.proba.T, strict=True)},
             library,
         )
+
+
+def chosen_classes(proba: Floats, by: ConsensusBy = "mode", levels: Floats | None = None) -> Positions:
+    """The position of the class that is taken of probabilities.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_examples, n_classes)
+        Probability of every class; in their order for the median.
+    by : {"mode", "median", "mean"}, default="mode"
+        The most probable class, the first one up to which there is half of the probability, or the one nearest to the
+        mean.
+    levels : ndarray of shape (n_classes,), default=None
+        Where each class is, for the mean.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_examples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.consensus import chosen_classes
+    >>> proba = np.array([[0.4, 0.2, 0.1, 0.3]])
+    >>> [chosen_classes(proba, by, np.arange(4.0)).tolist() for by in ("mode", "median", "mean")]
+    [[0], [1], [1]]
+    """
+    if by == "median":
+        return np.asarray((np.cumsum(proba, axis=1)[:, :-1] < 0.5 - _EXACTLY).sum(axis=1), dtype=np.intp)
+    if by == "mean":
+        assert levels is not None
+        return np.abs((proba @ levels)[:, np.newaxis] - levels).argmin(axis=1)
+    if proba.shape[1] == 2:  # much faster than a search in every short row
+        return (proba[:, 1] > proba[:, 0]).astype(np.intp)
+    return proba.argmax(axis=1)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

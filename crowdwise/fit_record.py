@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.em.aggregate import Aggregation
 from crowdwise.em.confusion import Incidence, Shared, pooled
@@ -62,6 +62,13 @@ class FitRecord:
         if not isinstance(self.results.consensus, Consensus):
             raise LabelError("ratings have no classes, and so no probabilities of classes.")
         return self.results.consensus.proba
+
+    @property
+    def codes(self) -> Positions:
+        """The position of every example's consensus among the classes, of shape (n_examples,)."""
+        if not isinstance(self.results.consensus, Consensus):
+            raise LabelError("ratings have no classes.")
+        return self.results.consensus.codes
 
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.

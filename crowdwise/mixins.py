@@ -19,7 +19,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
-from crowdwise.results import FitResults
+from crowdwise.results import OPTIONAL, FitResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -52,6 +52,8 @@ class CrowdResultsMixin:
     def _keep(self, results: FitResults) -> None:
         """Store what the fit found out about its examples and annotators."""
         self.results_ = results
+        for name in OPTIONAL:  # of a fit before
+            vars(self).pop(name, None)
         vars(self).update(results.attributes())
 
     def _kept(self) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise.checks import check_whole
 from crowdwise.consensus import RatingConsensus
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.confusion import Incidence
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import make_frame
@@ -185,7 +184,7 @@ def difficulty_by_class(record: FitRecord, behaviour: Behaviour) -> Floats:
     """Probability of each difficulty of every example, if it is of a class, of shape (n, n_difficulties, n_classes)."""
     assert record.annotators is not None
     position = encode_declared(record.labels.annotators, record.annotators.annotators).astype(np.int64)
-    return softmax(behaviour.of(position).by_difficulty(Incidence.of(record.labels)), axis=1)
+    return softmax(behaviour.of(position).by_difficulty(behaviour.incidence(record.labels)), axis=1)
 
 
 def reasons(record: FitRecord, rows: Positions) -> Array:

@@ -17,6 +17,8 @@ from crowdwise.html_tables import table
 from crowdwise.labels.frames import make_frame
 
 Flags = dict[Any, tuple[str, ...]]
+# Attributes that only some fits have: of labels with an order, and with informative abstentions.
+OPTIONAL = ("consensus_mean_", "offset_", "spread_", "abstention_")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -36,6 +38,12 @@ class AnnotatorResults(FrozenArrays):
         Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
     flags : dict from annotator to tuple of str
         What is remarkable about annotators; those of whom nothing is are left out.
+    offset : ndarray of shape (n_annotators,) or None, default=None
+        For labels with an order: how many levels above the truth their labels are on average, negative if below.
+    spread : ndarray of shape (n_annotators,) or None, default=None
+        For labels with an order: the standard deviation of their labels around that, in levels.
+    abstention : ndarray of shape (n_annotators, n_classes) or None, default=None
+        Probability of abstaining if the truth is k, where abstentions are answers.
     group : ndarray of shape (n_annotators,) or None, default=None
         Annotators of the same number have one vote together; None if nobody asked who errs together.
     effective_number : float, default=nan
@@ -47,6 +55,9 @@ class AnnotatorResults(FrozenArrays):
     expertise: Floats
     accuracy: Floats | None
     flags: Flags
+    offset: Floats | None = None
+    spread: Floats | None = None
+    abstention: Floats | None = None
     group: Positions | None = None
     effective_number: float = np.nan
 
@@ -75,6 +86,8 @@ class AnnotatorResults(FrozenArrays):
             "labels": self.n_labels,
             "expertise": self.expertise,
             "accuracy": self.accuracy,
+            "offset": self.offset,
+            "spread": self.spread,
             "flags": ["; ".join(self.flags.get(name, ())) for name in self.annotators.tolist()],
         }
         return make_frame({name: column for name, column in columns.items() if column is not None}, library)
@@ -175,6 +188,8 @@ class FitResults(FrozenArrays):
         if isinstance(self.consensus, RatingConsensus):
             return found | {"consensus_std_": self.consensus.std}
         assert isinstance(self.label_consensus, Consensus)
+        optional = (self.consensus.mean, annotators.offset, annotators.spread, annotators.abstention)
+        found |= {name: value for name, value in zip(OPTIONAL, optional, strict=True) if value is not None}
         return found | {
             "classes_": self.consensus.classes,
             "accuracy_": annotators.accuracy,

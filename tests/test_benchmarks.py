@@ -15,7 +15,16 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing"}
-NEEDS_DATA = {"any_classifier", "auto_steepness", "calibration", "crowds", "diagnose", "imbalance", "reproduction"}
+NEEDS_DATA = {
+    "any_classifier",
+    "auto_steepness",
+    "calibration",
+    "crowds",
+    "diagnose",
+    "imbalance",
+    "ordinal",
+    "reproduction",
+}
 # These compare with LogisticRegressionCV as it is since scikit-learn 1.8; crowdwise itself needs less.
 NEEDS_NEW_SKLEARN = {"calibration"}
 QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS)

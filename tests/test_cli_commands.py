@@ -481,3 +481,65 @@ def test_ended_at_any_moment_the_earlier_run_is_intact(tmp_path, ending):
             assert (tmp_path / "run" / name).read_bytes() == content
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".run")] == []
+
+
+# ------------------------------------------------------------------ labels with an order
+
+
+@pytest.fixture
+def stars(tmp_path, monkeypatch):
+    """Files of labels of one to five stars, and of words; in the current folder."""
+    words = ["awful", "bad", "fair", "good", "great"]
+    rows = [(i, j, min(1 + i % 5 + (j == 2), 5)) for i in range(30) for j in range(3)]
+    head = "task,worker,label\n"
+    (tmp_path / "stars.csv").write_text(head + "".join(f"{i},w{j},{label}\n" for i, j, label in rows))
+    (tmp_path / "words.csv").write_text(head + "".join(f"{i},w{j},{words[label - 1]}\n" for i, j, label in rows))
+    monkeypatch.chdir(tmp_path)
+    return ",".join(words)
+
+
+def test_levels_have_a_mean_and_their_annotators_an_offset(stars, run):
+    code, printed, _ = run("consensus", "stars.csv", "--kind", "ordinal", "-q")
+    assert code == 0
+    assert printed.splitlines()[0].startswith("example,label,confidence,mean,p(1)")
+    code, printed, _ = run("annotators", "stars.csv", "--kind", "ordinal", "--json", "-q")
+    assert code == 0
+    assert '"offset"' in printed
+    assert '"spread"' in printed
+    assert '"offset"' not in run("annotators", "stars.csv", "--json", "-q")[1]
+
+
+def test_words_need_their_order_to_be_levels(stars, run):
+    code, _, said = run("consensus", "words.csv", "--kind", "ordinal")
+    assert code == ExitCode.BAD_DATA
+    assert "--classes" in said
+    code, printed, _ = run("consensus", "words.csv", "--kind", "ordinal", "--classes", stars, "-q")
+    assert code == 0
+    assert printed.splitlines()[0].startswith("example,label,confidence,mean,p(awful),p(bad),p(fair)")
+    numbers = run("consensus", "stars.csv", "--kind", "ordinal", "-q")[1]
+    assert [row.split(",")[2:4] for row in printed.splitlines()[1:]] == [
+        row.split(",")[2:4] for row in numbers.splitlines()[1:]
+    ]
+
+
+def test_an_order_that_does_not_go_with_the_rest_is_refused(stars, run):
+    for command in ("fit", "check"):
+        code, _, said = run(command, "stars.csv", "--kind", "ordinal", "--ratings")
+        assert code == ExitCode.WRONG_USAGE
+        assert "ratings or levels, not both" in said
+
+
+def test_a_run_of_levels_keeps_them(stars, run):
+    code, _, _ = run("fit", "stars.csv", "--kind", "ordinal", "--out", "run")
+    assert code == 0
+    assert json.loads(Path("run/run.json").read_text())["settings"]["kind"] == "ordinal"
+    assert run("consensus", "run", "-q")[1].splitlines()[0].startswith("example,label,confidence,mean")
+
+
+def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(stars, run):
+    asked = "classes 1 to 5: if these are levels, such as stars, say so: --kind ordinal"
+    assert asked in run("check", "stars.csv")[1]
+    assert asked not in run("check", "stars.csv", "--kind", "ordinal")[1]
+    assert "--kind ordinal" not in run("check", "words.csv")[1]
+    found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
+    assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart

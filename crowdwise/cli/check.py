@@ -12,6 +12,7 @@ from crowdwise.cli.options import (
     FILE,
     features_options,
     json_option,
+    kind_option,
     labels_options,
     ratings_option,
     reading_of_features,
@@ -35,6 +36,7 @@ Examples:
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
 @labels_options
+@kind_option
 @ratings_option
 @features_options
 @json_option
@@ -49,11 +51,14 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
+    kind = options.pop("kind")
+    if kind == "ordinal" and labels_as.get("kind") == "rating":
+        raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
     with talking.warnings_as_notes(), talking.step("Checking"):
         inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             talking.say(note)
-        found = check(inputs)
+        found = check(inputs, kind)
     if as_json:
         show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})
     else:

@@ -15,6 +15,7 @@ from crowdwise.cli.options import (
     NumberOrAuto,
     features_options,
     json_option,
+    kind_option,
     labels_options,
     ratings_option,
     reading_of_features,
@@ -33,6 +34,7 @@ Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit stars.csv --kind ordinal
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
   crowdwise fit ratings.csv features.csv --ratings
@@ -58,6 +60,7 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
 @labels_options
+@kind_option
 @ratings_option
 @features_options
 @json_option
@@ -80,7 +83,10 @@ def command(
     started()
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
-    settings = Settings(*(options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")))
+    kind = options.pop("kind")
+    settings = Settings(
+        **{name: options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")}, kind=kind
+    )
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(

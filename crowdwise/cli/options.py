@@ -108,6 +108,12 @@ labels_options = _options(
         help="Which of two different labels of an annotator for one example counts; by default it is an error.",
     ),
 )
+kind_option = click.option(
+    "--kind",
+    type=click.Choice(["class", "ordinal"]),
+    default="class",
+    help="ordinal: labels have an order, as stars have, and annotators may be harsh; that of words: --classes.",
+)
 ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
 features_options = _options(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),

@@ -28,17 +28,20 @@ def show_table_of(
     **options: Any,
 ) -> None:
     """Print a table of a run, or of labels alone."""
-    from crowdwise.runs import fit, is_run, open_run
+    from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
+    kind = options.pop("kind")
     with talking.warnings_as_notes():
         if is_run(source):
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):
-                table = of_labels(fit(source, labels_as=labels_as, say=talking.say, on_round=talking.round_done))
+                settings, say, on_round = Settings(kind=kind), talking.say, talking.round_done
+                run = fit(source, labels_as=labels_as, settings=settings, say=say, on_round=on_round)
+                table = of_labels(run)
     show_table(table, as_json=as_json, as_csv=as_csv)
 
 

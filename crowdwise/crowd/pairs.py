@@ -23,7 +23,7 @@ _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
 # Examples without correlation that are added to those that two annotators share.
 _ADDED = 7.0
 # Copies share at least so many examples, and give the same label to so large a part of them.
-_FEWEST, _SAME = 20, 0.9
+_FEWEST, _SAME = 100, 0.9
 # From these correlations on two annotators may be copies, and are.
 _SUSPECT, _COPY = 0.7, 0.75
 # Counts per pair of annotators are kept in a square while that is small.

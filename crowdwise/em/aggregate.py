@@ -11,14 +11,15 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_number, check_rounds
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.guard import note_votes
 from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares, who_errs_together
+from crowdwise.em.levels import ClassKind, Reading, check_abstentions, reading_of
 from crowdwise.em.rounds import note_convergence
 from crowdwise.em.together import Together
 from crowdwise.labels.align import as_labels
@@ -83,7 +84,7 @@ class Aggregation:
 
     @property
     def label(self) -> Array:
-        """The most probable class of every example."""
+        """The class of every example: the most probable one, or for labels with an order the median by default."""
         return self.consensus.label
 
     @property
@@ -95,6 +96,11 @@ class Aggregation:
     def proba(self) -> Floats:
         """Probability of every class, of shape (n_examples, n_classes)."""
         return self.consensus.proba
+
+    @property
+    def mean(self) -> Floats | None:
+        """The mean level of every example, which may be between two levels; None for classes without an order."""
+        return self.consensus.mean
 
     @property
     def class_prior(self) -> Floats:
@@ -115,6 +121,21 @@ class Aggregation:
     def accuracy(self) -> Floats:
         """Probability that an annotator is right about an example; NaN for annotators without labels."""
         return self.fitted.accuracy
+
+    @property
+    def abstention(self) -> Floats | None:
+        """Probability that an annotator abstains if the truth is k (last axis); None if abstentions say nothing."""
+        return self.fitted.abstention
+
+    @property
+    def offset(self) -> Floats | None:
+        """Levels that an annotator's labels are above the truth on average; None for classes without an order."""
+        return self.annotator_results.offset
+
+    @property
+    def spread(self) -> Floats | None:
+        """Standard deviation of an annotator's labels around that, in levels; None for classes without an order."""
+        return self.annotator_results.spread
 
     @property
     def expertise(self) -> Floats:
@@ -200,6 +221,9 @@ class Aggregation:
 def aggregate(
     labels: Any,
     *,
+    kind: ClassKind = "class",
+    consensus_by: ConsensusBy | None = None,
+    informative_abstentions: bool = False,
     annotator_model: AnnotatorModel | None = None,
     hard_examples: HardExamples = "auto",
     errors_in_common: bool = True,
@@ -218,12 +242,22 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
-    annotator_model : Shared, Confusion, OneCoin or None, default=None
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
+        `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
+    consensus_by : {"mode", "median", "mean"} or None, default=None
+        What is taken of the probabilities as the label: the most probable class; for classes with an order also the
+        median (the default there, which errs by the fewest levels), or the level nearest to the mean.
+    informative_abstentions : bool, default=False
+        Whether abstaining, as declared with ``abstain=``, is an answer of annotators that depends on the class. By
+        default abstentions are left out.
+    annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, or how often they are right. See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
+        classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
-        and Skene; "auto" is whichever makes the labels more probable.
+        and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
     errors_in_common : bool, default=True
         Whether annotators may err together. Those who copy each other then have one vote together, stated probabilities
         allow for errors that all have in common, and votes decide where the model's classes do not mean what labels
@@ -257,21 +291,29 @@ def aggregate(
     >>> result = aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
     >>> result.label.tolist(), int(result.accuracy.argmin())
     ([1, 0, 1, 0, 1], 2)
+
+    The third annotator gives a star more than the others do:
+
+    >>> stars = 20 * [[1, 1, 2], [3, 3, 4], [2, 2, 3], [4, None, 5], [None, None, 4]]
+    >>> result = aggregate(stars, kind="ordinal")
+    >>> result.label[:5].tolist(), result.offset.round(1).tolist()
+    ([1, 3, 2, 4, 3], [0.0, 0.0, 1.0])
     """
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
-    steepness, model = check_steepness(steepness), check_annotator_model(annotator_model)
-    difficulties = check_hard_examples(hard_examples)
-    crowd = as_labels(labels)
+    steepness, crowd = check_steepness(steepness), as_labels(labels)
+    check_abstentions(crowd, informative_abstentions)
+    reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
+    model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
     training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
-        return _believed(training, steepness)
+        return _believed(training, reading, steepness)
     weight = example_weights(training.core_disagreement, steepness)
     with one_blas_thread():  # products here are too thin to be shared
         together = who_errs_together(
             training, weight, model,
-            hard_examples=hard_examples, groups=groups, errors_in_common=errors_in_common,
+            difficulties=difficulties, groups=groups, errors_in_common=errors_in_common,
         )  # fmt: skip
         patterns, weight, where = distinct_patterns(training.core, weight)
         fit = fit_labels(
@@ -288,6 +330,7 @@ def aggregate(
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(
         training,
+        reading,
         fit.annotators.behaviour,
         np.exp(fit.prior.log_frequency),
         posterior,
@@ -300,16 +343,18 @@ def aggregate(
     )
 
 
-def _believed(training: TrainingSet, steepness: float) -> Aggregation:
+def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggregation:
     """What one annotator says: nobody is there to compare with."""
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
-    return _aggregation(training, behaviour, posterior.mean(axis=0), posterior, hardness, steepness=steepness)
+    frequency = posterior.mean(axis=0)
+    return _aggregation(training, reading, behaviour, frequency, posterior, hardness, steepness=steepness)
 
 
 def _aggregation(
     training: TrainingSet,
+    reading: Reading,
     behaviour: Behaviour,
     class_prior: Floats,
     posterior: Floats,
@@ -322,14 +367,16 @@ def _aggregation(
     converged: bool = True,
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
-    labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(training, behaviour, class_prior, together)
+    labels = training.labels
+    fitted = FittedAnnotators.of(training, behaviour, class_prior, reading, together)
     proba = np.tile(class_prior, (len(labels), 1))
+    if behaviour.has_abstentions:  # which say something of an example without labels too
+        proba = fitted.posterior(labels)
     proba[training.learnt] = posterior
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
     return Aggregation(
-        Consensus(labels.examples, classes, proba),
+        fitted.as_consensus(labels.examples, proba),
         fitted,
         fitted.results(labels),
         training.disagreement,

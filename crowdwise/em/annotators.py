@@ -31,7 +31,7 @@ class Behaviour:
     Parameters
     ----------
     confusion : ndarray of shape (n_annotators, n_difficulties, n_classes, n_classes)
-        Probability of a label (last axis).
+        Probability of a label (last axis); a last column more if abstentions are answers.
     share : ndarray of shape (n_difficulties, n_classes)
         How frequent each difficulty is within a class.
     crowd : ndarray of shape (n_difficulties, n_classes, n_classes)
@@ -48,6 +48,15 @@ class Behaviour:
         right = np.eye(n_classes)[np.newaxis]
         return cls(right[np.newaxis], np.ones((1, n_classes)), right)
 
+    @property
+    def has_abstentions(self) -> bool:
+        """Whether abstentions are answers."""
+        return self.confusion.shape[-1] > self.confusion.shape[-2]
+
+    def incidence(self, labels: CrowdLabels, part: Floats | None = None) -> Incidence:
+        """Labels as these annotators are asked about: with their abstentions, if these are answers."""
+        return Incidence.of(labels, part, abstentions=self.has_abstentions)
+
     def by_difficulty(self, incidence: Incidence) -> Floats:
         """Logarithm of the probability of each example's difficulty and labels for every true class.
 
@@ -60,8 +69,8 @@ class Behaviour:
         -------
         log_likelihood : ndarray of shape (n_examples, n_difficulties, n_classes)
         """
-        n_annotators, n_difficulties, n_classes, _ = self.confusion.shape
-        flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_classes)
+        n_annotators, n_difficulties, n_classes, n_answers = self.confusion.shape
+        flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_answers)
         likelihood = incidence.log_likelihood(flat).reshape(-1, n_difficulties, n_classes)
         return likelihood if n_difficulties == 1 else likelihood + np.log(self.share)
 
@@ -247,11 +256,14 @@ class Annotators:
         return parameters
 
     def move(self, parameters: Floats) -> None:
-        """Take on other parameters, scaled to be probabilities."""
+        """Take on other parameters, scaled to be probabilities, and matrices of the model if these are not any."""
         last = self.behaviour
         own = parameters[: last.confusion.size].reshape(last.confusion.shape)
         confusion = softmax(own if self.sharing is None else own / self.sharing.length, axis=-1)
         share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
+        if (nearest := getattr(self.model, "nearest", None)) is not None:
+            shape, flat = last.confusion.shape, (-1, last.confusion.shape[-1])
+            confusion = nearest(confusion.reshape(shape[0], *flat), last.crowd.reshape(flat)).reshape(shape)
         self.behaviour = Behaviour(confusion, share, last.crowd)
 
     def hardness(self, posterior: Floats) -> Floats:
@@ -337,7 +349,8 @@ def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -
     own = np.split(order, np.cumsum(labels.labels_per_annotator)[:-1])
     example = labels.example_index
     for confusion, of_annotator in zip(behaviour.confusion, own, strict=True):
-        residual[of_annotator] -= states[example[of_annotator]] @ confusion.reshape(n_states, -1)
+        expected = states[example[of_annotator]] @ confusion.reshape(n_states, -1)
+        residual[of_annotator] -= expected[:, : residual.shape[1]]  # the last column may be of abstentions
     return residual
 
 

@@ -15,13 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_number, check_rounds, check_seed
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels, who_errs_together
+from crowdwise.em.labels_alone import (
+    HardExamples,
+    Init,
+    Joint,
+    Start,
+    check_hard_examples,
+    start_from_labels,
+    who_errs_together,
+)
+from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.temperature import ClassScores
@@ -118,9 +127,17 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
         How examples are held out; all of them once. A number of folds is stratified by the majority vote.
-    annotator_model : Shared, Confusion, OneCoin or None, default=None
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not know the order.
+    consensus_by : {"mode", "median", "mean"} or None, default=None
+        What is taken of probabilities as the label, in the consensus: the most probable class; for
+        classes with an order also the median (the default there), or the level nearest to the mean.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
+    annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, or how often they are right. See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
+        classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
     errors_in_common : bool, default=True
@@ -163,6 +180,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
+    consensus_mean_ : ndarray of shape (n_examples,)
+        For classes with an order: the mean level, which may be between two levels.
+    offset_, spread_ : ndarray of shape (n_annotators,)
+        For classes with an order: how many levels above the truth an annotator's labels are on average, and their
+        standard deviation around that.
+    abstention_ : ndarray of shape (n_annotators, n_classes)
+        Probability that an annotator abstains if the truth is k; with informative abstentions only.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability of a label (last axis) when this is the truth (middle axis); NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
@@ -239,6 +263,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
+        kind: ClassKind = "class",
+        consensus_by: ConsensusBy | None = None,
+        informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
         errors_in_common: bool = True,
@@ -255,6 +282,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.cv = cv
+        self.kind = kind
+        self.consensus_by = consensus_by
+        self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
         self.errors_in_common = errors_in_common
@@ -304,6 +334,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         steepness, reporter = self._check_settings(), Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
         check_numbers(X, base)
+        check_abstentions(labels, self.informative_abstentions)
         training = TrainingSet.of(X, labels, sample_weight, weighting=steepness != 0).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
@@ -311,9 +342,11 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
+        reading = self._reading(training)
         together = who_errs_together(
-            training, weights.first, check_annotator_model(self.annotator_model),
-            hard_examples=self.hard_examples, groups=groups, errors_in_common=self.errors_in_common,
+            training, weights.first, reading.annotator_model(self.annotator_model),
+            difficulties=check_hard_examples(self.hard_examples, reading),
+            groups=groups, errors_in_common=self.errors_in_common,
         )  # fmt: skip
         start = self._start(training, weights.first, together, reporter)
         self.by_votes_ = start.alone.together.by_votes
@@ -335,6 +368,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_settings(self) -> float:
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
+        check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
         return check_number("steepness", self.steepness, auto=True)
 
@@ -370,17 +404,20 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _start(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core)
-        model = check_annotator_model(self.annotator_model)
         return start_from_labels(
             training.core,
             weight,
-            model,
+            self.annotator_model,
+            reading=self._reading(training),
             hard_examples=self.hard_examples,
             joint=self.joint,
             init=self.init,
             together=together,
             reporter=reporter,
         )
+
+    def _reading(self, training: TrainingSet) -> Reading:
+        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
 
     def _rounds(
         self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
@@ -413,7 +450,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training, behaviour, frequency, start.alone.together)
+        reading, together = self._reading(training), start.alone.together
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

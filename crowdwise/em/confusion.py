@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, xlogy
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.features import run_parallel
@@ -42,7 +42,7 @@ class Incidence:
     n_annotators : int
         Number of annotators.
     n_classes : int
-        Number of classes.
+        Number of classes; one more if abstentions are answers, which come last.
     """
 
     parts: list[tuple[slice, sparse.csr_array]]
@@ -50,19 +50,24 @@ class Incidence:
     n_classes: int
 
     @classmethod
-    def of(cls, labels: CrowdLabels, part: Floats | None = None) -> Incidence:
-        """From labels of classes; `part` is what each of them counts, if that is not one."""
+    def of(cls, labels: CrowdLabels, part: Floats | None = None, *, abstentions: bool = False) -> Incidence:
+        """From labels of classes, and from abstentions if they are answers; `part` is what each label counts."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
-        columns = labels.annotator_index.astype(np.int32) * n_classes + labels.values
-        n_columns, parts = labels.n_annotators * n_classes, []
+        n_answers = n_classes + abstentions
+        starts: Codes = labels.indptr
+        columns: Codes = labels.annotator_index.astype(np.int32) * n_answers + labels.values
+        if abstentions and labels.n_abstentions:
+            columns, starts, order = _with_abstentions(labels, columns, n_answers)
+            part = None if part is None else np.append(part, np.ones(labels.n_abstentions))[order]
+        n_columns, parts = labels.n_annotators * n_answers, []
         for start in range(0, max(len(labels), 1), _ROWS):
             rows = slice(start, min(start + _ROWS, len(labels)))
-            indptr = labels.indptr[start : rows.stop + 1].astype(np.int64)
+            indptr = starts[start : rows.stop + 1].astype(np.int64)
             chosen = columns[indptr[0] : indptr[-1]]
             counted = np.ones(len(chosen)) if part is None else part[indptr[0] : indptr[-1]]
             matrix = (counted, chosen, indptr - indptr[0])
             parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
-        return cls(parts, labels.n_annotators, n_classes)
+        return cls(parts, labels.n_annotators, n_answers)
 
     @property
     def n_examples(self) -> int:
@@ -118,6 +123,15 @@ class Incidence:
 
         sums = sum(run_parallel(part_sums, self.parts, self._cost), start=np.zeros(()))
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
+
+
+def _with_abstentions(labels: CrowdLabels, columns: Codes, n_answers: int) -> tuple[Codes, Codes, Positions]:
+    """The columns of labels and abstentions, example by example, where each example begins, and their order."""
+    of_abstentions = labels.abstentions.indices.astype(np.int32) * n_answers + n_answers - 1
+    where = np.repeat(np.arange(len(labels)), labels.abstentions_per_example)
+    order = np.argsort(np.concatenate([labels.example_index, where]), kind="stable")
+    given = labels.labels_per_example + labels.abstentions_per_example
+    return np.concatenate([columns, of_abstentions])[order], np.concatenate([[0], np.cumsum(given)]), order
 
 
 class AnnotatorModel(Protocol):
@@ -335,8 +349,8 @@ def check_annotator_model(model: Any) -> AnnotatorModel:
     needed = ("check", "crowd", "estimate", "log_prior", "log_evidence")
     if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needed):
         raise ValueError(
-            "annotator_model must be Shared(), Confusion() or OneCoin() of crowdwise.em, your own object with "
-            f"{', '.join(needed)}, or None for Shared(); got {model!r}."
+            "annotator_model must be Shared(), Confusion(), OneCoin() or Ordinal() of crowdwise.em, your own object "
+            f"with {', '.join(needed)}, or None for Shared(); got {model!r}."
         )
     model.check()
     return model

@@ -11,10 +11,10 @@ from scipy.special import softmax
 from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.em.annotators import Behaviour, label_residuals
-from crowdwise.em.confusion import Incidence
+from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
 from crowdwise.em.rounds import Rounds, expectation
 from crowdwise.em.together import Together, vote_strength
 from crowdwise.exceptions import LabelError
@@ -43,6 +43,10 @@ class FittedAnnotators:
         How they answer; NaN for those without labels.
     class_prior : ndarray of shape (n_classes,)
         How frequent each class is.
+    by : {"mode", "median", "mean"}, default="mode"
+        Which class of a posterior is the label.
+    levels : ndarray of shape (n_classes,) or None, default=None
+        Where each class is; None if classes have no order.
     together : Together, default=Together()
         Who shares a vote, and what may be stated; by default annotators err independently.
     """
@@ -51,22 +55,39 @@ class FittedAnnotators:
     classes: Array
     behaviour: Behaviour
     class_prior: Floats
+    by: ConsensusBy = "mode"
+    levels: Floats | None = None
     together: Together = field(default_factory=Together)
 
     @classmethod
     def of(
-        cls, training: TrainingSet, behaviour: Behaviour, prior: Floats, together: Together | None = None
+        cls,
+        training: TrainingSet,
+        behaviour: Behaviour,
+        prior: Floats,
+        reading: Reading = CLASSES,
+        together: Together | None = None,
     ) -> FittedAnnotators:
         """From the behaviour of the annotators that took part among all of them."""
         active = training.active
         position = np.where(active, np.cumsum(active) - 1, -1)
         together = Together() if together is None else together.at(position)
-        return cls(training.labels.annotators, training.classes, behaviour.among(active), prior, together)
+        names, among = training.labels.annotators, behaviour.among(active)
+        return cls(names, training.classes, among, prior, reading.by, reading.levels, together)
 
     @cached_property
     def confusion(self) -> Floats:
-        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels."""
-        return self.behaviour.by_class()
+        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+
+        Where abstentions are answers, of the labels that an annotator gives.
+        """
+        confusion, abstention = self.behaviour.by_class(), self.abstention
+        return confusion if abstention is None else confusion[..., :-1] / (1 - abstention[..., np.newaxis])
+
+    @cached_property
+    def abstention(self) -> Floats | None:
+        """Probability that each annotator abstains if the truth is k; None where abstentions are no answers."""
+        return self.behaviour.by_class()[..., -1] if self.behaviour.has_abstentions else None
 
     @cached_property
     def accuracy(self) -> Floats:
@@ -87,18 +108,36 @@ class FittedAnnotators:
 
     def results(self, labels: CrowdLabels) -> AnnotatorResults:
         """Scores and flags of the annotators; `labels` are those of the fit."""
-        by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
+        offset, spread = None, None
+        if self.levels is None:
+            by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
+            agreement = self.accuracy - by_chance
+        else:  # who is harsh may be hardly ever right and still order examples well
+            offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
+            agreement = (self.confusion @ self.levels) @ (self.class_prior * self._away)
         together = self.together
-        flags = flag_annotators(labels, self.accuracy - by_chance, None if together.given else together.group)
         return AnnotatorResults(
             self.annotators,
             labels.labels_per_annotator,
             self.expertise,
             self.accuracy,
-            flags,
+            flag_annotators(labels, agreement, None if together.given else together.group),
+            offset,
+            spread,
+            self.abstention,
             together.numbers(labels.n_annotators),
             together.effective_number(labels, self.strength),
         )
+
+    @property
+    def _away(self) -> Floats:
+        """How far levels are from the mean level."""
+        assert self.levels is not None
+        return self.levels - self.class_prior @ self.levels
+
+    def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
+        """Probabilities of the classes, read as this fit reads them."""
+        return Consensus(examples, self.classes, proba, self.by, self.levels)
 
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
@@ -124,7 +163,7 @@ class FittedAnnotators:
             )
         log_prior = np.log(self.class_prior) if log_prior is None else log_prior
         together, behaviour = self.together.at(position), self.behaviour.of(position)
-        likelihood = behaviour.log_likelihood(Incidence.of(labels, together.parts(labels)))
+        likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
         strength = vote_strength(behaviour.by_class(), self.class_prior)
         return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
 
@@ -140,7 +179,7 @@ class FittedAnnotators:
         -------
         residual : ndarray of shape (n_labels, n_classes)
         """
-        incidence = Incidence.of(labels, self.together.parts(labels))
+        incidence = self.behaviour.incidence(labels, self.together.parts(labels))
         by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
         return label_residuals(labels, softmax(by_difficulty.reshape(len(labels), -1), axis=1), self.behaviour)
 
@@ -162,11 +201,11 @@ class FittedAnnotators:
         """
         labels = labels.with_classes(self.classes)
         if use_model:
-            return Consensus(labels.examples, self.classes, self.posterior(labels, log_prior))
+            return self.as_consensus(labels.examples, self.posterior(labels, log_prior))
         proba = self.posterior(labels)
         empty = labels.labels_per_example == 0
         proba[empty] = np.exp(log_prior[empty])
-        return Consensus(labels.examples, self.classes, proba)
+        return self.as_consensus(labels.examples, proba)
 
 
 class FittedModel(Protocol):
@@ -206,8 +245,8 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     return FitResults(
-        Consensus(labels.examples, annotators.classes, proba),
-        Consensus(labels.examples, annotators.classes, by_labels),
+        annotators.as_consensus(labels.examples, proba),
+        annotators.as_consensus(labels.examples, by_labels),
         annotators.results(labels),
         training.disagreement,
         steepness,

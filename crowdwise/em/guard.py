@@ -26,7 +26,6 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Annotators, Behaviour
-from crowdwise.em.confusion import Incidence
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -123,12 +122,15 @@ class _Told:
     @classmethod
     def of(cls, scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> _Told:
         """With the classifier's temperature, for its scores may be in any unit."""
-        by_state = behaviour.by_difficulty(Incidence.of(labels))
+        by_state = behaviour.by_difficulty(behaviour.incidence(labels))
         temperature = best_temperature(scores, np.logaddexp.reduce(by_state, axis=1), weight)
         log_proba = scores.log_proba(temperature)
         log_frequency = np.log(weight @ np.exp(log_proba) / weight.sum())
         n_annotators, n_classes = len(behaviour.confusion), len(log_frequency)
-        confusion = behaviour.confusion.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
+        answers = behaviour.confusion[..., :n_classes]
+        if behaviour.has_abstentions:  # which are no label that annotators could be drawn to
+            answers = answers / answers.sum(axis=-1, keepdims=True)
+        confusion = answers.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
         return cls(log_proba - log_frequency, log_frequency, labels, np.ascontiguousarray(confusion), by_state)
 
     def as_truth(self, degree: float) -> Floats:
@@ -177,13 +179,12 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
 
 def speaking_against(annotators: Annotators, posterior: Floats, weight: Floats) -> float:
     """The share of labels that are most probable in the crowd if another class is the truth."""
-    crowd = annotators.behaviour.crowd
-    n_classes = crowd.shape[-1]
-    against = crowd.argmax(axis=1) != np.arange(n_classes)  # of shape (n_difficulties, n_classes)
+    crowd, n_classes = annotators.behaviour.crowd, posterior.shape[1]
+    against = crowd[..., :n_classes].argmax(axis=1) != np.arange(n_classes)  # of shape (n_difficulties, n_classes)
     if not against.any():
         return 0.0
     counts, _ = annotators.counts(posterior, weight)
-    given = counts.sum(axis=0).reshape(crowd.shape).sum(axis=1)
+    given = counts.sum(axis=0).reshape(crowd.shape).sum(axis=1)[:, :n_classes]
     return float(given[against].sum() / given.sum())
 
 
@@ -193,14 +194,14 @@ def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Float
     some = np.concatenate([np.arange(rows.start, rows.stop, step) for rows, _ in parts])
     matrix, weight = sparse.vstack([matrix[::step] for _, matrix in parts], format="csr"), weight[some]
     n_classes, chosen = posterior.shape[1], posterior[some].argmax(axis=1)
-    confusion = annotators.behaviour.by_class()
+    confusion, n_answers = annotators.behaviour.by_class()[..., :n_classes], annotators.incidence.n_classes
     right = np.clip(np.einsum("lkk,k->l", confusion, np.exp(log_frequency)), _DOUBT, 1 - _DOUBT)
     log_odds = np.maximum(np.log(right * (n_classes - 1) / (1 - right)), 0.0)
 
     def votes(of_each: Floats) -> Floats:
-        class_of = np.tile(np.arange(n_classes), len(of_each))
-        counted = sparse.coo_array((np.repeat(of_each, n_classes), (np.arange(len(class_of)), class_of)))
-        return np.asarray((matrix @ counted.tocsr()).toarray())
+        class_of = np.tile(np.arange(n_answers), len(of_each))
+        counted = sparse.coo_array((np.repeat(of_each, n_answers), (np.arange(len(class_of)), class_of)))
+        return np.asarray((matrix @ counted.tocsr()).toarray())[:, :n_classes]  # without abstentions
 
     plain, at = votes(np.ones(len(right))), np.arange(len(chosen))
     beyond = plain[at, chosen] < plain.max(axis=1) - _DOUBT
@@ -213,7 +214,7 @@ def note_votes() -> None:
     warn(
         "the consensus is that of the votes, every annotator counting alike (by_votes is true), and the model decides "
         "only where they tie: its classes do not mean what labels say, as happens with ordered levels, or with few "
-        "labels per class. For ordered levels, CrowdRidgeRegressor takes them as numbers."
+        'labels per class. If classes are levels, such as stars, say so: kind="ordinal".'
     )
 
 

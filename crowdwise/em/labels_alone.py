@@ -12,9 +12,12 @@ from crowdwise.checks import check_choice
 from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
+from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
 from crowdwise.em.guard import classes_hold
+from crowdwise.em.levels import CLASSES, Reading
+from crowdwise.em.ordinal import Ordinal
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.em.together import Together, vote_strength
@@ -148,7 +151,7 @@ def fit_labels(
         return run(labels, weight, n, tol, begin=tried[n])
 
     fit = best()
-    if together.common == 0:
+    if together.common == 0 or _has_order(model):  # levels keep their places
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
     return replace(fit, together=replace(together, by_votes=not hold))
@@ -162,7 +165,7 @@ def first_annotators(
     if part is not None:
         sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
     votes = vote_shares(labels, part)
-    return Annotators.of(Incidence.of(labels, part), model, votes, n_difficulties, sharing), votes
+    return Annotators.of(_incidence(labels, model, part), model, votes, n_difficulties, sharing), votes
 
 
 def who_errs_together(
@@ -170,7 +173,7 @@ def who_errs_together(
     weight: Floats,
     model: AnnotatorModel,
     *,
-    hard_examples: Any,
+    difficulties: tuple[int, ...],
     groups: Any,
     errors_in_common: Any,
 ) -> Together:
@@ -184,8 +187,8 @@ def who_errs_together(
         How much each example counts.
     model : AnnotatorModel
         How annotators err.
-    hard_examples : bool or "auto"
-        As in `aggregate`.
+    difficulties : tuple of int
+        As in `fit_labels`.
     groups : mapping, series, array-like or None
         Groups as they were given.
     errors_in_common : bool
@@ -202,7 +205,7 @@ def who_errs_together(
         return Together()
     if group is not None:
         return Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
-    return find_copies(training.core, weight, model, check_hard_examples(hard_examples))
+    return find_copies(training.core, weight, model, difficulties)
 
 
 def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, difficulties: tuple[int, ...]) -> Together:
@@ -269,12 +272,13 @@ class Start:
 def start_from_labels(
     labels: CrowdLabels,
     weight: Floats,
-    model: AnnotatorModel,
+    model: AnnotatorModel | None,
     *,
     hard_examples: Any,
     joint: Any,
     init: Any,
     together: Together | None = None,
+    reading: Reading = CLASSES,
     reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
@@ -285,8 +289,8 @@ def start_from_labels(
         Classes; every annotator has a label, and there are two or more.
     weight : ndarray of shape (n_examples,)
         How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
+    model : AnnotatorModel or None
+        How annotators err; None is the default for these labels.
     hard_examples : bool or "auto"
         As in `aggregate`.
     joint : bool or "auto"
@@ -296,6 +300,8 @@ def start_from_labels(
         The first posterior: that of labels alone, or the shares of the votes.
     together : Together, default=None
         Who shares a vote; by default all are independent.
+    reading : Reading, default=CLASSES
+        Whether classes have an order, and whether abstentions are answers.
     reporter : Reporter, default=SILENT
         Reports the rounds.
 
@@ -303,9 +309,10 @@ def start_from_labels(
     -------
     start : Start
     """
-    difficulties = check_hard_examples(hard_examples)
+    difficulties = check_hard_examples(hard_examples, reading)
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
+    model = reading.annotator_model(model)
     fit = fit_labels(labels, weight, model, together=together, difficulties=difficulties, reporter=reporter)
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
@@ -315,9 +322,19 @@ def start_from_labels(
     return Start(annotators if joint else fit.annotators, votes, joint, fit)
 
 
-def check_hard_examples(hard_examples: Any) -> tuple[int, ...]:
+def _has_order(model: AnnotatorModel) -> bool:
+    return isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
+
+
+def _incidence(labels: CrowdLabels, model: AnnotatorModel, part: Floats | None = None) -> Incidence:
+    return Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
+
+
+def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:
     """The numbers of difficulties to choose from."""
     check_choice("hard_examples", hard_examples, (True, False, "auto"))
+    if hard_examples == "auto" and reading.levels is not None:  # levels nearby take the place of hard examples
+        return (1,)
     return {True: (2,), False: (1,), "auto": (1, 2)}[hard_examples]
 
 

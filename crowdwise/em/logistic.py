@@ -11,15 +11,24 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
-from crowdwise.consensus import Consensus
+from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels, who_errs_together
+from crowdwise.em.labels_alone import (
+    HardExamples,
+    Init,
+    Joint,
+    Start,
+    check_hard_examples,
+    start_from_labels,
+    who_errs_together,
+)
+from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
@@ -137,9 +146,17 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes a power of ten,
         relative to the variance of the features, by cross-validation: the largest one that predicts the first consensus
         of held-out examples within a standard error of the best.
-    annotator_model : Shared, Confusion, OneCoin or None, default=None
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not know the order.
+    consensus_by : {"mode", "median", "mean"} or None, default=None
+        What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class; for
+        classes with an order also the median (the default there), or the level nearest to the mean.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
+    annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, or how often they are right. See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
+        classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`; False is
         the model of Raykar et al.
@@ -200,6 +217,13 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
+    consensus_mean_ : ndarray of shape (n_examples,)
+        For classes with an order: the mean level, which may be between two levels.
+    offset_, spread_ : ndarray of shape (n_annotators,)
+        For classes with an order: how many levels above the truth an annotator's labels are on average, and their
+        standard deviation around that.
+    abstention_ : ndarray of shape (n_annotators, n_classes)
+        Probability that an annotator abstains if the truth is k; with informative abstentions only.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
@@ -269,6 +293,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         steepness: float | Literal["auto"] = "auto",
         *,
         l2: float | Literal["auto"] = "auto",
+        kind: ClassKind = "class",
+        consensus_by: ConsensusBy | None = None,
+        informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
         errors_in_common: bool = True,
@@ -288,6 +315,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
+        self.kind = kind
+        self.consensus_by = consensus_by
+        self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
         self.errors_in_common = errors_in_common
@@ -331,6 +361,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
         X, labels = check_features(self, X, y)
         check_finite(X)
+        check_abstentions(labels, self.informative_abstentions)
         training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
             self._fit(training, steepness, groups, reporter)
@@ -379,6 +410,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_choice("warm_start", self.warm_start, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
+        check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
@@ -398,9 +430,11 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         )
 
     def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
+        reading = self._reading(training)
         return who_errs_together(
-            training, weight, check_annotator_model(self.annotator_model),
-            hard_examples=self.hard_examples, groups=groups, errors_in_common=self.errors_in_common,
+            training, weight, reading.annotator_model(self.annotator_model),
+            difficulties=check_hard_examples(self.hard_examples, reading),
+            groups=groups, errors_in_common=self.errors_in_common,
         )  # fmt: skip
 
     def _start(self, training: TrainingSet, weights: RoundWeights, together: Together, reporter: Reporter) -> Start:
@@ -413,9 +447,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         return start_from_labels(
-            training.core, weight, check_annotator_model(self.annotator_model),
+            training.core, weight, self.annotator_model, reading=self._reading(training),
             hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
         )  # fmt: skip
+
+    def _reading(self, training: TrainingSet) -> Reading:
+        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
 
     def _first_models(
         self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
@@ -479,8 +516,27 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(training, behaviour, frequency, start.alone.together)
+        reading, together = self._reading(training), start.alone.together
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class; for classes with an order what `consensus_by` says.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_examples,)
+        """
+        check_is_fitted(self)
+        annotators = self.fitted_.annotators
+        if annotators.levels is None:
+            return super().predict(X)
+        return annotators.classes[chosen_classes(self.predict_proba(X), annotators.by, annotators.levels)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

@@ -46,6 +46,7 @@ class Parts(TypedDict):
     classes: Array | None
     id_source: IdSource
     abstentions: Any
+    declared_classes: bool
 
 
 def parts_of_matrix(
@@ -349,6 +350,7 @@ def _checked(
         classes=declared,
         id_source=id_source,
         abstentions=abstentions,
+        declared_classes=classes is not None,
     )
 
 

@@ -17,7 +17,7 @@ from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.html_tables import table
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
-from crowdwise.labels.encode import encode_declared, loses_digits, smallest_integer_type
+from crowdwise.labels.encode import as_ids, encode_declared, loses_digits, smallest_integer_type, tidy
 from crowdwise.labels.frames import library_of
 from crowdwise.labels.label_rows import LabelRows
 
@@ -60,6 +60,8 @@ class CrowdLabels(LabelRows):
         `abstentions_per_annotator` and `abstentions_per_example` count them.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did: frames of results are made with the same.
+    declared_classes : bool, default=False
+        Whether the caller gave the classes, and so their order.
 
     Examples
     --------
@@ -363,6 +365,34 @@ class CrowdLabels(LabelRows):
             unknown = mine[used[table[used] < 0]].tolist()
             raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
         return replace(self, values=table[self.values], classes=classes)
+
+    def in_order(self, classes: ArrayLike) -> CrowdLabels:
+        """The same labels with their classes in another order, such as from the lowest to the highest.
+
+        Parameters
+        ----------
+        classes : sequence
+            Every class there is, in this order; there may be some that nobody gave.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> labels = CrowdLabels.from_matrix([["good", "ok"], ["bad", "ok"]])
+        >>> labels.in_order(["bad", "ok", "good"]).classes.tolist()
+        ['bad', 'ok', 'good']
+        """
+        wanted = tidy(as_ids(classes, "classes").tolist())
+        lacking = encode_declared(self._need_classes("in_order"), wanted) < 0
+        if lacking.any():
+            raise LabelError(
+                f"the classes must be named, all of them, in their order; {self.classes[lacking].tolist()} are "  # type: ignore[index]
+                f"not among {wanted.tolist()}."
+            )
+        return replace(self.with_classes(wanted), declared_classes=True)
 
     def of_classes(self, keep: ArrayLike) -> CrowdLabels:
         """The labels that are of some classes (a mask over `classes`); all examples and annotators stay.

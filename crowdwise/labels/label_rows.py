@@ -33,6 +33,7 @@ class LabelRows(FrozenArrays):
     id_source: IdSource = "position"
     abstentions: Any = None
     frame_library: str | None = None
+    declared_classes: bool = False
 
     # ------------------------------------------------------------------ how many
 

@@ -48,6 +48,7 @@ _RECORDS = {
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "OneCoin": "em.confusion",
+    "Ordinal": "em.ordinal",
     "Progress": "theory.online",
     "RatingConsensus": "consensus",
     "SelfPaced": "weights.curricula",

@@ -42,14 +42,16 @@ def consensus_columns(record: FitRecord) -> dict[str, Array]:
     Returns
     -------
     columns : dict of ndarray of shape (n_examples,)
-        "example", "label", "confidence" and "p(...)" per class ("std" for ratings), "labels", "majority" ("mean" for
-        ratings), "disagreement", "easiness" and "order" (1 is the easiest).
+        "example", "label", "confidence" ("mean" too for classes with an order) and "p(...)" per class ("std" for
+        ratings), "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
     """
     results, labels = record.results, record.labels
     consensus = results.consensus
     columns: dict[str, Array] = {"example": consensus.examples, "label": consensus.label}
     if isinstance(consensus, Consensus):
         columns["confidence"] = consensus.confidence
+        if consensus.mean is not None:
+            columns["mean"] = consensus.mean
         columns |= {f"p({name})": p for name, p in zip(consensus.classes.tolist(), consensus.proba.T, strict=True)}
         columns |= {"labels": labels.labels_per_example, "majority": labels.majority()}
     else:
@@ -73,7 +75,7 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
     columns : dict of ndarray or list of shape (n_annotators,)
         "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
         "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
-        `unseen_predictions`); "flags" in words.
+        `unseen_predictions`); for classes with an order "offset" and "spread"; "flags" in words.
     """
     found, labels = record.results.annotators, record.labels
     columns: dict[str, Any] = {
@@ -84,9 +86,11 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
     if found.accuracy is not None:
         low, high = share_interval(found.accuracy, found.n_labels)
         columns |= {"accuracy": found.accuracy, "accuracy_low": low, "accuracy_high": high}
-        columns["agrees_with_consensus"] = agreement_with(labels, record.proba.argmax(axis=1))
+        columns["agrees_with_consensus"] = agreement_with(labels, record.codes)
         if hasattr(record.model, "predict"):
             columns["agrees_with_model"] = agreement_with(labels, unseen_predictions(record))
+    if found.offset is not None:
+        columns |= {"offset": found.offset, "spread": found.spread}
     return columns | {"flags": ["; ".join(found.flags.get(name, ())) for name in found.annotators.tolist()]}
 
 

@@ -56,7 +56,7 @@ def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:
     """How many labelled examples the majority vote and the consensus give to each class; None for very many."""
     if record.classes is None or len(record.classes) > _MOST_CLASSES:
         return None
-    chosen = record.proba.argmax(axis=1)[record.labels.labels_per_example > 0]
+    chosen = record.codes[record.labels.labels_per_example > 0]
     consensus = np.bincount(chosen, minlength=len(record.classes)).tolist()
     majority = (votes == 1).sum(axis=0).tolist()
     return [
@@ -68,7 +68,7 @@ def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:
 def _more_than_given(record: FitRecord) -> list[dict[str, Any]]:
     """Classes that are the consensus on more labelled examples than anybody gave them to."""
     assert record.classes is not None
-    chosen = record.proba.argmax(axis=1)[record.labels.labels_per_example > 0]
+    chosen = record.codes[record.labels.labels_per_example > 0]
     consensus = np.bincount(chosen, minlength=len(record.classes))
     given = (record.labels.tally > 0).sum(axis=0)
     return [

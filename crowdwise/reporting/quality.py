@@ -148,7 +148,7 @@ def expected_accuracy(record: FitRecord) -> Comparison:
     labelled = record.labels.labels_per_example > 0
     n = int(labelled.sum())  # there is a label, or there would be no fit
     proba, votes = record.proba[labelled], majority_shares(record.labels[labelled])
-    chosen = np.eye(proba.shape[1])[proba.argmax(axis=1)]
+    chosen = np.eye(proba.shape[1])[record.codes[labelled]]
     one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
     return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other))
 
@@ -170,7 +170,7 @@ def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
     known = np.flatnonzero((truth >= 0) & (record.labels.labels_per_example > 0))
     if len(known) == 0:
         return Comparison(0, *[Estimate(float("nan"))] * 3)
-    one = (record.proba[known].argmax(axis=1) == truth[known]).astype(np.float64)
+    one = (record.codes[known] == truth[known]).astype(np.float64)
     other = majority_shares(record.labels[known])[np.arange(len(known)), truth[known]]
     gap = one - other
     half = _HALF_WIDTH * float(gap.std()) / len(known) ** 0.5
@@ -186,6 +186,6 @@ def _of_share(right: Floats) -> Estimate:
 def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:
     """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides."""
     votes = majority_shares(record.labels)
-    of_consensus = votes[np.arange(len(votes)), record.proba.argmax(axis=1)]
+    of_consensus = votes[np.arange(len(votes)), record.codes]
     labelled = record.labels.labels_per_example > 0
     return labelled & (of_consensus == 0), labelled & (of_consensus > 0) & (of_consensus < 1)

@@ -290,7 +290,9 @@ def _annotator_results(
     strength = np.sqrt(np.nan_to_num(fitted.expertise))
     number = mean_effective_number(labels, strength, fitted.group, COMMON_ERRORS)
     n_labels = labels.labels_per_annotator
-    return AnnotatorResults(fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group, number)
+    return AnnotatorResults(
+        fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group=group, effective_number=number
+    )
 
 
 def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:

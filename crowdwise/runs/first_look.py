@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise.arrays import Array
 from crowdwise.counts import count
-from crowdwise.crowd.agreement import cohen_kappas, krippendorff_alpha
+from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
+from crowdwise.em.levels import ClassKind, reading_of
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import spelt_alike
@@ -21,6 +23,7 @@ from crowdwise.runs.inputs import Inputs
 _ENOUGH = 10  # shared examples, for the kappa of a pair
 _MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
 _MOST_FLAGS = 8
+_MANY = 5  # consecutive whole numbers may be levels with an order
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
@@ -107,13 +110,15 @@ class Check:
         return vars(self) | {"problems": list(self.problems)}
 
 
-def check(inputs: Inputs) -> Check:
+def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     """A look at labels and features; nothing is fitted for long.
 
     Parameters
     ----------
     inputs : Inputs
         What `read_inputs` read.
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order.
 
     Returns
     -------
@@ -129,8 +134,10 @@ def check(inputs: Inputs) -> Check:
     (6, 0.44)
     """
     labels = inputs.labels
+    if labels.classes is not None:
+        reading_of(labels, kind)  # raises if there is no order
     size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
-    paired, found = labels.labels_per_example > 1, _aggregation(labels)
+    paired, found = labels.labels_per_example > 1, _aggregation(labels, kind)
     agree = None if labels.classes is None or not paired.any() else (labels.tally[paired] > 0).sum(axis=1) == 1
     return Check(
         size=size if labels.classes is None else size | {"classes": len(labels.classes)},
@@ -138,23 +145,23 @@ def check(inputs: Inputs) -> Check:
         ratings=_spread(labels.values) if labels.classes is None else None,
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
-        alpha=_alpha(labels, bool(paired.any())),
+        alpha=_alpha(labels, bool(paired.any()), kind),
         kappas=None if labels.classes is None else _kappas(labels),
         unanimous=None if agree is None else float(agree.mean()),
         effective_annotators=None if found is None else found.effective_annotators,
-        problems=tuple(problems(labels, found)),
+        problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
     )
 
 
-def _aggregation(labels: CrowdLabels) -> Aggregation | None:
+def _aggregation(labels: CrowdLabels, kind: ClassKind) -> Aggregation | None:
     """What labels say; None if there is nothing to compare."""
     if labels.classes is None or labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
         return None
-    return aggregate(labels[labels.labels_per_example > 0])
+    return aggregate(labels[labels.labels_per_example > 0], kind=kind)
 
 
-def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
+def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKind = "class") -> list[str]:
     """What a person should look at before trusting these labels, in words.
 
     Parameters
@@ -163,6 +170,8 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
         Classes or ratings.
     aggregation : Aggregation or None
         What they say; None if there is nothing to compare.
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order.
 
     Returns
     -------
@@ -181,7 +190,17 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
-    return found if labels.classes is None else found + _flags(labels, aggregation)
+    if labels.classes is None:
+        return found
+    if kind == "class" and _may_be_levels(labels.classes):
+        first, last = labels.classes[[0, -1]].tolist()
+        found.append(f"classes {first} to {last}: if these are levels, such as stars, say so: --kind ordinal")
+    return found + _flags(labels, aggregation)
+
+
+def _may_be_levels(classes: Array) -> bool:
+    """Whether classes are five or more consecutive whole numbers."""
+    return len(classes) >= _MANY and classes.dtype.kind in "iu" and bool((np.diff(classes) == 1).all())
 
 
 def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
@@ -228,8 +247,13 @@ def _shares(labels: CrowdLabels) -> dict[str, float] | None:
     return {str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)}
 
 
-def _alpha(labels: CrowdLabels, comparable: bool) -> float | None:
-    alpha = krippendorff_alpha(labels) if comparable else float("nan")
+def _alpha(labels: CrowdLabels, comparable: bool, kind: ClassKind) -> float | None:
+    if not comparable:
+        return None
+    if kind == "class":
+        alpha = krippendorff_alpha(labels)
+    else:  # neither an interval nor pairs are shown
+        alpha = agreement(labels, "ordinal", min_shared=len(labels) + 1, n_resamples=1).alpha.value
     return None if np.isnan(alpha) else alpha
 
 

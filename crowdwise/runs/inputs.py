@@ -183,13 +183,14 @@ def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
     if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
         names = list(map(str, names))
         labels = replace(labels, examples=as_objects([str(name) for name in known]))
-    return CrowdLabels.from_table(
+    made = CrowdLabels.from_table(
         labels[at[at >= 0]].to_table(),
         examples=names,
         annotators=labels.annotators,
         classes=labels.classes,
         kind=labels.kind,
     )
+    return replace(made, declared_classes=labels.declared_classes)
 
 
 def _like(known: Any, name: str) -> Any:

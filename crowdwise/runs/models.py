@@ -7,6 +7,7 @@ from typing import Any
 
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
+from crowdwise.em.levels import ClassKind, check_kind
 from crowdwise.em.logistic import CrowdLogisticClassifier
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import OnRound
@@ -31,12 +32,15 @@ class Settings:
         Strength of the penalty on coefficients, of logistic and ridge; "auto" is 1 for ratings.
     choose_by_truth : bool, default=False
         Whether known answers choose the steepness of ridge; by default they judge the result only.
+    kind : {"class", "ordinal"}, default="class"
+        Whether classes have an order; not for ridge.
     """
 
     model: str = "auto"
     steepness: Setting = "auto"
     l2: Setting = "auto"
     choose_by_truth: bool = False
+    kind: ClassKind = "class"
 
     def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
@@ -61,6 +65,7 @@ class Settings:
         check_choice("model", self.model, MODELS)
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
+        check_kind(self.kind, None)
         if ratings:
             return self._settled_for_ratings(features=features)
         model = self.model
@@ -78,9 +83,13 @@ class Settings:
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
             raise ValueError("known answers are to choose, and there are none: --truth FILE.")
+        if self.kind == "ordinal" and model == "ridge":
+            raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
         return replace(self, model=model)
 
     def _settled_for_ratings(self, *, features: bool) -> Settings:
+        if self.kind == "ordinal":
+            raise ValueError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
         if self.model not in ("auto", "ridge"):
             raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
         if self.choose_by_truth:
@@ -135,9 +144,11 @@ def fit_model(
         given = {name: value for name, value in chosen.items() if value != "auto"}
         return CrowdRidgeRegressor(**given).fit(X, labels, on_round=on_round)
     if wanted.model == "labels-only":
-        return aggregate(labels, steepness=0.0 if steepness == "auto" else steepness, on_round=on_round)
+        steepness = 0.0 if steepness == "auto" else steepness
+        return aggregate(labels, kind=wanted.kind, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
-        return CrowdLogisticClassifier(steepness, l2=wanted.l2).fit(X, labels, on_round=on_round)  # type: ignore[arg-type]
+        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, kind=wanted.kind)  # type: ignore[arg-type]
+        return model.fit(X, labels, on_round=on_round)
     known = truth if wanted.choose_by_truth else None
     return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
 

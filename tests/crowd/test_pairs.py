@@ -111,7 +111,7 @@ def test_good_annotators_among_bad_ones_are_suspects_but_no_copies():
 
 def test_ratings_have_pairs_too():
     rng = np.random.default_rng(0)
-    ratings = rng.normal(size=(50, 1)) + rng.normal(size=(50, 4))
+    ratings = rng.normal(size=(120, 1)) + rng.normal(size=(120, 4))
     labels = CrowdLabels.from_matrix(np.column_stack([ratings, ratings[:, 0]]), kind="rating")
     found = suspects(labels)
     assert (found.first.tolist(), found.second.tolist()) == ([0], [4])

@@ -68,7 +68,7 @@ def test_few_labels_are_drawn_towards_the_crowd_and_many_are_not():
 
 @pytest.mark.parametrize("model", ["shared", Shared, 3.0])
 def test_what_is_no_model_of_annotators_is_refused(model):
-    with pytest.raises(ValueError, match=r"annotator_model must be Shared\(\), Confusion\(\) or OneCoin\(\)"):
+    with pytest.raises(ValueError, match=r"annotator_model must be Shared\(\), Confusion\(\), OneCoin\(\) or Ordinal"):
         check_annotator_model(model)
 
 

@@ -1,0 +1,77 @@
+"""A model of annotators -> the same model where abstaining is one more answer, of annotators and not of the truth.
+
+How often an annotator abstains depends on the true class, and on whether an example is hard. What is said by those who
+answer is as the model has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.em.confusion import AnnotatorModel, Shared
+
+# How often somebody abstains is drawn towards the crowd in the way that labels are.
+_ABSTAINING = Shared()
+
+
+@dataclass(frozen=True)
+class Abstaining:
+    """Annotators who may abstain: the last column of counts and matrices.
+
+    Parameters
+    ----------
+    model : AnnotatorModel
+        How those err who answer.
+    """
+
+    model: AnnotatorModel
+
+    def check(self) -> None:
+        """Raise if a setting of the model makes no sense."""
+        self.model.check()
+
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The crowd's matrix."""
+        answers, abstains = (None, None) if last is None else _split(last)
+        seen, whether = counts[..., :-1], _whether(counts)
+        return _joined(self.model.crowd(seen, answers), _ABSTAINING.crowd(whether, abstains))
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
+        """Matrices from counts."""
+        answers, abstains = _split(crowd)
+        return _joined(self.model.estimate(counts[..., :-1], answers), _ABSTAINING.estimate(_whether(counts), abstains))
+
+    def nearest(self, confusion: Floats, crowd: Floats) -> Floats:
+        """The matrices of this model that are nearest to others."""
+        if (nearest := getattr(self.model, "nearest", None)) is None:
+            return confusion
+        answers, abstains = _split(confusion)
+        return _joined(nearest(answers, _split(crowd)[0]), abstains)
+
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+        """Logarithm of the prior, up to a constant."""
+        parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
+        return sum(model.log_prior(one, of_crowd) for model, one, of_crowd in parts)
+
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
+        """Logarithm of the probability of labels and abstentions."""
+        answers, abstains = _split(crowd)
+        return self.model.log_evidence(counts[..., :-1], answers) + _ABSTAINING.log_evidence(_whether(counts), abstains)
+
+
+def _whether(counts: Floats) -> Floats:
+    """How often somebody answered, and abstained."""
+    return np.stack([counts[..., :-1].sum(axis=-1), counts[..., -1]], axis=-1)
+
+
+def _split(confusion: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of labels if an annotator answers, and of answering and abstaining."""
+    answering = confusion[..., :-1].sum(axis=-1)
+    return confusion[..., :-1] / answering[..., np.newaxis], np.stack([answering, confusion[..., -1]], axis=-1)
+
+
+def _joined(answers: Floats, abstains: Floats) -> Floats:
+    return np.concatenate([answers * abstains[..., :1], abstains[..., 1:]], axis=-1)

@@ -1,0 +1,167 @@
+"""Labels, and what the user says of their order -> where each class is, and what is taken of a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from crowdwise.arrays import Array, Floats
+from crowdwise.checks import check_choice
+from crowdwise.consensus import ConsensusBy
+from crowdwise.em.abstaining import Abstaining
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.ordinal import Ordinal
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+ClassKind = Literal["class", "ordinal"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How labels are read.
+
+    Parameters
+    ----------
+    by : {"mode", "median", "mean"}, default="mode"
+        Which class of a posterior is the label.
+    levels : ndarray of shape (n_classes,) or None, default=None
+        Where each class is; None if classes have no order.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer of annotators.
+    """
+
+    by: ConsensusBy = "mode"
+    levels: Floats | None = None
+    informative_abstentions: bool = False
+
+    def annotator_model(self, given: Any) -> AnnotatorModel:
+        """The model of annotators that was given; by default the one for labels of this kind."""
+        if self.levels is not None and (given is None or (isinstance(given, Ordinal) and given.levels is None)):
+            given = replace(given or Ordinal(), levels=tuple(self.levels.tolist()))
+        model = check_annotator_model(given)
+        return Abstaining(model) if self.informative_abstentions else model
+
+
+CLASSES = Reading()
+
+
+def check_kind(kind: Any, consensus_by: Any) -> ConsensusBy:
+    """Which class of a posterior is the label; raises if that does not go with the kind of labels.
+
+    Parameters
+    ----------
+    kind : {"class", "ordinal"}
+        Whether classes have an order.
+    consensus_by : {"mode", "median", "mean"} or None
+        What came; None is the mode of classes and the median of levels.
+
+    Returns
+    -------
+    by : {"mode", "median", "mean"}
+    """
+    check_choice("kind", kind, ("class", "ordinal"))
+    by: ConsensusBy = check_choice("consensus_by", consensus_by, (None, "mode", "median", "mean"))
+    if by in ("median", "mean") and kind == "class":
+        raise ValueError(f'consensus_by="{by}" needs classes with an order: kind="ordinal".')
+    return by or ("median" if kind == "ordinal" else "mode")
+
+
+def reading_of(
+    labels: CrowdLabels, kind: Any, consensus_by: Any = None, informative_abstentions: Any = False
+) -> Reading:
+    """How labels are to be read; an error if they are to have an order and nobody said which.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes.
+    kind : {"class", "ordinal"}
+        Whether they have an order.
+    consensus_by : {"mode", "median", "mean"} or None
+        What is taken of a posterior; None is the mode of classes and the median of levels.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer of annotators.
+
+    Returns
+    -------
+    reading : Reading
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.em.levels import reading_of
+    >>> labels = CrowdLabels.from_matrix([["bad", "good"]], classes=["bad", "ok", "good"])
+    >>> reading_of(labels, "ordinal").levels.tolist()
+    [1.0, 2.0, 3.0]
+    """
+    by = check_kind(kind, consensus_by)
+    informative = bool(informative_abstentions and labels.n_abstentions)
+    if kind == "class":
+        return Reading(by, informative_abstentions=informative)
+    assert labels.classes is not None
+    return Reading(by, levels_of(labels.classes, declared=labels.declared_classes), informative)
+
+
+def check_abstentions(labels: CrowdLabels, informative_abstentions: Any) -> None:
+    """Say so if abstentions are to tell something and there are none."""
+    if check_choice("informative_abstentions", informative_abstentions, (True, False)) and not labels.n_abstentions:
+        warn(
+            "informative_abstentions has no effect: these labels have no abstentions. Say which answers are, with "
+            "abstain=[...], when labels are made or read."
+        )
+
+
+def levels_of(classes: Array, *, declared: bool) -> Floats:
+    """Where each class is: numbers as they are, anything else 1, 2, 3, ... in the order that was declared."""
+    if classes.dtype.kind in "biuf":
+        levels = classes.astype(np.float64)
+        steps = np.diff(levels)
+        if not ((steps > 0).all() or (steps < 0).all()):
+            raise LabelError(
+                f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
+                "Declare them from the lowest to the highest."
+            )
+        return levels
+    if not declared and classes.dtype.kind not in "mM":
+        raise LabelError(
+            f'kind="ordinal" needs classes with an order, and {classes.tolist()[:8]} have none of their own. Declare '
+            "it from the lowest to the highest: labels.in_order([...]), or classes=[...] when labels are made; "
+            "--classes A,B,... on the command line."
+        )
+    return np.arange(1.0, len(classes) + 1)
+
+
+def offset_and_spread(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats]:
+    """How far above the truth each annotator's labels are on average, and how they vary around their own average.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
+        Probability of each label (last axis); NaN for annotators without labels.
+    class_prior : ndarray of shape (n_classes,)
+        How frequent each class is.
+    levels : ndarray of shape (n_classes,)
+        Where each class is.
+
+    Returns
+    -------
+    offset : ndarray of shape (n_annotators,)
+        In the unit of the levels; negative is below the truth.
+    spread : ndarray of shape (n_annotators,)
+        A standard deviation, in the same unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.em.levels import offset_and_spread
+    >>> lenient = np.array([[[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]])
+    >>> offset, spread = offset_and_spread(lenient, np.array([0.5, 0.5, 0.0]), np.array([1.0, 2.0, 3.0]))
+    >>> offset.tolist(), spread.round(4).tolist()
+    ([0.75], [0.3536])
+    """
+    mean = confusion @ levels
+    variance = np.einsum("lkc,lkc->lk", confusion, (levels - mean[..., np.newaxis]) ** 2)
+    return (mean - levels) @ class_prior, np.sqrt(variance @ class_prior)

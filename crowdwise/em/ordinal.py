@@ -1,0 +1,207 @@
+"""Counts -> confusion matrices of annotators who are harsh or lenient, exact or vague, where labels have an order.
+
+An annotator's matrix is that of the crowd, tilted by two numbers. With c the level of the label, k that of the truth:
+
+    log p(c | k) = log crowd(c | k) + shift * (c - k) + width * (c - k)**2 + a constant per row
+
+A positive shift gives higher labels than the crowd does, a positive width labels that are further from the truth. This
+is an exponential family: the best shift and width are unique, and found by Newton's method. The prior is that of
+`Shared`, labels of the crowd's quality added to every row, and draws both numbers towards zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from crowdwise.arrays import Floats
+from crowdwise.checks import check_number
+
+# Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
+_MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
+# Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
+_ALIKE = 200.0
+# Smaller than this, relative to the other, is a direction in which nothing is known.
+_SINGULAR = 1e-14
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """Two numbers per annotator that tilt the crowd's confusion matrix: harsh or lenient, exact or vague.
+
+    For labels with an order; ``kind="ordinal"`` takes it by default. Where the crowd's own matrix has few labels, only
+    the distance from the truth counts in it. With two levels, matrices are those of `Shared` around that of the crowd.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        Labels of the crowd's quality that are added to every row; above 0.
+    levels : tuple of float or None, default=None
+        Where each class is; None is evenly spaced. Neither unit nor origin matters.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.em import Ordinal
+    >>> stars = [[1, 1, 2], [5, 5, 5], [3, 3, 4], [2, 2, 3], [4, 4, 5]]
+    >>> aggregate(stars, kind="ordinal", annotator_model=Ordinal(strength=3.0)).label.tolist()
+    [1, 5, 3, 2, 4]
+    """
+
+    strength: float = 1.0
+    levels: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        """Raise if the strength is not above 0, or levels are not different numbers."""
+        check_number("strength", self.strength, above=True)
+        if self.levels is not None:
+            levels = np.asarray(self.levels)
+            if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all() or len(set(self.levels)) < len(levels):
+                raise ValueError(f"levels must be finite numbers, all different; got {self.levels!r}.")
+
+    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+        """The matrix of all labels together, unless that of the round before explains the labels better."""
+        together = drawn_to_distances(counts.sum(axis=0))
+        if last is None:
+            return together
+        return max([together, last], key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
+        """Matrices from counts."""
+        return np.exp(self._tilted(counts + self.strength * crowd, crowd)).reshape(counts.shape)
+
+    def nearest(self, confusion: Floats, crowd: Floats) -> Floats:
+        """The matrices of this model that are nearest to others: where rounds leap to need not be one of them."""
+        return np.exp(self._tilted(confusion, crowd)).reshape(confusion.shape)
+
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+        """Minus the strength times the divergence of the crowd's rows from each annotator's."""
+        return -self.strength * float((xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
+
+    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
+        """Logarithm of the probability of the labels over all shifts and widths, by Laplace's method."""
+        n_classes = counts.shape[-1]
+        powers = self._powers(n_classes)
+        prior = np.broadcast_to(self.strength * crowd, counts.shape)
+        log_crowd = np.broadcast_to(np.log(crowd), counts.shape)
+
+        def integral(seen: Floats, log_confusion: Floats) -> float:
+            """Of exp(sum of seen * log_confusion), without a constant that both integrals have."""
+            of_rows = log_confusion.reshape(-1, n_classes, n_classes)
+            total = seen.reshape(of_rows.shape).sum(axis=-1)
+            _, information = _derivatives(np.exp(of_rows), total, powers)
+            return float((seen * log_confusion).sum() - np.linalg.slogdet(information)[1].sum() / 2)
+
+        log_confusion = self._tilted(counts + prior, crowd).reshape(counts.shape)
+        return integral(counts + prior, log_confusion) - integral(prior, log_crowd)
+
+    def _explained(self, counts: Floats, crowd: Floats) -> float:
+        """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
+        confusion = self.estimate(counts, crowd)
+        return float(xlogy(counts, confusion).sum()) + self.log_prior(confusion, crowd)
+
+    def _powers(self, n_classes: int) -> Floats:
+        """Distances of labels (last axis) from the truth to the power of 1, 2, 3 and 4, in units of the whole range."""
+        levels = np.arange(float(n_classes)) if self.levels is None else np.asarray(self.levels, dtype=np.float64)
+        if len(levels) != n_classes:
+            raise ValueError(f"Ordinal has {len(levels)} levels, and the labels have {n_classes} classes.")
+        distance: Floats = (levels - levels[:, np.newaxis]) / max(np.ptp(levels), np.finfo(np.float64).tiny)
+        return np.stack([distance, distance**2, distance**3, distance**4])
+
+    def _tilted(self, counts: Floats, crowd: Floats) -> Floats:
+        """Logarithms of the matrices that make counts most probable, an annotator's on each difficulty by itself."""
+        n_classes = counts.shape[-1]
+        counts = counts.reshape(len(counts), -1, n_classes, n_classes)
+        base = np.broadcast_to(np.log(crowd).reshape(counts.shape[1:]), counts.shape)
+        flat = (-1, n_classes, n_classes)
+        return best_tilts(counts.reshape(flat), base.reshape(flat), self._powers(n_classes))
+
+
+def drawn_to_distances(counts: Floats) -> Floats:
+    """The crowd's matrix, drawn towards one in which only the distance from the truth counts.
+
+    Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
+    would be the truth, and everybody else lenient.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_states, n_classes)
+        How often each label was given in a state: a true class, of easy and then of hard examples.
+
+    Returns
+    -------
+    crowd : ndarray of shape (n_states, n_classes)
+    """
+    n_classes = counts.shape[-1]
+    apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
+    matrices = []
+    for own in counts.reshape(-1, n_classes, n_classes):
+        seen = np.bincount(apart.ravel(), own.ravel()) + 1.0 / n_classes
+        possible = np.bincount(apart.ravel(), np.repeat(own.sum(axis=1), n_classes)) + 1.0
+        alike = (seen / possible)[apart]
+        rows = own + _ALIKE * alike / alike.sum(axis=1, keepdims=True)
+        matrices.append(rows / rows.sum(axis=1, keepdims=True))
+    return np.concatenate(matrices)
+
+
+def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
+    """The tilts of matrices that make counts most probable, by Newton's method for all matrices at once.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_matrices, n_classes, n_classes)
+        How often each label (last axis) was given.
+    base : ndarray of shape (n_matrices, n_classes, n_classes)
+        Logarithms of the matrices that are tilted.
+    powers : ndarray of shape (4, n_classes, n_classes)
+        Distance of the label from the truth, to the power of 1, 2, 3 and 4.
+
+    Returns
+    -------
+    log_confusion : ndarray of shape (n_matrices, n_classes, n_classes)
+        Logarithms of the tilted matrices.
+    """
+    total, features = counts.sum(axis=-1), powers[:2]
+    wanted = np.einsum("nkc,fkc->nf", counts, features)
+    tilt = np.zeros((len(counts), 2))
+    log_confusion = _normal(base)
+    value = np.einsum("nkc,nkc->n", counts, log_confusion)
+    for _ in range(_MOST_STEPS):
+        expected, information = _derivatives(np.exp(log_confusion), total, powers)
+        gradient = wanted - expected
+        step = np.linalg.solve(information, gradient[..., np.newaxis])[..., 0]
+        if (np.einsum("nf,nf->n", gradient, step) <= _ENOUGH * (1 + total.sum(axis=1))).all():
+            # The last step is too small to be seen in the likelihood, and doubles the number of right digits.
+            return _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
+        for _ in range(_MOST_HALVINGS):
+            ahead = _normal(base + np.einsum("nf,fkc->nkc", tilt + step, features))
+            reached = np.einsum("nkc,nkc->n", counts, ahead)
+            too_far = reached < value
+            if not too_far.any():
+                break
+            step[too_far] /= 2
+        step[too_far] = 0.0
+        tilt += step
+        log_confusion = np.where(too_far[:, np.newaxis, np.newaxis], log_confusion, ahead)
+        value = np.maximum(value, reached)
+    return log_confusion
+
+
+def _derivatives(confusion: Floats, total: Floats, powers: Floats) -> tuple[Floats, Floats]:
+    """What the sums of distances and of their squares are expected to be, and the covariance of the two."""
+    one, two, three, four = (np.einsum("nkc,kc->nk", confusion, power) for power in powers)
+    covariance = np.stack([two - one * one, three - one * two, three - one * two, four - two * two], axis=-1)
+    information = np.einsum("nk,nkf->nf", total, covariance).reshape(-1, 2, 2)
+    # Rows of one certain label each would leave nothing to divide by.
+    least = _SINGULAR * information.trace(axis1=1, axis2=2) + np.finfo(np.float64).tiny
+    information += least[:, np.newaxis, np.newaxis] * np.eye(2)
+    expected = np.stack([np.einsum("nk,nk->n", total, mean) for mean in (one, two)], axis=-1)
+    return expected, information
+
+
+def _normal(log_weights: Floats) -> Floats:
+    """Logarithms of rows scaled to be probabilities."""
+    shifted = log_weights - log_weights.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

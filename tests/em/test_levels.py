@@ -1,0 +1,142 @@
+import datetime
+
+import numpy as np
+import pytest
+from crowds import clear_crowd
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+
+import crowdwise
+from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.consensus import Consensus
+from crowdwise.em.levels import levels_of, offset_and_spread
+from crowdwise.exceptions import LabelError
+from crowdwise.fit_record import FitRecord
+
+WORDS = ["bad", "ok", "good"]
+
+
+def three_levels(seed=0):
+    """Features, labels of levels 0 to 2, truth."""
+    return clear_crowd(seed, n_classes=3, missing=0.4)
+
+
+def test_the_label_is_the_mode_the_median_or_the_level_nearest_to_the_mean():
+    proba = np.array([[0.4, 0.1, 0.1, 0.1, 0.3], [0.5, 0.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0, 0.0]])
+    levels = np.arange(1.0, 6.0)
+    by = {name: Consensus(np.arange(3), np.arange(1, 6), proba, name, levels) for name in ("mode", "median", "mean")}
+    assert [found.label.tolist() for found in by.values()] == [[1, 1, 3], [2, 1, 3], [3, 3, 3]]
+    assert_allclose(by["mode"].mean, [2.8, 3.0, 3.0])
+    assert_allclose(by["median"].confidence, [0.1, 0.5, 1.0])
+    assert_allclose(by["mean"].confidence, [0.1, 0.0, 1.0])
+
+
+def test_half_of_the_probability_is_enough_for_the_median_however_it_was_rounded():
+    proba = np.array([[0.1, 0.2, 0.2, 0.5], [0.3, 0.2 - 1e-16, 0.0, 0.5]])
+    assert Consensus(np.arange(2), np.arange(4), proba, "median", np.arange(4.0)).label.tolist() == [2, 1]
+
+
+def test_offset_and_spread_by_hand():
+    one = [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    offset, spread = offset_and_spread(np.array([one, np.eye(3)]), np.array([0.5, 0.25, 0.25]), np.array([1.0, 3.0, 5]))
+    assert_allclose(offset, [0.5 * 1.0 + 0.25 * 2.0, 0.0])
+    assert_allclose(spread, [np.sqrt(0.5 * 1.0), 0.0])
+
+
+def test_words_without_an_order_are_refused_with_what_to_do():
+    words = [["good", "ok"], ["bad", "ok"], ["good", "good"]]
+    with pytest.raises(LabelError, match=r"\['bad', 'good', 'ok'\] have none of their own.*labels.in_order"):
+        aggregate(words, kind="ordinal")
+    declared = aggregate(CrowdLabels.from_matrix(words, classes=WORDS), kind="ordinal")
+    in_order = aggregate(CrowdLabels.from_matrix(words).in_order(WORDS), kind="ordinal")
+    assert declared.consensus.levels.tolist() == [1, 2, 3]
+    assert (declared.proba == in_order.proba).all()
+
+
+def test_an_order_must_name_all_classes():
+    with pytest.raises(LabelError, match=r"all of them, in their order; \['ok'\] are not among"):
+        CrowdLabels.from_matrix([["good", "ok"]]).in_order(["bad", "good"])
+
+
+def test_numbers_out_of_order_are_refused():
+    labels = CrowdLabels.from_matrix([[1, 2], [3, 3]], classes=[2, 1, 3])
+    with pytest.raises(LabelError, match="numbers have an order of their own"):
+        aggregate(labels, kind="ordinal")
+
+
+@pytest.mark.parametrize(
+    ("classes", "levels"),
+    [([1, 2, 5], [1, 2, 5]), ([0.5, 1.0], [0.5, 1]), ([False, True], [0, 1]), ([3, 1], [3, 1])],
+)
+def test_numbers_are_levels_as_they_are(classes, levels):
+    assert levels_of(np.array(classes), declared=False).tolist() == levels
+
+
+def test_times_have_their_order():
+    days = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 3, 1)], dtype="M8[D]")
+    assert levels_of(days, declared=False).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("by", ["median", "mean"])
+def test_classes_without_an_order_have_no_median(by):
+    with pytest.raises(ValueError, match=f'consensus_by="{by}" needs classes with an order'):
+        aggregate([[1, 0], [0, 1]], consensus_by=by)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("kind", "ordered"), ("consensus_by", "average")])
+def test_settings_that_cannot_be_are_refused(setting, value):
+    with pytest.raises(ValueError, match=f"{setting} must be"):
+        aggregate([[1, 0], [0, 1]], **{"kind": "ordinal", setting: value})
+
+
+def test_frames_of_levels_have_the_mean_offset_and_spread():
+    found = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], kind="ordinal")
+    assert found.to_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
+    assert {"offset", "spread"} < set(found.annotators_frame().columns)
+    plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]])
+    assert plain.mean is plain.offset is plain.spread is None
+    assert "mean" not in plain.to_frame().columns
+
+
+@pytest.mark.parametrize(
+    "model", [CrowdLogisticClassifier(kind="ordinal"), CrowdClassifier(LogisticRegression(), kind="ordinal")]
+)
+def test_classifiers_know_levels(model):
+    X, labels, truth = three_levels()
+    model.fit(X, labels)
+    assert (model.consensus_ == truth).mean() > 0.9
+    assert_allclose(model.consensus_mean_, model.consensus_proba_ @ np.arange(3))
+    assert model.offset_.shape == model.spread_.shape == (7,)
+    again = model.consensus(X, labels)
+    assert (again.by, again.levels.tolist()) == ("median", [0, 1, 2])
+    model.set_params(kind="class").fit(X, labels)
+    assert not hasattr(model, "offset_")
+
+
+def test_predictions_of_levels_are_medians():
+    X, labels, _ = three_levels(1)
+    model = CrowdLogisticClassifier(kind="ordinal").fit(X, labels)
+    below = np.cumsum(model.predict_proba(X), axis=1) < 0.5
+    assert (model.predict(X) == below.sum(axis=1)).all()
+    by_mode = CrowdLogisticClassifier(kind="ordinal", consensus_by="mode").fit(X, labels)
+    assert (by_mode.predict(X) == by_mode.predict_proba(X).argmax(axis=1)).all()
+
+
+def test_levels_survive_a_file(tmp_path):
+    X, labels, _ = three_levels()
+    words = CrowdLabels.from_matrix(np.array(WORDS, dtype=object)[labels[:60].majority()[:, np.newaxis].repeat(2, 1)])
+    alone = aggregate(words.in_order(WORDS), kind="ordinal")
+    model = CrowdLogisticClassifier(kind="ordinal").fit(X, labels)
+    for name, found in (("alone", alone), ("model", model)):
+        found.save(tmp_path / name)
+    read_alone, read = crowdwise.load(tmp_path / "alone"), crowdwise.load(tmp_path / "model")
+    assert read_alone.label.tolist() == alone.label.tolist()
+    assert (read_alone.mean == alone.mean).all()
+    assert (read.offset_ == model.offset_).all()
+    assert (read.predict(X) == model.predict(X)).all()
+
+
+def test_reports_judge_the_label_that_is_given():
+    matrix = [[1, 1, 5], [5, 5, 1], [3, 3, 3], [2, 2, 2], [4, 4, 4], [1, 5, 3]]
+    found = aggregate(matrix, kind="ordinal", consensus_by="mean")
+    assert (found.classes[FitRecord.of(found, matrix).codes] == found.label).all()
