@@ -80,14 +80,33 @@ def suspects(labels: CrowdLabels) -> Pairs:
     pairs : Pairs
     """
     three = labels.labels_per_example > 2  # someone else has to be there
-    if not three.any():
+    if not three.any() or (labels.labels_per_annotator >= _FEWEST).sum() < 2:
         return _no_pairs()
     labels = labels if three.all() else labels[three]
     left, right, example = _label_pairs(labels)
-    codes = _codes(labels)
-    sums = np.column_stack([labels.sum_per_example(column) for column in codes.T])
-    others = (sums[example] - codes[left] - codes[right]) / (labels.labels_per_example[example] - 2)[:, np.newaxis]
-    return _pairs(labels, left, right, codes[left] - others, codes[right] - others).alike(_SUSPECT)
+    products = _of_ratings if labels.classes is None else _of_classes
+    return _pairs(labels, left, right, *products(labels, left, right, example)).alike(_SUSPECT)
+
+
+def _of_ratings(labels: CrowdLabels, left: Positions, right: Positions, example: Positions) -> tuple[Floats, ...]:
+    """Product and squares of the deviations of two ratings from the mean of the others."""
+    ratings = labels.values.astype(np.float64)
+    others = labels.sum_per_example(ratings)[example] - ratings[left] - ratings[right]
+    others /= labels.labels_per_example[example] - 2
+    one, other = ratings[left] - others, ratings[right] - others
+    return one * other, one * one, other * other
+
+
+def _of_classes(labels: CrowdLabels, left: Positions, right: Positions, example: Positions) -> tuple[Floats, ...]:
+    """The same of labels with a column per class, from counts of labels: no column is ever made."""
+    tally, others = labels.tally, (labels.labels_per_example[example] - 2).astype(np.float64)
+    same = (labels.values[left] == labels.values[right]).astype(np.float64)
+    one = (tally[example, labels.values[left]] - 1.0 - same) / others  # others who say the same as the first
+    other = (tally[example, labels.values[right]] - 1.0 - same) / others
+    squares = np.einsum("ik,ik->i", tally, tally, dtype=np.float64)[example]  # of the others' shares
+    squares -= 2 * others * (one + other) + 2 + 2 * same
+    squares /= others**2
+    return same - one - other + squares, 1 - 2 * one + squares, 1 - 2 * other + squares
 
 
 def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
@@ -105,7 +124,9 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     pairs : Pairs
     """
     left, right, _ = _label_pairs(labels)
-    return _pairs(labels, left, right, residual[left], residual[right])
+    squared = np.einsum("ic,ic->i", residual, residual)
+    product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
+    return _pairs(labels, left, right, product, squared[left], squared[right])
 
 
 def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
@@ -176,13 +197,6 @@ def _no_pairs() -> Pairs:
     return Pairs(_NONE, _NONE, np.empty(0), np.empty(0), np.empty(0))
 
 
-def _codes(labels: CrowdLabels) -> Floats:
-    """Labels as numbers: a column per class, or the rating itself."""
-    if labels.classes is None:
-        return labels.values[:, np.newaxis].astype(np.float64)
-    return one_hot(labels)
-
-
 def one_hot(labels: CrowdLabels) -> Floats:
     """A one in the column of each label's class."""
     assert labels.classes is not None
@@ -191,11 +205,13 @@ def one_hot(labels: CrowdLabels) -> Floats:
     return codes
 
 
-def _pairs(labels: CrowdLabels, left: Positions, right: Positions, one: Floats, other: Floats) -> Pairs:
-    """Sums over the examples that two annotators share; `one` and `other` are deviations of the labels of a pair."""
+def _pairs(
+    labels: CrowdLabels, left: Positions, right: Positions, product: Floats, one: Floats, other: Floats
+) -> Pairs:
+    """Sums over the examples that two annotators share, of products and squares of the deviations of their labels."""
     n = labels.n_annotators
     key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
-    if n * n <= _SQUARE:
+    if n * n <= min(len(key), _SQUARE):
         pairs = np.flatnonzero(np.bincount(key, minlength=n * n))
         place = np.zeros(n * n, dtype=np.intp)
         place[pairs] = np.arange(len(pairs))
@@ -208,11 +224,9 @@ def _pairs(labels: CrowdLabels, left: Positions, right: Positions, one: Floats, 
     def total(values: Array) -> Floats:
         return np.bincount(which, values, len(pairs)).astype(np.float64)
 
-    squared = np.einsum("ic,ic->i", one, one), np.einsum("ic,ic->i", other, other)
-    usual = float(squared[0].mean() + squared[1].mean()) / 2
-    scale = np.sqrt(total(squared[0])) * np.sqrt(total(squared[1])) + _ADDED * usual  # a product might overflow
-    shared = total(np.ones(len(key)))
+    usual = float(one.mean() + other.mean()) / 2
+    scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
+    shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
     agreement = total(labels.values[left] == labels.values[right]) / shared
-    covariance = total(np.einsum("ic,ic->i", one, other))
-    correlation = np.divide(covariance, scale, out=np.zeros(len(pairs)), where=scale > 0)
+    correlation = np.divide(total(product), scale, out=np.zeros(len(pairs)), where=scale > 0)
     return Pairs(pairs // n, pairs % n, shared, agreement, correlation)
