@@ -11,11 +11,11 @@ from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
 from crowdwise.crowd.votes import COMMON_ERRORS, effective_number, n_votes, vote_parts
-from crowdwise.diagnosis import codes_of_truth
 from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
+from crowdwise.truths.known import codes_of_truth
 
 # Examples of the usual correlation that are added to those of known truth.
 _ADDED = 20.0

@@ -21,13 +21,13 @@ from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.held_out import EstimatorFolds, stratified_folds
 from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels, match_examples
+from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels.frames import make_frame
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import check_finite
+from crowdwise.truths.known import codes_of_truth
 from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
@@ -278,23 +278,6 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     weight_parameter(estimator)
     assert crowd.classes is not None
     return Learner(estimator, crowd.classes, X)
-
-
-def codes_of_truth(truth: Any, X: Any, crowd: CrowdLabels) -> Positions:
-    """The truth as positions among the classes; -1 where it is unknown."""
-    assert crowd.classes is not None
-    values = as_column(match_examples(truth, X, crowd, "truth", partial=True), "truth")
-    if len(values) != len(crowd):
-        raise LabelError(f"truth must be one per example, {len(crowd)}; got {len(values)}.")
-    codes = encode_declared(values, crowd.classes).astype(np.intp)
-    strange = (codes < 0) & ~missing_mask(values)
-    if strange.any():
-        at = int(strange.argmax())
-        raise LabelError(
-            f"truth must be in the terms of the labels' classes {crowd.classes.tolist()}; found "
-            f"{values[at : at + 1].tolist()[0]!r} for example {shown(crowd.examples[at])}."
-        )
-    return codes
 
 
 def _numbers(X: Any) -> Any:

@@ -105,6 +105,7 @@ def results_of(model: Any) -> FitResults:
             model.steepness,
             model.objective,
             model.converged,
+            model.truth_check,
         )
     if not hasattr(model, "fit"):
         raise TypeError(

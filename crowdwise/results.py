@@ -15,6 +15,7 @@ from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easiness import easiness
 from crowdwise.html_tables import table
 from crowdwise.labels.frames import make_frame
+from crowdwise.truths.check import RatingCheck, TruthCheck
 
 Flags = dict[Any, tuple[str, ...]]
 # Attributes that only some fits have: of labels with an order, and with informative abstentions.
@@ -139,6 +140,8 @@ class FitResults(FrozenArrays):
         One value per round.
     converged : bool
         Whether the rounds settled.
+    truth_check : TruthCheck, RatingCheck or None, default=None
+        How good the consensus is by the truths that the fit was given, each held out; None without truths.
     """
 
     consensus: Consensus | RatingConsensus
@@ -148,6 +151,7 @@ class FitResults(FrozenArrays):
     steepness: float
     objective: Floats
     converged: bool
+    truth_check: TruthCheck | RatingCheck | None = None
 
     def __repr__(self) -> str:
         ending = "converged" if self.converged else "not converged"
@@ -184,6 +188,7 @@ class FitResults(FrozenArrays):
             "objective_": self.objective,
             "consensus_": self.consensus.label,
             "label_consensus_": self.label_consensus.label,
+            "truth_check_": self.truth_check,
         }
         if isinstance(self.consensus, RatingConsensus):
             return found | {"consensus_std_": self.consensus.std}

@@ -10,13 +10,14 @@ from scipy import stats
 
 from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions
 from crowdwise.checks import check_number
-from crowdwise.diagnosis import codes_of_truth
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode, missing_mask
 from crowdwise.labels.frames import make_frame
+from crowdwise.truths.check import wilson_interval
+from crowdwise.truths.known import codes_of_truth
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -191,26 +192,3 @@ def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str
         "p_value": p_value,
         "p_adjusted": p_adjusted,
     }
-
-
-def wilson_interval(right: Codes, n: Codes, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Wilson's interval of a share.
-
-    Parameters
-    ----------
-    right : ndarray
-        How many are right.
-    n : ndarray
-        Of how many; at least one.
-    confidence : float, default=0.95
-        Of the interval.
-
-    Returns
-    -------
-    low, high : ndarray
-    """
-    z = float(stats.norm.ppf((1 + confidence) / 2))
-    share = right / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.consensus import Consensus
 from crowdwise.counts import count
 from crowdwise.crowd.disagreement import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
@@ -21,6 +22,7 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
+from crowdwise.truths.known import Known
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
@@ -48,6 +50,8 @@ class TrainingSet:
         How often each example that takes part counts.
     disagreement : ndarray of shape (n_examples,)
         Of all examples, on the scale of those that take part.
+    truth : ndarray of shape (n_examples,) or None, default=None
+        Known answers of all examples, as `known_answers` gives them.
     """
 
     X: Any
@@ -57,10 +61,18 @@ class TrainingSet:
     core: CrowdLabels
     sample_weight: Floats
     disagreement: Floats
+    truth: Array | None = None
 
     @classmethod
     def of(
-        cls, X: Any, labels: CrowdLabels, sample_weight: Any, *, scale: Scale = "observed", weighting: bool = True
+        cls,
+        X: Any,
+        labels: CrowdLabels,
+        sample_weight: Any,
+        *,
+        truth: Array | None = None,
+        scale: Scale = "observed",
+        weighting: bool = True,
     ) -> TrainingSet:
         """From features and labels of the same rows; `weighting` says whether disagreement is going to be used."""
         weight = check_sample_weight(sample_weight, X, labels)
@@ -82,7 +94,7 @@ class TrainingSet:
             note_disagreement(core)
         weight = weight if learnt.all() else weight[learnt]
         differs = _disagreement_of_all(labels, core, learnt, scale)
-        return cls(X, labels, learnt, active, core, weight, differs)
+        return cls(X, labels, learnt, active, core, weight, differs, truth)
 
     @property
     def rows(self) -> Any:
@@ -105,12 +117,41 @@ class TrainingSet:
         """Disagreement of the examples that take part."""
         return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
 
+    @property
+    def known(self) -> Known | None:
+        """The examples of known answer among those that take part."""
+        return None if self.truth is None else Known.of(self.truth[self.learnt])
+
+    @property
+    def weighing_disagreement(self) -> Floats:
+        """Disagreement of the examples that take part, as it weighs them: none where the answer is known."""
+        known = self.known
+        if known is None:
+            return self.core_disagreement
+        differs = self.core_disagreement.copy()
+        differs[known.at] = 0.0
+        return differs
+
+    def with_truth(self, consensus: Any) -> Any:
+        """A `Consensus` or `RatingConsensus` on all examples, the known answers being certain."""
+        known = None if self.truth is None else Known.of(self.truth)
+        if known is None:
+            return consensus
+        if isinstance(consensus, Consensus):
+            return replace(consensus, proba=known.hold(consensus.proba))
+        rating, std = consensus.label.copy(), consensus.std.copy()
+        rating[known.at], std[known.at] = known.answers, 0.0
+        return replace(consensus, label=rating, std=std)
+
     def of_named_classes(self) -> TrainingSet:
-        """The same without the classes that nobody named on the examples that take part."""
-        named = self.core.tally.any(axis=0)
+        """The same without the classes that nobody named on the examples that take part, and that no truth is."""
+        named: Bools = np.array(self.core.tally.any(axis=0))
+        if self.truth is not None:
+            named[self.truth[self.truth >= 0]] = True
         if named.all():
             return self
-        return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named))
+        truth = None if self.truth is None else np.append(np.cumsum(named) - 1, -1)[self.truth]
+        return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named), truth=truth)
 
     def among_all(self, values: Floats) -> Floats:
         """Values of the active annotators, with NaN for the others."""

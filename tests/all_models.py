@@ -30,13 +30,14 @@ class LabelsAlone:
     def __init__(self, **settings):
         self.settings = settings
 
-    def fit(self, X, y):
-        found = aggregate(as_labels(y), **self.settings)
+    def fit(self, X, y, truth=None):
+        found = aggregate(as_labels(y), truth=truth, **self.settings)
         self.found = found
         for name in ("examples", "annotators", "annotator_flags", "classes", "disagreement", "expertise", "accuracy"):
             setattr(self, f"{name}_", getattr(found, name))
         self.consensus_, self.consensus_proba_, self.consensus_confidence_ = found.label, found.proba, found.confidence
         self.label_consensus_, self.label_proba_ = found.label, found.proba
+        self.truth_check_ = found.truth_check
         self.steepness_ = self.settings.get("steepness", 0.0)
         self.easiness_ = easiness(found.disagreement, self.steepness_)
         self.objective_, self.n_rounds_, self.converged_ = found.objective, found.n_rounds, found.converged

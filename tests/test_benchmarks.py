@@ -22,6 +22,7 @@ NEEDS_DATA = {
     "crowds",
     "diagnose",
     "imbalance",
+    "judges",
     "ordinal",
     "reproduction",
 }

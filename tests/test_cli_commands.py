@@ -74,6 +74,26 @@ def test_fit_prints_ten_lines_and_says_what_it_took_for_what(here, run, tmp_path
     assert "<script" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
+def test_known_answers_are_learnt_from_only_if_asked(here, run, tmp_path):
+    lines = (here / "truth.csv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "some.csv").write_text("\n".join(lines[:26]), encoding="utf-8")
+    truth = ["--truth", str(tmp_path / "some.csv")]
+    code, out, _ = run("fit", *WITH_FEATURES, *truth, "--use-truth", "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "25 known answers were learnt from: held out in turn, the consensus is right for" in " ".join(out.split())
+    note = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert note["settings"]["use_truth"]
+    consensus = (tmp_path / "run" / "consensus.csv").read_text(encoding="utf-8").splitlines()
+    said = {line.split(",")[0]: line.split(",")[1:3] for line in consensus}
+    known = dict(line.split(",")[:2] for line in lines[1:26])
+    assert all(said[example] == [label, "1"] for example, label in known.items())
+    for options, words in ((["--use-truth"], "were learnt from"), ([], "On the 25 examples of known truth")):
+        code, out, err = run("consensus", "labels.csv", *truth, *options)
+        assert code == 0
+        assert words in err
+        assert ("1,1,0" in out or ",1,0,1," in out) == bool(options)
+
+
 def test_the_command_that_makes_a_run_again_is_noted_as_it_was_typed(here):
     note = json.loads((here / "run" / "run.json").read_text())
     assert note["command"] == "crowdwise fit labels.csv features.csv --columns size,colour --truth truth.csv --quiet"
@@ -226,7 +246,7 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     files = ["labels.csv", "--truth", str(tmp_path / "truth.csv"), "--out", str(tmp_path / "run")]
     code, _, err = run("fit", *files, *no_labels)
     assert code == 0
-    assert "1 known answer to judge" in err
+    assert "1 known answer of examples with labels" in err
     assert "never given, though said to be no label: '-1', 'unsure'" in err
     (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
     assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0
@@ -418,6 +438,9 @@ def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
         (["fit", "labels.csv", "--steepness", "steep"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--l2", "nan"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--choose-by-truth", "--truth", "truth.csv"], 2, "not of labels-only"),
+        (["fit", "labels.csv", "--use-truth"], 2, "known answers are to be learnt from, and there are none"),
+        (["consensus", "labels.csv", "--use-truth"], 2, "known answers are to be learnt from, and there are none"),
+        (["consensus", "run", "--truth", "truth.csv"], 2, "is fitted already"),
         (["check", "labels.csv", "--format", "excel"], 2, "--format must be one of"),
         (["check", "labels.csv", "--encoding", "morse"], 2, "no encoding"),
         (["convert", "run", "x.csv", "--to", "wide"], 2, "can be written as csv"),

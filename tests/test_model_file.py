@@ -127,6 +127,17 @@ def test_a_model_that_is_read_again_has_the_same_bits(name, tmp_path):
 
 
 @quiet
+@over(["ridge", "regressor", "logistic", "aggregate"])
+def test_a_model_that_learnt_from_truths_is_read_again_with_the_same_bits(name, tmp_path):
+    X, labels = data_for(name, missing=0.3)
+    model = fit_quietly(new(name, **quick(name)), X, labels, truth={i: i % 2 for i in range(25)})
+    model = model.found if name == "aggregate" else model
+    again = read_again(model, tmp_path / "model")
+    assert_same(model, again)
+    assert again.truth_check.n == 25 if name == "aggregate" else again.truth_check_.n == 25
+
+
+@quiet
 @over(LEARNERS)
 def test_a_model_that_is_read_again_predicts_the_same(name, tmp_path):
     model, X, labels = fitted(name, missing=0.3)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from crowdwise import CrowdLabels, aggregate, slice_accuracy
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.slices import wilson_interval
+from crowdwise.truths.check import wilson_interval
 
 
 def counted(matrix, slices, truth):

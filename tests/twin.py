@@ -105,16 +105,20 @@ def fit(
     choose_l2=None,
     reweight=None,
     class_weight=None,
+    known=None,
 ):
     """Coefficients, intercept and expertise after a number of rounds; every example has a label.
 
     `choose_l2(weights, voices, consensus, sample_weight)` may give another l2 in each round, and
-    `reweight(t, easiness, losses, sample_weight)` other weights. `class_weight` is a list, or "balanced".
+    `reweight(t, easiness, losses, sample_weight)` other weights. `class_weight` is a list, or "balanced". `known` has
+    the true class of some examples by position: what the model learns there, and what annotators are compared with.
     """
+    known = known or {}
     X = np.asarray(X, dtype=float)
     n_examples, n_annotators = len(matrix), len(matrix[0])
     given = [1.0] * n_examples if sample_weight is None else list(sample_weight)
     easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale)]
+    easiness = [1.0 if i in known else e for i, e in enumerate(easiness)]
     answered = [[j for j in range(n_annotators) if row[j] is not None] for row in matrix]
     expertise, first, scores, worth = [1.0] * n_annotators, True, None, None
     led, changes = None, [0] * n_examples
@@ -128,7 +132,10 @@ def fit(
                 )
             easy = reweight(t, np.array(easiness), losses, np.array(given)).tolist()
         if class_weight is not None:
-            shares = [leading(row, expertise, classes) for row in matrix]
+            shares = [
+                [float(known[i] == k) for k in classes] if i in known else leading(row, expertise, classes)
+                for i, row in enumerate(matrix)
+            ]
             for i in range(n_examples):  # at the third change of the lead an example is tied for good
                 if changes[i] == 3:
                     shares[i] = led[i]
@@ -145,7 +152,10 @@ def fit(
         for i, row in enumerate(matrix):
             total = sum(expertise[j] for j in answered[i])
             mean = sum(expertise[j] * code(row[j], classes) for j in answered[i]) / total
-            target.append(majority_code(row, classes) if first and init == "majority" else mean)
+            if i in known:
+                target.append(code(known[i], classes))
+            else:
+                target.append(majority_code(row, classes) if first and init == "majority" else mean)
             voice.append(total)
         average = sum(o * v for o, v in zip(own, voice, strict=True)) / sum(own)
         relative = [v / average for v in voice]
@@ -155,7 +165,7 @@ def fit(
         coef, intercept = ridge(X, np.array(target), weights, l2, fit_intercept)
         errors, mass = [0.0] * n_annotators, [0.0] * n_annotators
         for i, row in enumerate(matrix):
-            score = X[i] @ coef + intercept
+            score = code(known[i], classes) if i in known else X[i] @ coef + intercept
             for j in answered[i]:
                 errors[j] += own[i] * easy[i] * distance(code(row[j], classes), score)
                 mass[j] += own[i] * easy[i]

@@ -15,10 +15,13 @@ from crowdwise.cli.show_table import csv_option, show_table_of
     epilog="""\b
 Examples:
   crowdwise consensus labels.csv
+  crowdwise consensus votes.csv --truth answers.csv --use-truth
   crowdwise consensus run --json
 """,
 )
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
+@click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
+@click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
 @labels_options
 @kind_option
 @json_option

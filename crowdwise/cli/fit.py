@@ -34,6 +34,7 @@ Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit votes.csv --truth answers.csv --use-truth
   crowdwise fit stars.csv --kind ordinal
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
@@ -58,7 +59,8 @@ Examples:
     "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
 )
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
-@click.option("--choose-by-truth", is_flag=True, help="They choose the steepness too (model ridge).")
+@click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
+@click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
 @labels_options
 @kind_option
 @ratings_option
@@ -84,9 +86,8 @@ def command(
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     kind = options.pop("kind")
-    settings = Settings(
-        **{name: options.pop(name) for name in ("model", "steepness", "l2", "choose_by_truth")}, kind=kind
-    )
+    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth")
+    settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
     has_features = features is not None or bool(features_as["text"])
     try:
         settings.settled(

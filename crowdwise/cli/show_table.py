@@ -25,24 +25,45 @@ def show_table_of(
     *,
     as_json: bool,
     as_csv: bool,
+    truth: str | None = None,
+    use_truth: bool = False,
     **options: Any,
 ) -> None:
-    """Print a table of a run, or of labels alone."""
+    """Print a table of a run, or of labels alone, perhaps with known answers."""
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
+    if use_truth and truth is None:
+        raise click.UsageError("known answers are to be learnt from, and there are none: --truth FILE.")
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
     kind = options.pop("kind")
     with talking.warnings_as_notes():
         if is_run(source):
+            if truth is not None:
+                raise click.UsageError(f"{source} is fitted already: give known answers to crowdwise fit.")
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):
-                settings, say, on_round = Settings(kind=kind), talking.say, talking.round_done
-                run = fit(source, labels_as=labels_as, settings=settings, say=say, on_round=on_round)
+                run = fit(
+                    source,
+                    truth=truth,
+                    settings=Settings(kind=kind, use_truth=use_truth),
+                    labels_as=labels_as,
+                    say=talking.say,
+                    on_round=talking.round_done,
+                )
                 table = of_labels(run)
+            if truth is not None:
+                talking.say(_by_truth(run))
     show_table(table, as_json=as_json, as_csv=as_csv)
+
+
+def _by_truth(run: Run) -> str:
+    """What known answers say about the consensus, in one sentence."""
+    from crowdwise.reporting.words import quality_sentence
+
+    return quality_sentence(run.summary)
 
 
 def show_table(table: ResultTable, *, as_json: bool, as_csv: bool) -> None:

@@ -13,17 +13,19 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 
-# Differences between rounds that are looked at, and how many numbers may be kept of them: annotators of many classes
-# have millions of parameters.
-_MOST_DIFFERENCES, _MOST_NUMBERS = 8, 2**23
+# Differences between rounds that are looked at.
+_MOST_DIFFERENCES = 5
+# With more parameters than this, what is kept of the rounds would take more memory than all else.
+MOST_PARAMETERS = 2**18
 # Added to their products, relative to the largest: directions in which steps hardly differ say nothing.
 _RIDGE = 1e-8
 
 
 @dataclass
 class Anderson:
-    """The logarithms of the parameters at the ends of the last rounds, and the steps that led there."""
+    """Where the last round ended and the step that led there, and how far rounds before it differ in both."""
 
+    _last: tuple[Floats, Floats] | None = field(default=None, init=False)
     _ends: list[Floats] = field(default_factory=list, init=False)
     _steps: list[Floats] = field(default_factory=list, init=False)
 
@@ -39,19 +41,23 @@ class Anderson:
         -------
         proposal : ndarray or None
         """
-        self._ends.append(end)
-        self._steps.append(end - begin)
-        n_kept = max(1, min(_MOST_DIFFERENCES, _MOST_NUMBERS // len(end))) + 1
-        del self._ends[:-n_kept], self._steps[:-n_kept]
-        if len(self._ends) == 1:
+        step, last, self._last = end - begin, self._last, None
+        if last is not None:
+            self._ends = [*self._ends, end - last[0]][-_MOST_DIFFERENCES:]
+            self._steps = [*self._steps, step - last[1]][-_MOST_DIFFERENCES:]
+        self._last = end, step
+        if last is None:
             return None
-        turns = np.diff(self._steps, axis=0)
-        products = turns @ turns.T
+        products = np.array([[one @ other for other in self._steps] for one in self._steps])
         products[np.diag_indices_from(products)] += _RIDGE * products.diagonal().max() + np.finfo(np.float64).tiny
-        share = np.linalg.solve(products, turns @ self._steps[-1])
-        return end - share @ np.diff(self._ends, axis=0)
+        shares = np.linalg.solve(products, [turn @ step for turn in self._steps])
+        proposal = end.copy()
+        for share, turn in zip(shares, self._ends, strict=True):
+            proposal -= share * turn
+        return proposal
 
     def forget(self) -> None:
         """Begin anew: the last proposal was worse than where its round began."""
+        self._last = None
         self._ends.clear()
         self._steps.clear()

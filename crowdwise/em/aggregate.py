@@ -14,6 +14,7 @@ from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import check_steepness, example_weights
+from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
@@ -29,6 +30,9 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags, results_html
 from crowdwise.ridge.features import one_blas_thread
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.check import TruthCheck
+from crowdwise.truths.known import Known, known_answers
 from crowdwise.weights.round_weights import RoundWeights
 
 
@@ -59,6 +63,8 @@ class Aggregation:
         How fast the weight of an example fell with disagreement.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did.
+    truth_check : TruthCheck or None, default=None
+        How good the consensus is by the truths that were given, each held out; None without truths.
     """
 
     consensus: Consensus
@@ -71,6 +77,7 @@ class Aggregation:
     converged: bool
     steepness: float = 0.0
     frame_library: str | None = None
+    truth_check: TruthCheck | None = None
 
     @property
     def examples(self) -> Array:
@@ -89,7 +96,7 @@ class Aggregation:
 
     @property
     def confidence(self) -> Floats:
-        """Its probability, allowing for errors in common as far as these are known."""
+        """Its probability, calibrated if truths were given; if not, allowing for errors in common as far as known."""
         return self.consensus.confidence
 
     @property
@@ -210,17 +217,20 @@ class Aggregation:
         save(self, path)
 
     def __repr__(self) -> str:
+        check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
             f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
             f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
             f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
+            f"{check}"
         )
 
 
 def aggregate(
     labels: Any,
     *,
+    truth: Any = None,
     kind: ClassKind = "class",
     consensus_by: ConsensusBy | None = None,
     informative_abstentions: bool = False,
@@ -242,6 +252,11 @@ def aggregate(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
+    truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+        The true classes of some examples, None or NaN elsewhere; anything with ids names those of the labels. Their
+        probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
+        truth being held out. With fifteen or more per annotator, the consensus is mixed with logistic regressions on
+        the votes, which know the errors that annotators have in common.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
         `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
@@ -306,21 +321,28 @@ def aggregate(
     check_abstentions(crowd, informative_abstentions)
     reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
     model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
-    training = TrainingSet.of(crowd.examples, crowd, None, scale=scale, weighting=steepness > 0)
+    answers = known_answers(truth, crowd, crowd)
+    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
     if training.core.n_annotators == 1:
         return _believed(training, reading, steepness)
-    weight = example_weights(training.core_disagreement, steepness)
+    weight = example_weights(training.weighing_disagreement, steepness)
+    known = training.known
     with one_blas_thread():  # products here are too thin to be shared
         together = who_errs_together(
             training, weight, model,
             difficulties=difficulties, groups=groups, errors_in_common=errors_in_common,
         )  # fmt: skip
-        patterns, weight, where = distinct_patterns(training.core, weight)
+        patterns, weight, where = distinct_patterns(training.core, weight, known)
+        if known is not None and where is not None:
+            known = Known(where[known.at], known.answers)
         fit = fit_labels(
             patterns, weight, model,
-            together=together, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            together=together, known=known, difficulties=difficulties, class_prior=class_prior,
+            max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
+        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight, fit.together)
+        calibration, check = calibrate_by_truths(patterns, known, estimated, reading)
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     if fit.together.by_votes:
@@ -335,6 +357,8 @@ def aggregate(
         np.exp(fit.prior.log_frequency),
         posterior,
         hardness,
+        calibration,
+        check,
         together=fit.together,
         hard_examples=fit.annotators.n_difficulties > 1,
         steepness=steepness,
@@ -348,8 +372,11 @@ def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggr
     posterior = vote_shares(training.core)
     behaviour = Behaviour.always_right(posterior.shape[1])
     hardness = np.zeros(len(posterior))
+    calibration, check = calibrate_by_truths(training.core, training.known, None, reading)
     frequency = posterior.mean(axis=0)
-    return _aggregation(training, reading, behaviour, frequency, posterior, hardness, steepness=steepness)
+    return _aggregation(
+        training, reading, behaviour, frequency, posterior, hardness, calibration, check, steepness=steepness
+    )
 
 
 def _aggregation(
@@ -359,6 +386,8 @@ def _aggregation(
     class_prior: Floats,
     posterior: Floats,
     hardness: Floats,
+    calibration: Calibration | None,
+    check: TruthCheck | None,
     *,
     steepness: float,
     together: Together | None = None,
@@ -368,15 +397,15 @@ def _aggregation(
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
     labels = training.labels
-    fitted = FittedAnnotators.of(training, behaviour, class_prior, reading, together)
+    fitted = FittedAnnotators.of(training, behaviour, class_prior, reading, together, calibration)
     proba = np.tile(class_prior, (len(labels), 1))
     if behaviour.has_abstentions:  # which say something of an example without labels too
         proba = fitted.posterior(labels)
-    proba[training.learnt] = posterior
+    proba[training.learnt] = fitted.calibrated(posterior, training.core)
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
     return Aggregation(
-        fitted.as_consensus(labels.examples, proba),
+        training.with_truth(fitted.as_consensus(labels.examples, proba)),
         fitted,
         fitted.results(labels),
         training.disagreement,
@@ -386,10 +415,13 @@ def _aggregation(
         converged,
         steepness,
         labels.frame_library,
+        check,
     )
 
 
-def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:
+def distinct_patterns(
+    labels: CrowdLabels, weight: Floats, known: Known | None = None
+) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     Parameters
@@ -398,6 +430,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
         Classes.
     weight : ndarray of shape (n_examples,)
         Of each example.
+    known : Known, default=None
+        Examples whose class is known: each is one of its own, and they come first.
 
     Returns
     -------
@@ -416,6 +450,8 @@ def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels,
     key = np.zeros(len(labels), dtype=np.int64)
     for column in matrix.T:
         key = key * n_classes + column
+    if known is not None:
+        key[known.at] = np.arange(-len(known), 0)
     _, first, where = np.unique(key, return_index=True, return_inverse=True)
     sums = np.bincount(where, weight).astype(np.float64)
     return labels[first], sums, where

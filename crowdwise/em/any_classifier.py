@@ -17,6 +17,7 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_number, check_rounds, check_seed
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
@@ -48,6 +49,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
@@ -97,7 +100,8 @@ class FittedEstimator:
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
+        counts = use_model and self.model_weight > 0
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
 
 
 class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -175,7 +179,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probability of every class.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`, allowing for errors that annotators have in common.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
+        annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -222,6 +227,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record.
     fitted_ : FittedEstimator
@@ -308,7 +316,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -320,6 +335,10 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
+            out; see `aggregate`.
         groups : mapping, series or array-like, default=None
             Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
@@ -335,7 +354,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, labels = align(indexable(X)[0], check_y(self, y))
         check_numbers(X, base)
         check_abstentions(labels, self.informative_abstentions)
-        training = TrainingSet.of(X, labels, sample_weight, weighting=steepness != 0).of_named_classes()
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=steepness != 0).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
         learner = Learner(base, training.classes, training.rows, self.n_jobs)
@@ -355,8 +375,11 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             start, rounds = self._rounds(training, folds, weights, start, reporter)
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
-        self.fitted_ = self._record(training, start, targets)
-        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        calibration, check = calibrated_start(
+            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
+        )
+        self.fitted_ = self._record(training, start, targets, calibration)
+        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = targets.class_weight
         for name in ("n_features_in_", "feature_names_in_"):
@@ -393,21 +416,23 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.steepness_ = steepness
         weights = RoundWeights(
             check_curriculum(self.curriculum),
-            usable_weights(example_weights(differs, steepness)),
+            usable_weights(example_weights(training.weighing_disagreement, steepness)),
             training.sample_weight,
             class_weight,
             rng,
+            None if training.known is None else training.known.at,
         )
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
     def _start(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
-            return Start.believed(training.core)
+            return Start.believed(training.core, training.known)
         return start_from_labels(
             training.core,
             weight,
             self.annotator_model,
+            known=training.known,
             reading=self._reading(training),
             hard_examples=self.hard_examples,
             joint=self.joint,
@@ -437,21 +462,23 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
         rounds = run_em(
             start.annotators, prior, weights, start.posterior,
-            joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+            joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
             report=reporter.rounds("labels and features"),
         )  # fmt: skip
         note_convergence(rounds, weights, self.tol)
         self.temperature_ = prior.temperature
         return start, rounds
 
-    def _record(self, training: TrainingSet, start: Start, targets: SoftTargets) -> FittedEstimator:
+    def _record(
+        self, training: TrainingSet, start: Start, targets: SoftTargets, calibration: Calibration | None
+    ) -> FittedEstimator:
         if self.model_weight_:
             frequency = np.average(targets.posterior, axis=0, weights=targets.weight)
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
         reading, together = self._reading(training), start.alone.together
-        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together)
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

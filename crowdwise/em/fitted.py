@@ -22,6 +22,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.check import TruthCheck
 
 # Two different classes are this far apart in the paper's code, +1 and -1 squared: what expertise is measured by.
 _CLASS_DISTANCE = 4.0
@@ -49,6 +51,8 @@ class FittedAnnotators:
         Where each class is; None if classes have no order.
     together : Together, default=Together()
         Who shares a vote, and what may be stated; by default annotators err independently.
+    calibration : Calibration or None, default=None
+        How truths calibrate the consensus of labels and model, if there were any.
     """
 
     annotators: Array
@@ -58,6 +62,7 @@ class FittedAnnotators:
     by: ConsensusBy = "mode"
     levels: Floats | None = None
     together: Together = field(default_factory=Together)
+    calibration: Calibration | None = None
 
     @classmethod
     def of(
@@ -67,13 +72,14 @@ class FittedAnnotators:
         prior: Floats,
         reading: Reading = CLASSES,
         together: Together | None = None,
+        calibration: Calibration | None = None,
     ) -> FittedAnnotators:
         """From the behaviour of the annotators that took part among all of them."""
         active = training.active
         position = np.where(active, np.cumsum(active) - 1, -1)
         together = Together() if together is None else together.at(position)
         names, among = training.labels.annotators, behaviour.among(active)
-        return cls(names, training.classes, among, prior, reading.by, reading.levels, together)
+        return cls(names, training.classes, among, prior, reading.by, reading.levels, together, calibration)
 
     @cached_property
     def confusion(self) -> Floats:
@@ -142,6 +148,8 @@ class FittedAnnotators:
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
 
+        They are not calibrated by truths; `consensus` is.
+
         Parameters
         ----------
         labels : CrowdLabels
@@ -183,7 +191,13 @@ class FittedAnnotators:
         by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
         return label_residuals(labels, softmax(by_difficulty.reshape(len(labels), -1), axis=1), self.behaviour)
 
-    def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
+    def calibrated(self, proba: Floats, labels: CrowdLabels) -> Floats:
+        """Probabilities as truths calibrate them; as they are if there were none."""
+        return proba if self.calibration is None else self.calibration.apply(proba, labels)
+
+    def consensus(
+        self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True, calibrated: bool = True
+    ) -> Consensus:
         """The consensus on any labels.
 
         Parameters
@@ -194,18 +208,19 @@ class FittedAnnotators:
             Logarithms of a classifier's probabilities.
         use_model : bool, default=True
             Whether they count. If not, the frequency of classes takes their place, except on examples without labels.
+        calibrated : bool, default=True
+            Whether the consensus is calibrated by the truths of the fit, if there were any.
 
         Returns
         -------
         consensus : Consensus
         """
         labels = labels.with_classes(self.classes)
-        if use_model:
-            return self.as_consensus(labels.examples, self.posterior(labels, log_prior))
-        proba = self.posterior(labels)
-        empty = labels.labels_per_example == 0
-        proba[empty] = np.exp(log_prior[empty])
-        return self.as_consensus(labels.examples, proba)
+        proba = self.posterior(labels, log_prior if use_model else None)
+        if not use_model:
+            empty = labels.labels_per_example == 0
+            proba[empty] = np.exp(log_prior[empty])
+        return self.as_consensus(labels.examples, self.calibrated(proba, labels) if calibrated else proba)
 
 
 class FittedModel(Protocol):
@@ -217,7 +232,9 @@ class FittedModel(Protocol):
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus: ...
 
 
-def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float) -> FitResults:
+def fit_results(
+    training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float, check: TruthCheck | None = None
+) -> FitResults:
     """What a fit found out about all of its examples and annotators.
 
     Parameters
@@ -230,6 +247,8 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
         The posterior of the examples that took part; the others have that of their labels and the final classifier.
     steepness : float
         The steepness given, or the one found.
+    check : TruthCheck, default=None
+        How good the consensus is by the known truths, if there are any.
 
     Returns
     -------
@@ -239,17 +258,19 @@ def fit_results(training: TrainingSet, fitted: FittedModel, rounds: Rounds, stee
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
     active = np.flatnonzero(training.active)
     together, strength = annotators.together.at(active), annotators.strength[active]
-    proba[training.learnt] = together.stated(rounds.posterior, training.core, rounds.log_prior, strength)
+    stated = together.stated(rounds.posterior, training.core, rounds.log_prior, strength)
+    proba[training.learnt] = annotators.calibrated(stated, training.core)
     if len(others := training.others):
         proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     return FitResults(
-        annotators.as_consensus(labels.examples, proba),
+        training.with_truth(annotators.as_consensus(labels.examples, proba)),
         annotators.as_consensus(labels.examples, by_labels),
         annotators.results(labels),
         training.disagreement,
         steepness,
         rounds.objective,
         rounds.converged,
+        check,
     )

@@ -24,6 +24,7 @@ from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import SILENT, Reporter
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -79,6 +80,7 @@ def fit_labels(
     model: AnnotatorModel,
     *,
     together: Together | None = None,
+    known: Known | None = None,
     difficulties: tuple[int, ...] = (1, 2),
     class_prior: float = 1.0,
     max_rounds: int = _MOST_ROUNDS,
@@ -99,6 +101,8 @@ def fit_labels(
     together : Together, default=None
         Who shares a vote; by default all are independent. If they are not, the fit says whether its classes can be
         believed to mean what labels say.
+    known : Known, default=None
+        Examples whose class is known.
     difficulties : tuple of int, default=(1, 2)
         Numbers of difficulties to choose from: 1 has no hard examples.
     class_prior : float, default=1.0
@@ -120,7 +124,7 @@ def fit_labels(
     together = Together() if together is None else together
 
     def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
-        annotators, votes = first_annotators(some, model, together, n)
+        annotators, votes = first_annotators(some, model, together, n, known)
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         first = votes if begin is None else begin.posterior_of(annotators)
         return go_on(LabelsFit(annotators, prior, Rounds.none(first), together), weight, tol)
@@ -131,7 +135,8 @@ def fit_labels(
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
-            max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report, before=fit.rounds.objective,
+            known=known, max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report,
+            before=fit.rounds.objective,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
@@ -150,6 +155,14 @@ def fit_labels(
         n = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
         return run(labels, weight, n, tol, begin=tried[n])
 
+    if known is not None and len(difficulties) > 1:
+        # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.
+        alone = fit_labels(
+            labels, weight, model,
+            together=together, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds,
+            tol=max(tol, _TRIED), accelerate=accelerate,
+        )  # fmt: skip
+        difficulties = (alone.annotators.n_difficulties,)
     fit = best()
     if together.common == 0 or _has_order(model):  # levels keep their places
         return fit
@@ -158,13 +171,13 @@ def fit_labels(
 
 
 def first_annotators(
-    labels: CrowdLabels, model: AnnotatorModel, together: Together, n_difficulties: int
+    labels: CrowdLabels, model: AnnotatorModel, together: Together, n_difficulties: int, known: Known | None = None
 ) -> tuple[Annotators, Floats]:
-    """Annotators of whom nothing is known yet, and the shares of their votes."""
+    """Annotators of whom nothing is known yet, and the shares of their votes, or the classes that are known."""
     part, sharing = together.parts(labels), None
     if part is not None:
         sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
-    votes = vote_shares(labels, part)
+    votes = vote_shares(labels, part) if known is None else known.hold(vote_shares(labels, part))
     return Annotators.of(_incidence(labels, model, part), model, votes, n_difficulties, sharing), votes
 
 
@@ -260,9 +273,9 @@ class Start:
     alone: LabelsFit
 
     @classmethod
-    def believed(cls, labels: CrowdLabels) -> Start:
-        """The labels of one annotator: nobody is there to compare with."""
-        votes = vote_shares(labels)
+    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
+        """The labels of one annotator, but for known classes: nobody is there to compare with."""
+        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
         annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
         annotators.behaviour = Behaviour.always_right(votes.shape[1])
         alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
@@ -274,6 +287,7 @@ def start_from_labels(
     weight: Floats,
     model: AnnotatorModel | None,
     *,
+    known: Known | None = None,
     hard_examples: Any,
     joint: Any,
     init: Any,
@@ -291,6 +305,8 @@ def start_from_labels(
         How much each example counts.
     model : AnnotatorModel or None
         How annotators err; None is the default for these labels.
+    known : Known, default=None
+        Examples whose class is known.
     hard_examples : bool or "auto"
         As in `aggregate`.
     joint : bool or "auto"
@@ -313,12 +329,14 @@ def start_from_labels(
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
-    fit = fit_labels(labels, weight, model, together=together, difficulties=difficulties, reporter=reporter)
+    fit = fit_labels(
+        labels, weight, model, together=together, known=known, difficulties=difficulties, reporter=reporter
+    )
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
         return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    annotators, votes = first_annotators(labels, model, fit.together, n_difficulties)
+    annotators, votes = first_annotators(labels, model, fit.together, n_difficulties, known)
     return Start(annotators if joint else fit.annotators, votes, joint, fit)
 
 

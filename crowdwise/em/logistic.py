@@ -16,6 +16,7 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
@@ -45,6 +46,8 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.truths.calibration import Calibration
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
@@ -120,7 +123,8 @@ class FittedLogistic:
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model and self.model_weight > 0)
+        counts = use_model and self.model_weight > 0
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
 
 
 def _mean(theta: Floats | None, n_models: int) -> Floats | None:
@@ -212,7 +216,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`, allowing for errors that annotators have in common.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
+        annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -262,6 +267,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults
         All results about the examples and annotators of `fit` in one record.
     fitted_ : FittedLogistic
@@ -337,7 +345,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -349,6 +364,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
+            out; see `aggregate`.
         groups : mapping, series or array-like, default=None
             Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
@@ -359,10 +378,12 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self : CrowdLogisticClassifier
         """
         steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
+        given = X
         X, labels = check_features(self, X, y)
         check_finite(X)
         check_abstentions(labels, self.informative_abstentions)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness != 0)
+        answers = known_answers(truth, given, labels)
+        training = TrainingSet.of(X, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
             self._fit(training, steepness, groups, reporter)
         reporter.done()
@@ -391,14 +412,17 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             models, prior = self._prior(data, features, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
-                joint=start.joint, max_rounds=self.max_rounds, tol=self.tol,
+                joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        self.fitted_ = self._record(training, start, features, data, theta, targets)
-        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_))
+        calibration, check = calibrated_start(
+            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
+        )
+        self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
+        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = self.fitted_.class_weight
@@ -423,10 +447,11 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self.steepness_ = steepness
         return RoundWeights(
             check_curriculum(self.curriculum),
-            example_weights(differs, steepness),
+            example_weights(training.weighing_disagreement, steepness),
             training.sample_weight,
             check_class_weight(self.class_weight, training.classes),
             check_seed(self.random_state),
+            None if training.known is None else training.known.at,
         )
 
     def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
@@ -439,7 +464,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _start(self, training: TrainingSet, weights: RoundWeights, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
-            return Start.believed(training.core)
+            return Start.believed(training.core, training.known)
         start = self._labels_alone(training, weights.first, together, reporter)
         if not (self.warm_start and hasattr(self, "fitted_") and self.fitted_.knows(training)):
             return start
@@ -447,7 +472,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         return start_from_labels(
-            training.core, weight, self.annotator_model, reading=self._reading(training),
+            training.core, weight, self.annotator_model, known=training.known, reading=self._reading(training),
             hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
         )  # fmt: skip
 
@@ -505,6 +530,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         data: SoftmaxData,
         theta: Floats | None,
         targets: SoftTargets,
+        calibration: Calibration | None,
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
         theta = data.fit(targets, _mean(theta, 1)) * self.temperature_
@@ -517,7 +543,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
         reading, together = self._reading(training), start.alone.together
-        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together)
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
     def predict(self, X: Any) -> Array:

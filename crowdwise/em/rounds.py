@@ -14,11 +14,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.acceleration import Anderson
+from crowdwise.em.acceleration import MOST_PARAMETERS, Anderson
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
+from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
@@ -97,6 +98,7 @@ def run_em(
     posterior: Floats,
     *,
     joint: bool = True,
+    known: Known | None = None,
     max_rounds: int,
     tol: float,
     accelerate: bool = False,
@@ -118,6 +120,8 @@ def run_em(
     joint : bool, default=True
         Whether annotators are estimated from the posterior of these rounds; else they stay as they are, if they
         have been estimated before.
+    known : Known, default=None
+        Examples whose class is known: their posterior is that class in every round.
     max_rounds : int
         The most rounds.
     tol : float
@@ -136,6 +140,7 @@ def run_em(
     change, log_prior = np.inf, None
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
+    posterior = posterior if known is None else known.hold(posterior)
     leaps = _Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
@@ -143,13 +148,13 @@ def run_em(
             annotators.estimate(posterior, targets.weight)
         ahead = leaps.take(targets) if leaps is not None and change < _NEAR else None
         if joint or log_prior is None:
-            likelihood = annotators.log_likelihood()
+            likelihood = held(annotators.log_likelihood(), known)
         log_prior = prior.update(targets, likelihood) if ahead is None else ahead
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = _objective(annotators, prior, targets.weight, evidence)
         if leaps is not None and ahead is not None and value < objective[-1]:
             leaps.take_back()
-            likelihood = annotators.log_likelihood()
+            likelihood = held(annotators.log_likelihood(), known)
             log_prior = prior.update(targets, likelihood)
             posterior, evidence = expectation(log_prior, likelihood)
             value = _objective(annotators, prior, targets.weight, evidence)
@@ -178,6 +183,8 @@ class _Leaps:
 
     def take(self, targets: SoftTargets) -> Floats | None:
         """Move on from what this round estimated; the prior's logarithms there, None if it is too early to tell."""
+        if self.annotators.behaviour.confusion.size > MOST_PARAMETERS:
+            return None
         of_prior = self.prior.estimate(targets)
         end = self.annotators.parameters(of_prior)
         ahead = None if self._begin is None else self._anderson.propose(self._begin, end)
@@ -192,6 +199,11 @@ class _Leaps:
         """Return the annotators to what the round estimated."""
         self.annotators.behaviour, self._begin = self._estimated
         self._anderson.forget()
+
+
+def held(log_likelihood: Floats, known: Known | None) -> Floats:
+    """The likelihood with known classes held fixed: as if somebody who is never wrong had labelled these examples."""
+    return log_likelihood if known is None else known.only_true(log_likelihood)
 
 
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:

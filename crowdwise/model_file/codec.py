@@ -38,6 +38,7 @@ _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
     "Behaviour": "em.annotators",
+    "Calibration": "truths.calibration",
     "Confusion": "em.confusion",
     "Consensus": "consensus",
     "Fading": "weights.curricula",
@@ -50,11 +51,14 @@ _RECORDS = {
     "OneCoin": "em.confusion",
     "Ordinal": "em.ordinal",
     "Progress": "theory.online",
+    "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
     "SelfPaced": "weights.curricula",
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
     "Together": "em.together",
+    "TruthCheck": "truths.check",
+    "VoteWeights": "truths.vote_weights",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}

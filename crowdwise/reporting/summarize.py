@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.diagnosis import codes_of_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -19,6 +18,7 @@ from crowdwise.reporting.examples import Examples, changed, contested, named, or
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval
 from crowdwise.reporting.words import headline, numbers
+from crowdwise.truths.known import codes_of_truth
 from crowdwise.versions import versions
 
 VERSION = 1
@@ -75,6 +75,7 @@ def summarize(
         "alpha": alpha_interval(record.labels).plain(),
         "votes": _votes(record),
         "quality": quality_part(record, known),
+        "truth_check": None if record.results.truth_check is None else record.results.truth_check.plain(),
         "changed": changed(examples),
         "annotators": annotators(record),
         "pairs": pairs(record.labels),

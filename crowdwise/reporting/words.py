@@ -94,6 +94,8 @@ def votes_sentence(summary: Summary) -> str:
 def quality_sentence(summary: Summary) -> str:
     """How much better the consensus is than the majority vote, known or estimated, and why."""
     quality, known = summary["quality"], summary["quality"]["known"]
+    if summary["truth_check"] and not (known and known["n"]):
+        return truth_sentence(summary["truth_check"])
     if summary["kind"] == "rating":
         return _rating_sentence(quality, known)
     if known and known["n"]:
@@ -115,6 +117,19 @@ def quality_sentence(summary: Summary) -> str:
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
         "the estimate is too high where annotators err less independently than is usual."
     )
+
+
+def truth_sentence(check: dict[str, Any]) -> str:
+    """How good the consensus is by the truths that the fit learnt from, each held out."""
+    learnt = f"{count(check['n'], 'known answer')} {'was' if check['n'] == 1 else 'were'} learnt from"
+    if "error" in check:
+        found = f"off by {check['error']:.3g} (95 % interval {check['low']:.3g} to {check['high']:.3g})"
+        goal, says = f"within {percent(check['within'])}", f"{check['std']:.3g}"
+    else:
+        found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
+        goal, says = f"to ±{100 * check['within']:.0f} points", percent(check["confidence"], 1)
+    more = f"; {check['needed']:,} more would tell it {goal}" if check["needed"] else ""
+    return f"{learnt}: held out in turn, the consensus is {found} and says {says}{more}."
 
 
 def _ties_drawn(summary: Summary) -> str:
@@ -186,7 +201,10 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
             single | {"note": "nobody to compare with"},
             last,
         ]
-    if known and known["n"]:
+    if (check := summary["truth_check"]) and not (known and known["n"]):
+        second = {"value": percent(check["accuracy"], 1), "name": "of the consensus is right"}
+        second["note"] = f"{count(check['n'], 'known answer')}, held out in turn, {interval(check, 100, 1)}"
+    elif known and known["n"]:
         ours = known["consensus"]
         second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}
         second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
@@ -238,7 +256,7 @@ def _enough_labels(summary: Summary) -> str:
     if calibration_sentence(summary):
         return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
     checked = summary["quality"]["known"]
-    if checked and checked["n"]:
+    if summary["truth_check"] or (checked and checked["n"]):
         return "ask for no more labels, as one more is expected to say little about any example"
     return (
         "find out the right answer to a few dozen examples yourself, as one more label is expected to say little and "
@@ -287,15 +305,19 @@ def _alpha_line(summary: Summary) -> str:
 def _quality_lines(summary: Summary) -> list[str]:
     quality, known = summary["quality"], summary["quality"]["known"]
     if summary["kind"] == "rating":
-        return [f"Consensus   {_rating_sentence(quality, known)}"]
+        return [f"Consensus   {quality_sentence(summary)}"]
     if summary["size"]["annotators"] == 1:
         return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
     more = f"right on {in_hundred(gap)} examples more than" if gap >= _NOTICEABLE else "about as often right as"
-    lines = [
-        f"Consensus   estimated to be {more} the majority vote, if annotators",
-        "            err independently (where they share difficulties, the estimate is too high)",
-    ]
+    if summary["truth_check"]:
+        lines = [f"Consensus   estimated to be {more} the majority vote"]
+        lines.append(f"Truth       {truth_sentence(summary['truth_check'])}")
+    else:
+        lines = [
+            f"Consensus   estimated to be {more} the majority vote, if annotators",
+            "            err independently (where they share difficulties, the estimate is too high)",
+        ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
         lines.append(

@@ -21,6 +21,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -84,7 +85,8 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's labels.
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
-        Probability of every class if annotators err independently, which real ones do not: use it to sort examples.
+        Probability of every class, calibrated if `fit` was given truths. If not, it supposes that annotators err
+        independently, which real ones do not: use it to sort examples.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
     label_consensus_ : ndarray of shape (n_examples,)
@@ -121,6 +123,9 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : TruthCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved: from the sums of one pass, by a pass per round, or without a gram matrix.
     fitted_ : FittedRidge
@@ -176,7 +181,14 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -188,6 +200,10 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' labels in the model, errors of annotators are against them, and all
+            others' confidence is calibrated by them, each truth being held out.
         groups : mapping, series or array-like, default=None
             Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
             other are found.
@@ -201,7 +217,7 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         steepness = check_number("steepness", self.steepness, auto=True)
         curriculum, l2 = self._check_settings(), check_number("l2", self.l2)
         reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, steepest=steepness)
+        data = self._data(X, y, sample_weight, truth, steepest=steepness)
         if np.isnan(steepness):
             steepness = self._auto_steepness(data)
         weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
@@ -267,16 +283,19 @@ class CrowdRidgeClassifier(CrowdClassifierMixin, BaseEstimator):
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
-    def _data(self, X: Any, y: Any, sample_weight: Any, *, steepest: float) -> RidgeData:
+    def _data(self, X: Any, y: Any, sample_weight: Any, truth: Any, *, steepest: float) -> RidgeData:
         """What `fit` was given, checked."""
-        X, labels = check_features(self, X, y)
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepest != 0)
+        checked, labels = check_features(self, X, y)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepest != 0
+        )
         return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
 
     def _auto_steepness(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
-        return auto_steepness(data.X, data.labels, training.sample_weight, training.core_disagreement)
+        return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, groups: Any) -> None:
         """Store what was learnt, and say what is remarkable about it."""

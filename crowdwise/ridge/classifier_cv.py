@@ -6,14 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number
 from crowdwise.crowd.disagreement import Scale
-from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import match_examples
-from crowdwise.labels.encode import as_array, encode_declared, missing_mask
 from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
@@ -48,7 +44,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         The folds. A number makes folds by the content of rows, so that equal rows are never in two folds.
     criterion : {"auto", "truth", "agreement"}, default="auto"
         How the steepness is chosen: "truth" ranks examples of known truth, "agreement" the quarter (or more) of
-        examples with the least disagreement against their majority; "auto" is "truth" if `fit` is given some.
+        examples with the least disagreement against their majority; "auto" is "truth" if `fit` is given some
+        of two classes or more.
     tune : {"every round", "once"}, default="every round"
         Whether l2 is chosen in every round or for the first consensus only. Where sums per fold do not fit into memory,
         "every round" chooses at the first and at the settled consensus; `route_` then says "rows" or "iterative".
@@ -141,7 +138,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        truth: ArrayLike | None = None,
+        truth: Any = None,
         *,
         groups: Any = None,
         on_round: OnRound | None = None,
@@ -156,9 +153,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             Labels: a column per annotator, NaN or None where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
-        truth : array-like, series or mapping of shape (n_examples,), default=None
-            The true classes of some examples, NaN or None elsewhere; a series or mapping is matched by identifier.
-            Used to choose the steepness, not to learn from.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' labels in the model, errors of annotators are against them, and all
+            others' confidence is calibrated by them, each truth being held out. They choose the steepness too, see
+            `criterion`.
         groups : mapping, series or array-like, default=None
             Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
             other are found.
@@ -171,10 +170,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         """
         steepnesses, l2s = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, steepest=max(steepnesses, default=0.0))
-        examples, codes = self._examples_to_rank(
-            data, match_examples(truth, X, data.training.labels, "truth", partial=True)
-        )
+        data = self._data(X, y, sample_weight, truth, steepest=max(steepnesses, default=0.0))
+        examples, codes = self._examples_to_rank(data)
         steepnesses = steepnesses or [self._auto_steepness(data)]
         weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
         folds = Folds.of(self.cv, data, self.random_state)
@@ -198,13 +195,18 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         steepnesses = [] if auto else _check_values("steepnesses", self.steepnesses)
         return steepnesses, np.array(_check_values("l2s", self.l2s))
 
-    def _examples_to_rank(self, data: RidgeData, truth: ArrayLike | None) -> tuple[Positions, Array]:
+    def _examples_to_rank(self, data: RidgeData) -> tuple[Positions, Array]:
         """Positions among the examples that take part, and the classes that they should be ranked by."""
-        if self.criterion == "truth" and truth is None:
-            raise ValueError('criterion="truth" needs fit(X, y, truth=...) with the truth of some examples.')
-        self.criterion_ = "agreement" if truth is None or self.criterion == "agreement" else "truth"
-        if self.criterion_ == "truth":
-            return _known_truth(as_array(truth), data)
+        known = data.training.known
+        n_classes = 0 if known is None else len(np.unique(known.answers))
+        if self.criterion == "truth" and n_classes < 2:
+            raise ValueError(
+                'criterion="truth" needs fit(X, y, truth=...) with the truth of labelled examples of at least two '
+                f"classes; got {0 if known is None else len(known)} of {n_classes}."
+            )
+        self.criterion_ = "agreement" if n_classes < 2 or self.criterion == "agreement" else "truth"
+        if known is not None and self.criterion_ == "truth":
+            return known.at, known.answers
         examples = easiest_examples(data.training.core_disagreement, data.labels.tally)
         return examples, data.labels.tally[examples].argmax(axis=1)
 
@@ -213,25 +215,6 @@ def _check_values(name: str, values: Any) -> list[float]:
     if not (hasattr(values, "__len__") and len(values) > 0) or isinstance(values, str):
         raise ValueError(f"{name} must be a sequence with at least one value to choose from; got {values!r}.")
     return [check_number(name, value) for value in values]
-
-
-def _known_truth(truth: Array, data: RidgeData) -> tuple[Positions, Array]:
-    """Positions and classes of the examples that take part and whose truth is known."""
-    n_examples, classes = len(data.training.labels), data.classes
-    if truth.shape != (n_examples,):
-        raise LabelError(f"truth must have one entry per example, {n_examples}; got shape {truth.shape}.")
-    truth = truth[data.training.learnt]
-    examples = np.flatnonzero(~missing_mask(truth))
-    codes = encode_declared(truth[examples], classes)
-    if (codes < 0).any():
-        unknown = truth[examples][codes < 0][:3].tolist()
-        raise LabelError(f"truth must be among the classes {classes.tolist()}; found {unknown}.")
-    if len(np.unique(codes)) < 2:
-        raise LabelError(
-            f"truth is needed for examples of at least two classes; {len(examples)} examples with truth are of "
-            f"{len(np.unique(codes))}."
-        )
-    return examples, codes
 
 
 def _results(data: RidgeData, path: list[PathFit], ranked: list[float]) -> dict[str, Any]:

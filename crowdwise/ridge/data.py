@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easiness import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
@@ -17,6 +17,7 @@ from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.ridge.votes import Votes
 from crowdwise.training_set import TrainingSet
+from crowdwise.truths.known import Known
 
 Route = Literal["sums", "rows", "iterative"]
 
@@ -59,7 +60,7 @@ class RidgeData:
     @classmethod
     def of(cls, training: TrainingSet, *, intercept: bool, init: str) -> RidgeData:
         """From checked examples; the first consensus is the "majority" vote or the "mean" of the labels."""
-        X, core = training.rows, training.core
+        X, core = training.rows, _told(training)
         targets = Targets.of(core, intercept=intercept)
         rows = Rows.of(X, intercept=intercept)
         if rows.is_sparse or rows.n_examples < rows.n_features:
@@ -73,10 +74,18 @@ class RidgeData:
             first = Votes.of(core, np.ones(core.n_annotators)).mean_targets(targets)
         return cls(training, X, rows if space is None else space.rows, space, targets, first)
 
-    @property
+    @cached_property
     def labels(self) -> CrowdLabels:
-        """Of the examples and annotators that take part."""
-        return self.training.core
+        """Of the examples and annotators that take part; where the answer is known, all of them are that answer."""
+        return _told(self.training)
+
+    @cached_property
+    def known(self) -> KnownRows | None:
+        """The examples whose answer is known, with the labels that they were given."""
+        known = self.training.known
+        if known is None:
+            return None
+        return KnownRows(known, self.targets.of_values(known.answers), self.training.core[known.at], self.targets)
 
     @property
     def classes(self) -> Array:
@@ -92,7 +101,7 @@ class RidgeData:
     def easiness(self, steepness: float) -> Floats:
         """The weights that come from disagreement."""
         if steepness not in self._easiness:
-            self._easiness[steepness] = example_weights(self.training.core_disagreement, steepness)
+            self._easiness[steepness] = example_weights(self.training.weighing_disagreement, steepness)
         return self._easiness[steepness]
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
@@ -117,6 +126,30 @@ class RidgeData:
             check_squares(sums.gram)
         return sums
 
+    def against_truth(self, errors: Floats, theta: Floats, weights: Weights) -> Floats:
+        """Squared errors of annotators, those on examples whose answer is known being against that answer.
+
+        Sums know the known answers as if they were labels, and their errors against the model: these are taken out.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n_annotators,)
+            Weighted sums of squared errors against the model, known answers taken for labels.
+        theta : ndarray of shape (n_columns, n_targets)
+            Coefficients.
+        weights : Weights
+            Of the round.
+
+        Returns
+        -------
+        errors : ndarray of shape (n_annotators,)
+        """
+        if self.known is None:
+            return errors
+        weight, scores = weights.product[self.known.at], self.rows.scores(theta, self.known.at)
+        as_labels = self.known.errors_of_answers(weight, scores)
+        return np.maximum(errors - as_labels + self.known.errors(weight), 0.0)
+
     def to_features(self, theta: Floats) -> tuple[Floats, Floats]:
         """coef of shape (n_targets, n_features) and intercept of shape (n_targets,) from a solution."""
         original = self.original
@@ -128,6 +161,51 @@ class RidgeData:
     def roughness(self, theta: Floats) -> float:
         """The squared length of the coefficients, which l2 penalises."""
         return float(self.targets.squared((theta[:-1] if self.rows.intercept else theta).T).sum())
+
+
+def _told(training: TrainingSet) -> CrowdLabels:
+    """Labels as if all annotators had known the known answers."""
+    known = training.known
+    return training.core if known is None else known.told(training.core)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Examples whose answer is known.
+
+    Parameters
+    ----------
+    known : Known
+        Which they are among the examples that take part, and their answers.
+    answers : ndarray of shape (n_known, n_targets)
+        Their answers in the solver's terms.
+    labels : CrowdLabels
+        The labels that they were given.
+    targets : Targets
+        How labels become numbers.
+    """
+
+    known: Known
+    answers: Floats
+    labels: CrowdLabels
+    targets: Targets
+
+    @property
+    def at(self) -> Positions:
+        """Their positions among the examples that take part."""
+        return self.known.at
+
+    def errors(self, weight: Floats, scores: Floats | None = None) -> Floats:
+        """Weighted sums of squared errors of the labels, per annotator, against the answers or against scores."""
+        example = self.labels.example_index
+        right = (self.answers if scores is None else scores)[example]
+        squared = self.targets.squared(self.targets.of_values(self.labels.values) - right)
+        return self.labels.sum_per_annotator(weight[example] * squared)
+
+    def errors_of_answers(self, weight: Floats, scores: Floats) -> Floats:
+        """The same of the answers against scores, summed over the examples that each annotator labelled."""
+        squared = weight * self.targets.squared(self.answers - scores)
+        return self.labels.sum_per_annotator(squared[self.labels.example_index])
 
 
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,14 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
-from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.precision import SMALLEST_ERROR
+from crowdwise.ridge.rows_problem import label_agreement
 from crowdwise.ridge.votes import Votes, estimated_accuracy
+from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
+from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,9 @@ class FittedRidge:
         One over the mean squared difference of the consensus of labels and the model's scores out of fold.
     group : ndarray of shape (n_annotators,) or None, default=None
         Annotators of the same number have one vote together in the consensus; None if nobody shares one.
+    calibration : Calibration or None, default=None
+        How truths calibrate the consensus of labels and model, if there were any; the precision of ratings is
+        multiplied by its temperature.
     """
 
     coef: Floats
@@ -62,6 +68,7 @@ class FittedRidge:
     crowd_expertise: float
     model_precision: float
     group: Positions | None = None
+    calibration: Calibration | None = None
 
     def scores(self, X: Any) -> Floats:
         """Scores of examples, of shape (n_examples, n_targets); features must be finite."""
@@ -107,6 +114,17 @@ class FittedRidge:
         self, votes: Votes, labels: CrowdLabels, scores: Floats, *, use_model: bool
     ) -> Consensus | RatingConsensus:
         """The same from votes and scores; a single annotator is taken at their word."""
+        found = self._combined(votes, labels, scores, use_model=use_model)
+        if self.calibration is None or not use_model:
+            return found
+        if isinstance(found, RatingConsensus):
+            return replace(found, std=found.std / np.sqrt(self.calibration.temperature))
+        return replace(found, proba=self.calibration.apply(found.proba, labels))
+
+    def _combined(
+        self, votes: Votes, labels: CrowdLabels, scores: Floats, *, use_model: bool
+    ) -> Consensus | RatingConsensus:
+        """Before it is calibrated."""
         precision: Floats | float = self.model_precision
         if not use_model or np.isfinite(self.expertise).sum() == 1:
             unlabelled = labels.labels_per_example == 0
@@ -189,11 +207,15 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, groups: Any = Non
     votes = Votes.of(data.labels, settled.expertise)
     target, unseen = votes.mean_targets(data.targets), _unseen_scores(data, folds, fit)
     precision = _model_precision(data, fit, votes, target, unseen)
-    fitted = _fitted(data, fit, precision, groups)
+    fitted, check = _fitted(data, fit, precision, groups), None
+    if data.known is not None:
+        calibration, check = calibrate_by_truths(data.known, fit, fitted, unseen[data.known.at], data.targets.centre)
+        fitted, votes = replace(fitted, calibration=calibration), Votes.of(training.core, settled.expertise)
+        target = votes.mean_targets(data.targets)
     if len(training.core.annotators) == 1:  # in units of this one annotator's expertise
-        votes = Votes.of(data.labels, np.ones(1))
+        votes = Votes.of(training.core, np.ones(1))
     elif fitted.group is not None:
-        votes = fitted.votes(data.labels)
+        votes = fitted.votes(training.core)
     scores, label_score = unseen + data.targets.centre, target + data.targets.centre
     if not training.learnt.all():
         votes = fitted.votes(training.labels)
@@ -203,7 +225,7 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, groups: Any = Non
         unlabelled = training.labels.labels_per_example == 0
         label_score[unlabelled] = scores[unlabelled]
     labels = training.labels
-    consensus = fitted.combine(votes, labels, scores, use_model=True)
+    consensus = training.with_truth(fitted.combine(votes, labels, scores, use_model=True))
     results = FitResults(
         consensus=consensus,
         label_consensus=fitted.combine(votes, labels, scores, use_model=False),
@@ -212,8 +234,51 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, groups: Any = Non
         steepness=fit.steepness,
         objective=settled.objective,
         converged=settled.converged,
+        truth_check=check,
     )
     return RidgeResults(fitted, results, label_score)
+
+
+def calibrate_by_truths(
+    known: KnownRows, fit: PathFit, fitted: FittedRidge, scores: Floats, centre: float
+) -> tuple[Calibration, TruthCheck | RatingCheck]:
+    """How truths calibrate the consensus of other examples, and how good it is on examples of known answer.
+
+    Each truth is held out. Scores are out of fold already. Truths are left out in parts, and the errors of annotators
+    on a part are against these scores then.
+
+    Parameters
+    ----------
+    known : KnownRows
+        The examples of known answer.
+    fit : PathFit
+        What the rounds arrived at.
+    fitted : FittedRidge
+        The model, not yet calibrated.
+    scores : ndarray of shape (n_known, n_targets)
+        By models that have not seen the example.
+    centre : float
+        What was subtracted from ratings.
+
+    Returns
+    -------
+    calibration : Calibration
+    check : TruthCheck or RatingCheck
+    """
+    weight, answers = fit.settled.weights.product[known.at], known.known.answers
+    fold = folds_of_truths(known.targets.squared(known.answers - scores))
+    told: Floats = np.empty((len(answers), 2 if fitted.classes is None else len(fitted.classes)))
+    for k in range(int(fold.max()) + 1):
+        held_out, rows = np.where(fold == k, weight, 0.0), np.flatnonzero(fold == k)
+        errors = fit.settled.errors - known.errors(held_out) + known.errors(held_out, scores)
+        expertise = fit.settled.problem.precision.expertise(np.maximum(errors, 0.0))
+        votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
+        found = fitted.combine(votes, known.labels[rows], scores[rows] + centre, use_model=True)
+        told[rows] = found.proba if isinstance(found, Consensus) else np.column_stack([found.label, found.std])
+    if fitted.classes is None:
+        return calibrate_ratings(told[:, 0], told[:, 1], answers, fold)
+    calibration, calibrated = calibrate(told, answers, known.labels, fold)
+    return calibration, check_classes(calibrated, answers)
 
 
 def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:
@@ -279,11 +344,17 @@ def _annotator_results(
     data: RidgeData, fit: PathFit, fitted: FittedRidge, consensus: Consensus | RatingConsensus, groups: Any
 ) -> AnnotatorResults:
     training, problem = data.training, fit.settled.problem
-    agreement = training.among_all(problem.agreement(fit.settled.theta))
+    if data.known is None:
+        agreement = problem.agreement(fit.settled.theta)
+    else:
+        answers, core = data.rows.scores(fit.settled.theta), training.core
+        answers[data.known.at] = data.known.answers
+        agreement = label_agreement(data, core, answers, fit.settled.weights.product[core.example_index])
+    agreement = training.among_all(agreement)
     accuracy = None
     if isinstance(consensus, Consensus):
         proba = consensus.proba if training.learnt.all() else consensus.proba[training.learnt]
-        accuracy = training.among_all(estimated_accuracy(data.labels, proba, training.sample_weight))
+        accuracy = training.among_all(estimated_accuracy(training.core, proba, training.sample_weight))
     labels = training.labels
     flags = flag_annotators(labels, agreement, fitted.group if groups is None else None)
     group = np.arange(labels.n_annotators) if fitted.group is None else fitted.group

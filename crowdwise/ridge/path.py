@@ -114,7 +114,7 @@ class FoldSums:
         n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
         most = _MOST_CELLS if several else min(_MOST_CELLS, n_rows // _ROWS_PER_CELL)
         if most >= self.n_folds:
-            self.levels, level = _levels(data.training.core_disagreement)
+            self.levels, level = _levels(data.training.weighing_disagreement)
             n_cells = len(self.levels) * self.n_folds
             if n_cells <= most and fits_in_memory(data, n_cells):
                 self.by_level = data.sums(None, level * self.n_folds + self.fold, n_cells)

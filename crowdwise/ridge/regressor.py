@@ -23,6 +23,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, rid
 from crowdwise.ridge.path import Folds, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
+from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
@@ -70,7 +71,8 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's ratings.
     consensus_std_ : ndarray of shape (n_examples,)
-        Standard deviation of `consensus_` if annotators err independently.
+        Standard deviation of `consensus_`, calibrated if `fit` was given truths; if not, as if annotators erred
+        independently. 0 where the rating is known.
     label_consensus_, label_score_ : ndarray of shape (n_examples,)
         The paper's consensus: the expertise-weighted mean of the ratings (the model's score for examples without any).
     annotators_ : ndarray of shape (n_annotators,)
@@ -94,6 +96,9 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         Number of rounds.
     converged_ : bool
         Whether they settled within `tol`, with weights that stay.
+    truth_check_ : RatingCheck or None
+        How good the consensus is by the truths that `fit` was given, each held out: how far it is off, the
+        interval of that, and how many more truths would be needed. None without truths.
     route_ : {"sums", "rows", "iterative"}
         How it was solved.
     fitted_ : FittedRidge
@@ -147,7 +152,14 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from rated examples.
 
@@ -159,6 +171,10 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
             Ratings: a column per annotator, NaN where there is none.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
+            They take the place of these examples' ratings in the model, errors of annotators are against them, and all
+            others' standard deviation is calibrated by them, each truth being held out.
         groups : mapping, series or array-like, default=None
             Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
             other are found.
@@ -175,8 +191,11 @@ class CrowdRidgeRegressor(CrowdResultsMixin, RegressorMixin, BaseEstimator):
         check_seed(self.random_state)
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
         weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
-        X, labels = check_features(self, X, y, "rating")
-        training = TrainingSet.of(X, labels, sample_weight, scale=self.scale, weighting=steepness > 0)
+        checked, labels = check_features(self, X, y, "rating")
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness > 0
+        )
         data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
         folds = Folds.by_content(data.X, N_FOLDS)
         with one_blas_thread():

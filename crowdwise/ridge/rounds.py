@@ -86,6 +86,9 @@ class WeightSequence:
         losses = self._losses(expertise, theta) if curriculum.reads_losses and theta is not None else None
         easiness = self.data.easiness(self.steepness)
         weight = checked_weights(curriculum.weights(t, easiness, losses, self.rng, sample_weight), curriculum)
+        if self.data.known is not None:
+            weight = weight.copy()
+            weight[self.data.known.at] = 1.0
         if self.weighting.class_weight is None:
             return Weights(self.data, self.steepness, sample_weight, weight)
         alike = np.ones(self.data.labels.n_annotators)
@@ -121,7 +124,7 @@ class Settled(Generic[P]):
     change : float
         The largest relative change of expertise in the last round.
     comparable : bool
-        Whether all rounds had the same weights, so that their objectives can be compared.
+        Whether all rounds had the same weights and no answer is known, so that their objectives can be compared.
     problem : Problem
         That of the last round.
     weights : Weights
@@ -214,7 +217,7 @@ def alternate(
         current = weights.next(t, expertise, theta)
         problem = problem.at(current)
         theta = problem.solve(expertise)
-        errors.append(problem.squared_errors(theta))
+        errors.append(weights.data.against_truth(problem.squared_errors(theta), theta, current))
         roughness.append(weights.data.roughness(theta))
         previous, expertise = expertise, problem.precision.expertise(errors[-1])
         if not weights.steady:  # each round has an objective of its own weights
@@ -231,7 +234,9 @@ def alternate(
     assert expertise is not None
     assert theta is not None
     objective = _objectives(problem, expertise, errors, roughness) if weights.steady else np.array(objectives)
-    return Settled(theta, expertise, objective, settled, change, weights.steady, problem, current, errors[-1])
+    # Errors against known answers do not depend on the model, which need not make the objective smaller then.
+    comparable = weights.steady and weights.data.known is None
+    return Settled(theta, expertise, objective, settled, change, comparable, problem, current, errors[-1])
 
 
 def _objectives(problem: Problem, expertise: Floats, errors: list[Floats], roughness: list[float]) -> Floats:

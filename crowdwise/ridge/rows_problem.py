@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from crowdwise.arrays import Codes, Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.features import Rows
@@ -147,22 +148,41 @@ class RowsProblem:
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
-        labels, weight = self.data.labels, self._label_weight
-        scores = self.data.rows.scores(theta)[labels.example_index]
-        values = self.data.targets.of_values(labels.values)
-        products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
-        if not self.data.rows.intercept:
-            return products
-        of_means = sum(
-            labels.sum_per_annotator(weight * values[:, t]) * labels.sum_per_annotator(weight * scores[:, t])
-            for t in range(values.shape[1])
-        )
-        return products - of_means / np.maximum(self.precision.mass, np.finfo(np.float64).tiny)
+        return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self._label_weight)
 
     def penalty(self, expertise: Floats) -> float:
         """What the squared length of coefficients is penalised with."""
         total = self.data.labels.sum_per_example(expertise[self.data.labels.annotator_index])
         return float(self.choice.l2 * np.average(total, weights=self.weights.sample_weight))
+
+
+def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
+    """Covariance of every annotator's labels with scores of the examples.
+
+    Parameters
+    ----------
+    data : RidgeData
+        What was learnt from.
+    labels : CrowdLabels
+        Labels of the same examples.
+    scores : ndarray of shape (n_examples, n_targets)
+        Of the examples.
+    weight : ndarray of shape (n_labels,)
+        Of each label.
+
+    Returns
+    -------
+    agreement : ndarray of shape (n_annotators,)
+    """
+    values, scores = data.targets.of_values(labels.values), scores[labels.example_index]
+    products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
+    if not data.rows.intercept:
+        return products
+    of_means = sum(
+        labels.sum_per_annotator(weight * values[:, t]) * labels.sum_per_annotator(weight * scores[:, t])
+        for t in range(values.shape[1])
+    )
+    return products - of_means / np.maximum(labels.sum_per_annotator(weight), np.finfo(np.float64).tiny)
 
 
 def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:

@@ -31,7 +31,9 @@ class Settings:
     l2 : float or "auto", default="auto"
         Strength of the penalty on coefficients, of logistic and ridge; "auto" is 1 for ratings.
     choose_by_truth : bool, default=False
-        Whether known answers choose the steepness of ridge; by default they judge the result only.
+        Whether known answers choose the steepness of ridge, which uses them then.
+    use_truth : bool, default=False
+        Whether known answers are learnt from; by default they judge the result only.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order; not for ridge.
     """
@@ -40,6 +42,7 @@ class Settings:
     steepness: Setting = "auto"
     l2: Setting = "auto"
     choose_by_truth: bool = False
+    use_truth: bool = False
     kind: ClassKind = "class"
 
     def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
@@ -67,7 +70,7 @@ class Settings:
         check_number("l2", self.l2, auto=True)
         check_kind(self.kind, None)
         if ratings:
-            return self._settled_for_ratings(features=features)
+            return self._settled_for_ratings(features=features, truth=truth)
         model = self.model
         if model == "auto":
             with_features = "ridge" if self.choose_by_truth else "logistic"
@@ -83,17 +86,23 @@ class Settings:
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
             raise ValueError("known answers are to choose, and there are none: --truth FILE.")
+        self._check_truth(truth=truth)
         if self.kind == "ordinal" and model == "ridge":
             raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
-        return replace(self, model=model)
+        return replace(self, model=model, use_truth=self.use_truth or self.choose_by_truth)
 
-    def _settled_for_ratings(self, *, features: bool) -> Settings:
+    def _check_truth(self, *, truth: bool) -> None:
+        if self.use_truth and not truth:
+            raise ValueError("known answers are to be learnt from, and there are none: --truth FILE.")
+
+    def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
         if self.kind == "ordinal":
             raise ValueError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
         if self.model not in ("auto", "ridge"):
             raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
         if self.choose_by_truth:
-            raise ValueError("known answers choose among models of classes; for ratings they judge the result only.")
+            raise ValueError("known answers choose among models of classes; ratings learn from them (--use-truth).")
+        self._check_truth(truth=truth)
         if not features:
             raise ValueError(
                 "ratings are compared with what features predict, and none are given. Name a file of them after the "
@@ -139,18 +148,18 @@ def fit_model(
     ratings = labels.kind == "rating"
     wanted = settings.settled(features=X is not None, truth=bool(truth), ratings=ratings)
     steepness: Any = wanted.steepness
+    known = truth if wanted.use_truth else None
     if ratings:
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given).fit(X, labels, on_round=on_round)
+        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)
     if wanted.model == "labels-only":
         steepness = 0.0 if steepness == "auto" else steepness
-        return aggregate(labels, kind=wanted.kind, steepness=steepness, on_round=on_round)
+        return aggregate(labels, truth=known, kind=wanted.kind, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
         model = CrowdLogisticClassifier(steepness, l2=wanted.l2, kind=wanted.kind)  # type: ignore[arg-type]
-        return model.fit(X, labels, on_round=on_round)
-    known = truth if wanted.choose_by_truth else None
-    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)  # type: ignore[arg-type]
+        return model.fit(X, labels, truth=known, on_round=on_round)
+    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

@@ -55,7 +55,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     each label being the sign of the sum of the annotators' labels times their expertise. With any other order the
     label of an example is the one that most of its annotators gave. Examples without a label, or with a tie, take no
     part in learning. Two classes only. The perceptron and its consensus have no probabilities, and expertise is
-    estimated for ``order="margin"`` only.
+    estimated for ``order="margin"`` only. `fit` takes no truth: the mistakes that it counts are those on the labels.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
@@ -54,6 +54,8 @@ class RoundWeights:
         What `check_class_weight` gave.
     rng : Generator
         For curricula that draw.
+    known : ndarray of positions or None, default=None
+        Examples whose class is known: they are never left out, and weigh as the easiest.
     """
 
     curriculum: Curriculum
@@ -61,6 +63,7 @@ class RoundWeights:
     sample_weight: Floats
     class_weight: Floats | str | None
     rng: np.random.Generator
+    known: Positions | None = None
     n_rounds: int = 0
     current: Floats = field(init=False)
 
@@ -108,6 +111,9 @@ class RoundWeights:
         if log_prior is not None and self.curriculum.reads_losses:
             losses = -np.einsum("ik,ik->i", posterior, np.broadcast_to(log_prior, posterior.shape))
         self.current = checked_weights(self._by_curriculum(posterior, losses), self.curriculum)
+        if self.known is not None and not isinstance(self.curriculum, Fixed):
+            self.current = self.current.copy()
+            self.current[self.known] = 1.0
         return self.again(posterior)
 
     def again(self, posterior: Floats) -> SoftTargets:

@@ -202,7 +202,7 @@ def test_an_annotator_or_example_without_labels_changes_nothing():
     accompanied = fit(X, wide)
     assert_allclose(accompanied.coef_, alone.coef_)
     assert np.isnan(accompanied.expertise_[-1])
-    with pytest.warns(UserWarning, match="1 of 41 example has no label"):
+    with pytest.warns(UserWarning, match="1 of 41 examples has no label"):
         longer = fit(np.vstack([X, X[:1] + 0.5]), np.vstack([matrix, np.full((1, 6), None)]))
     assert_allclose(longer.coef_, alone.coef_)
     assert_allclose(longer.consensus_proba_[-1:], longer.predict_proba(X[:1] + 0.5))

@@ -21,6 +21,7 @@ from crowdwise.fit_record import FitRecord
 from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import pairs
 from crowdwise.reporting.columns import annotator_columns, consensus_columns, unseen_predictions
+from crowdwise.reporting.words import quality_sentence
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),
@@ -257,3 +258,20 @@ def test_a_consensus_that_goes_beyond_what_was_given_is_counted_by_class():
     assert chosen > given == 30
     found = summarize(model, labels)["quality"]["more_than_given"]
     assert found == [{"name": "a", "given": given, "consensus": chosen}]
+
+
+def test_truths_that_were_learnt_from_judge_held_out_and_others_as_ever(data):
+    X, truth, labels = data
+    known = [*truth[:20].tolist(), *[None] * (len(truth) - 20)]
+    found = aggregate(labels, truth=known)
+    summary = summarize(found, labels, truth=known)
+    assert summary["quality"]["known"]["n"] == 0
+    assert summary["truth_check"] == found.truth_check.plain()
+    assert f"{100 * found.truth_check.accuracy:.1f} %" in quality_sentence(summary)
+    assert "20 known answers were learnt from: held out in turn" in " ".join(summary_lines(summary))
+    others = summarize(found, labels, truth=truth)["quality"]["known"]["n"]
+    assert others == int((labels.labels_per_example[20:] > 0).sum())
+    ratings = as_ratings(labels)
+    model = CrowdRidgeRegressor().fit(X, ratings, truth=[None if value is None else float(value) for value in known])
+    summary = summarize(model, ratings, X=X)
+    assert f"off by {model.truth_check_.error:.3g} (95 % interval" in quality_sentence(summary)

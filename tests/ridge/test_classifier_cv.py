@@ -145,6 +145,7 @@ def test_steepness_is_chosen_by_truth_where_it_is_known():
         tuned = model.cv_results_
         target = labels.to_matrix() * 2.0 - 1
         consensus = target @ tuned["expertise"][0] / tuned["expertise"][0].sum()
+        consensus = np.where(np.isnan(known), consensus, 2 * truth - 1)
         ridge = Ridge(alpha=tuned["l2"][0]).fit(X[fold != k], consensus[fold != k])
         scores[fold == k] = ridge.predict(X[fold == k])
     here = ~np.isnan(known)
@@ -161,11 +162,11 @@ def test_steepness_is_chosen_by_agreement_without_truth():
 def test_truth_is_checked():
     X, truth, labels = gaussians(0)
     model = CrowdRidgeClassifierCV(cv=3)
-    with pytest.raises(ValueError, match="one entry per example, 400"):
+    with pytest.raises(ValueError, match="one per example, 400; got 10"):
         model.fit(X, labels, truth=truth[:10])
-    with pytest.raises(ValueError, match="at least two classes; 1 examples with truth"):
-        model.fit(X, labels, truth=[1] + [None] * 399)
-    with pytest.raises(ValueError, match=r"among the classes \[0, 1\]; found \[7\.?0?\]"):
+    with pytest.raises(ValueError, match="at least two classes; got 1 of 1"):
+        CrowdRidgeClassifierCV(cv=3, criterion="truth").fit(X, labels, truth=[1] + [None] * 399)
+    with pytest.raises(ValueError, match=r"classes \[0, 1\]; found 7\.?0? for example 0"):
         model.fit(X, labels, truth=[7, 0, 1] + [None] * 397)
     with pytest.raises(ValueError, match="needs fit"):
         CrowdRidgeClassifierCV(criterion="truth").fit(X, labels)

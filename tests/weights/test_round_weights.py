@@ -114,3 +114,13 @@ def test_weights_that_nothing_can_be_learnt_with_are_told(strange):
 
     with pytest.raises(ValueError, match="weights of a curriculum must be finite"):
         lessons(Strange()).next(POSTERIOR, None)
+
+
+@pytest.mark.parametrize("curriculum", [SelfPaced(0.3, 1.1), Smooth(2.0), Fading(1.5)])
+def test_an_example_of_known_class_weighs_one_in_every_round(curriculum):
+    known = RoundWeights(
+        curriculum, EASINESS, np.array([1.0, 2.0, 1.0, 3.0]), None, np.random.default_rng(0), np.array([2, 3])
+    )
+    log_prior = np.log([[0.9, 0.1], [0.8, 0.2], [0.01, 0.99], [0.99, 0.01]])  # losses that would leave these out
+    for _ in range(3):
+        assert_array_equal(known.next(POSTERIOR, log_prior).weight[2:], [1.0, 3.0])

@@ -1,0 +1,178 @@
+"""Language models that judge the same examples, with a few human answers: what do the answers buy?
+
+python benchmarks/judges.py                     every set, 30 draws of 20, 50, 100 and 200 truths: minutes
+python benchmarks/judges.py --sets framing      some sets
+
+A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
+truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy, stated
+confidence and expected calibration error (ten bins of equal size) are of the examples whose truth was not given, the
+mean of all draws. "Best judge" is the one that is right most often on the truths given, or, by hindsight, on all.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from calibration import calibration
+from sklearn.linear_model import LogisticRegression
+from tables import Place, Run, bold_best, parser
+
+from crowdwise import CrowdLabels, aggregate
+from crowdwise.datasets.store import data_directory
+from crowdwise.exceptions import CrowdWarning
+
+PAGE = "docs/evidence/judges.md"
+ACCURACY, CONFIDENCE = Place(PAGE, "judges accuracy"), Place(PAGE, "judges confidence")
+N_TRUTHS = (0, 20, 50, 100, 200)
+# No fewer examples are left to measure on.
+FEWEST = 30
+
+
+@dataclass(frozen=True)
+class Judges:
+    """What models said about examples, and what people did."""
+
+    name: str
+    labels: CrowdLabels
+    truth: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        assert self.labels.classes is not None
+        return len(self.labels.classes)
+
+    @property
+    def votes(self) -> np.ndarray:
+        """One where a judge gave a class, of shape (n_examples, n_judges, n_classes)."""
+        votes = np.zeros((*self.labels.shape, self.n_classes))
+        votes[self.labels.example_index, self.labels.annotator_index, self.labels.values] = 1
+        return votes
+
+
+# Probabilities of the classes of all examples, from labels and the truth of some; None if it needs truth and has none.
+Method = Callable[[Judges, np.ndarray], np.ndarray | None]
+
+
+def folder() -> Path:
+    """Where the sets are."""
+    return data_directory() / "judges"
+
+
+def set_names() -> list[str]:
+    """All sets that are there."""
+    return sorted(path.parent.name for path in folder().glob("*/labels.csv"))
+
+
+def load(name: str) -> Judges:
+    """The models' labels of the examples with truth."""
+    with open(folder() / name / "truth.csv", encoding="utf-8", newline="") as file:
+        truth = {row["task"]: row["label"] for row in csv.DictReader(file)}
+    with open(folder() / name / "labels.csv", encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == "model" and row["task"] in truth]
+    classes = sorted({*truth.values(), *(row["label"] for row in rows)})
+    table = {column: [row[column] for row in rows] for column in ("task", "worker", "label")}
+    labels = CrowdLabels.from_table(table, classes=classes)
+    return Judges(name, labels, np.array([classes.index(truth[task]) for task in labels.examples.tolist()]))
+
+
+def ours(judges: Judges, known: np.ndarray) -> np.ndarray:
+    """`aggregate` with these truths."""
+    assert judges.labels.classes is not None
+    names = judges.labels.classes[judges.truth]
+    truth = dict(zip(judges.labels.examples[known].tolist(), names[known].tolist(), strict=True))
+    return aggregate(judges.labels, truth=truth or None).proba
+
+
+def majority(judges: Judges, known: np.ndarray) -> np.ndarray:
+    """Shares of the votes."""
+    counts = judges.votes.sum(axis=1)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def best_judge(judges: Judges, known: np.ndarray) -> np.ndarray | None:
+    """What the judge says who is right most often on the known examples; the majority where that one is silent."""
+    if not len(known):
+        return None
+    right = judges.votes[known][np.arange(len(known)), :, judges.truth[known]].sum(axis=0)
+    best = int((right / np.maximum(judges.votes[known].sum(axis=(0, 2)), 1)).argmax())
+    said = judges.votes[:, best]
+    return np.where(said.any(axis=1, keepdims=True), said, majority(judges, known))
+
+
+def best_by_hindsight(judges: Judges, known: np.ndarray) -> np.ndarray | None:
+    """The same if the truth of all examples is known."""
+    return best_judge(judges, np.arange(len(judges.truth)))
+
+
+def stack(judges: Judges, known: np.ndarray) -> np.ndarray | None:
+    """Logistic regression on the votes, one column per judge and class."""
+    if not len(known) or len(np.unique(judges.truth[known])) < 2:
+        return None
+    X = judges.votes.reshape(len(judges.truth), -1)
+    model = LogisticRegression(max_iter=1000).fit(X[known], judges.truth[known])
+    proba = np.zeros((len(X), judges.n_classes))
+    proba[:, model.classes_] = model.predict_proba(X)
+    return proba
+
+
+OURS, STACK = "`aggregate(labels, truth=...)`", "logistic regression on votes"
+METHODS: dict[str, Method] = {
+    OURS: ours,
+    "majority": majority,
+    "best judge by these truths": best_judge,
+    "best judge by hindsight": best_by_hindsight,
+    STACK: stack,
+}
+
+
+def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy, a tie counted as a fair draw; mean confidence; expected calibration error."""
+    _, sure, error = calibration(proba, truth)
+    top = proba == proba.max(axis=1, keepdims=True)
+    return float((top[np.arange(len(truth)), truth] / top.sum(axis=1)).mean()), sure, error
+
+
+def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray]:
+    """The figures of every method in every draw of truths, of shape (n_draws, 3)."""
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in METHODS}
+    for draw in range(n_draws if n_truths else 1):
+        known = np.sort(np.random.default_rng([n_truths, draw]).permutation(len(judges.truth))[:n_truths])
+        rest = np.delete(np.arange(len(judges.truth)), known)
+        for name, method in METHODS.items():
+            proba = method(judges, known)
+            if proba is not None:
+                found[name].append(figures(proba[rest], judges.truth[rest]))
+    return {name: np.array(values).reshape(-1, 3) for name, values in found.items()}
+
+
+def main() -> None:
+    made = parser(__doc__)
+    made.add_argument("--sets", nargs="+", help="names of folders; all by default")
+    options = made.parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    run = Run(options, [ACCURACY, CONFIDENCE])
+    names = options.sets or set_names()
+    accuracy, confidence = [], []
+    for name in names[:1] if options.quick else names:
+        judges = load(name)
+        for n_truths in (0, 20) if options.quick else N_TRUTHS:
+            if n_truths and len(judges.truth) - n_truths < FEWEST:
+                continue
+            found = measure(judges, n_truths, 2 if options.quick else 30)
+            means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
+            cells = ["–" if mean is None else f"{mean[0]:.3f}" for mean in means.values()]
+            accuracy.append([name, str(n_truths), *bold_best(cells)])
+            stated = (means[method] for method in (OURS, STACK))
+            shown = ["–" if mean is None else " / ".join(f"{value:.3f}" for value in mean) for mean in stated]
+            confidence.append([name, str(n_truths), *shown])
+    run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
+    run.table(CONFIDENCE, ("accuracy / says / calibration error", "truths", OURS, STACK), confidence)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""A fit with known classes -> what it says about each of them when it is not told, and how that calibrates the rest.
+
+Truths are held out in parts. Without those of a part, annotators are estimated again from the votes on, with what is
+believed before labels are looked at as it was: the frequency of classes, or a classifier that is out of fold already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.arrays import Codes, Floats
+from crowdwise.consensus import chosen_classes
+from crowdwise.em.annotators import Annotators
+from crowdwise.em.labels_alone import Start, first_annotators, vote_shares
+from crowdwise.em.levels import Reading
+from crowdwise.em.rounds import Rounds, expectation, run_em
+from crowdwise.em.together import Together, vote_strength
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import Calibration, calibrate, folds_of_truths
+from crowdwise.truths.check import TruthCheck, check_classes
+from crowdwise.truths.known import Known
+from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+
+# The rounds without some truths need not quite settle.
+_MOST_ROUNDS, _TOLERANCE = 200, 1e-4
+
+
+@dataclass
+class Unchanging:
+    """A prior that no round changes.
+
+    Parameters
+    ----------
+    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
+        Logarithms of class probabilities.
+    """
+
+    log_prior: Floats
+
+    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        return self.log_prior
+
+    def log_density(self) -> float:
+        return 0.0
+
+    def estimate(self, targets: SoftTargets) -> Floats:
+        return np.empty(0)  # nothing that moves when annotators leap ahead
+
+    def move(self, parameters: Floats) -> Floats:
+        return self.log_prior
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """What a fit estimated, as far as it is needed to do it again without some truths.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        How they answer.
+    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
+        What is believed before labels are looked at.
+    of_annotators : ndarray of shape (n_classes,) or (n_examples, n_classes)
+        The same where annotators are estimated, which may be from labels alone.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    together : Together
+        Who shares a vote, and what may be stated.
+    """
+
+    annotators: Annotators
+    log_prior: Floats
+    of_annotators: Floats
+    weight: Floats
+    together: Together
+
+    def told(self, annotators: Annotators, labels: CrowdLabels, known: Known) -> Floats:
+        """What is stated of some examples by these annotators, as if none were known."""
+        prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[known.at]
+        posterior = expectation(prior, annotators.log_likelihood()[known.at])[0]
+        frequency = np.exp(prior) if prior.ndim == 1 else np.exp(prior).mean(axis=0)
+        strength = vote_strength(annotators.behaviour.by_class(), frequency)
+        return self.together.stated(posterior, labels[known.at], prior, strength)
+
+    def without(self, labels: CrowdLabels, known: Known | None) -> Annotators:
+        """The annotators again, with these truths only."""
+        fitted = self.annotators
+        again, votes = first_annotators(labels, fitted.model, self.together, fitted.n_difficulties, known)
+        run_em(
+            again, Unchanging(self.of_annotators), RoundWeights.fixed(self.weight), votes,
+            known=known, max_rounds=_MOST_ROUNDS, tol=_TOLERANCE, accelerate=True,
+        )  # fmt: skip
+        return again
+
+
+def calibrate_by_truths(
+    labels: CrowdLabels, known: Known | None, estimated: Estimated | None, reading: Reading
+) -> tuple[Calibration | None, TruthCheck | None]:
+    """How the posterior of other examples is calibrated, and how good the consensus is; None without truths.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Those of the fit.
+    known : Known or None
+        Examples whose class is known.
+    estimated : Estimated or None
+        What the fit estimated; None if there is one annotator, who is believed.
+    reading : Reading
+        Which class of a posterior is the label.
+
+    Returns
+    -------
+    calibration : Calibration or None
+    check : TruthCheck or None
+    """
+    if known is None:
+        return None, None
+    if estimated is None:
+        proba = vote_shares(labels[known.at])
+        fold = folds_of_truths(proba[np.arange(len(known)), known.answers])
+    else:
+        first = estimated.told(estimated.annotators, labels, known)
+        fold = folds_of_truths(first[np.arange(len(known)), known.answers])
+        proba = _held_out(labels, known, estimated, fold)
+    calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
+    chosen = chosen_classes(held_out, reading.by, reading.levels)
+    return calibration, check_classes(held_out, known.answers, chosen)
+
+
+def calibrated_start(
+    training: TrainingSet, start: Start, rounds: Rounds, weight: Floats, reading: Reading, model_weight: float
+) -> tuple[Calibration | None, TruthCheck | None]:
+    """The same for the rounds of a classifier, which may not count.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        What was learnt from.
+    start : Start
+        Where the rounds began, with the annotators that they estimated.
+    rounds : Rounds
+        What they arrived at.
+    weight : ndarray of shape (n_examples,)
+        How much each example counted.
+    reading : Reading
+        Which class of a posterior is the label.
+    model_weight : float
+        0 if the consensus is that of labels alone.
+
+    Returns
+    -------
+    calibration : Calibration or None
+    check : TruthCheck or None
+    """
+    estimated = None
+    if training.core.n_annotators > 1:
+        alone = start.alone.rounds.log_prior
+        of_annotators = rounds.log_prior if start.joint and model_weight else alone
+        annotators = start.annotators if model_weight else start.alone.annotators
+        estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight, start.alone.together)
+    return calibrate_by_truths(training.core, training.known, estimated, reading)
+
+
+def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:
+    """Probabilities of the classes of known examples, by annotators who were estimated without knowing them."""
+    proba = np.empty((len(known), len(labels.classes) if labels.classes is not None else 0))
+    for k in np.unique(fold):
+        others = known[fold != k]
+        annotators = estimated.without(labels, others if len(others) else None)
+        proba[fold == k] = estimated.told(annotators, labels, known[fold == k])
+    return proba

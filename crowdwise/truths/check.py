@@ -1,0 +1,213 @@
+"""Answers of a fit and truths that it was not told -> how good it is, how surely, and how many more are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from crowdwise.arrays import Codes, Floats
+from crowdwise.checks import check_number
+
+# Of intervals.
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class TruthCheck:
+    """How often the consensus is right, on examples of known class, each held out.
+
+    Parameters
+    ----------
+    n : int
+        Examples with labels whose class is known.
+    right : int
+        How many of them the consensus is right about, when it is not told their class.
+    confidence : float
+        The mean probability of the class that it takes, on these.
+
+    Examples
+    --------
+    >>> from crowdwise.truths.check import TruthCheck
+    >>> check = TruthCheck(n=50, right=40, confidence=0.84)
+    >>> check
+    TruthCheck: right on 80 % of 50 truths (95 % interval 67 % to 89 %), says 84 %
+    >>> check.needed(within=0.05)
+    212
+    """
+
+    n: int
+    right: int
+    confidence: float
+
+    @property
+    def accuracy(self) -> float:
+        """The share that is right."""
+        return self.right / self.n
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of it."""
+        low, high = wilson_interval(np.array([self.right]), np.array([self.n]))
+        return float(low[0]), float(high[0])
+
+    def needed(self, within: float = 0.05) -> int:
+        """How many more truths would make the interval no wider than plus and minus this.
+
+        Parameters
+        ----------
+        within : float, default=0.05
+            Half the width of the interval.
+
+        Returns
+        -------
+        n : int
+            0 if there are enough.
+        """
+        check_number("within", within, above=True)
+        z = _normal(_CONFIDENCE)
+        share = (self.right + z**2 / 2) / (self.n + z**2)
+        return max(0, ceil(share * (1 - share) * (z / within) ** 2 - z**2) - self.n)
+
+    def plain(self) -> dict[str, Any]:
+        """The same as plain values, for reports and JSON."""
+        low, high = self.interval
+        return {
+            "n": self.n,
+            "accuracy": self.accuracy,
+            "low": low,
+            "high": high,
+            "confidence": self.confidence,
+            "needed": self.needed(),
+            "within": 0.05,
+        }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"TruthCheck: right on {100 * self.accuracy:.0f} % of {self.n:,} {_truths(self.n)} (95 % interval "
+            f"{100 * low:.0f} % to {100 * high:.0f} %), says {100 * self.confidence:.0f} %"
+        )
+
+
+@dataclass(frozen=True)
+class RatingCheck:
+    """How far the consensus is off, on examples of known rating, each held out.
+
+    Parameters
+    ----------
+    n : int
+        Examples with ratings whose true rating is known.
+    error : float
+        The root of the mean squared difference of consensus and truth, when it is not told the truth.
+    std : float
+        The root of the mean squared standard deviation that it states, on these.
+
+    Examples
+    --------
+    >>> from crowdwise.truths.check import RatingCheck
+    >>> RatingCheck(n=50, error=0.4, std=0.35)
+    RatingCheck: off by 0.4 on 50 truths (95 % interval 0.335 to 0.497), says 0.35
+    """
+
+    n: int
+    error: float
+    std: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the error, if errors are normally distributed."""
+        low, high = stats.chi2.ppf([(1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2], self.n)
+        return self.error * sqrt(self.n / low), self.error * sqrt(self.n / high)
+
+    def needed(self, within: float = 0.05) -> int:
+        """How many more truths would make the interval no wider than plus and minus this share of the error.
+
+        Parameters
+        ----------
+        within : float, default=0.05
+            Half the width of the interval, relative to the error.
+
+        Returns
+        -------
+        n : int
+            0 if there are enough.
+        """
+        check_number("within", within, above=True)
+        return max(0, ceil((_normal(_CONFIDENCE) / within) ** 2 / 2) - self.n)
+
+    def plain(self) -> dict[str, Any]:
+        """The same as plain values, for reports and JSON."""
+        low, high = self.interval
+        return {
+            "n": self.n,
+            "error": self.error,
+            "low": low,
+            "high": high,
+            "std": self.std,
+            "needed": self.needed(),
+            "within": 0.05,
+        }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"RatingCheck: off by {self.error:.3g} on {self.n:,} {_truths(self.n)} (95 % interval {low:.3g} to "
+            f"{high:.3g}), says {self.std:.3g}"
+        )
+
+
+def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -> TruthCheck:
+    """How good probabilities are that were given without knowing the true classes.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_known, n_classes)
+        Probabilities.
+    codes : ndarray of shape (n_known,)
+        The true classes.
+    chosen : ndarray of shape (n_known,), default=None
+        The classes that are taken; by default the most probable ones.
+
+    Returns
+    -------
+    check : TruthCheck
+    """
+    chosen = held_out.argmax(axis=1) if chosen is None else chosen
+    sure = held_out[np.arange(len(codes)), chosen]
+    return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()))
+
+
+def wilson_interval(right: Codes, n: Codes, confidence: float = _CONFIDENCE) -> tuple[Floats, Floats]:
+    """Wilson's interval of a share.
+
+    Parameters
+    ----------
+    right : ndarray
+        How many are right.
+    n : ndarray
+        Of how many; at least one.
+    confidence : float, default=0.95
+        Of the interval.
+
+    Returns
+    -------
+    low, high : ndarray
+    """
+    z = _normal(confidence)
+    share = right / n
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _normal(confidence: float) -> float:
+    """How many standard deviations of a normal distribution hold this share of it."""
+    return float(stats.norm.ppf((1 + confidence) / 2))
+
+
+def _truths(n: int) -> str:
+    return "truth" if n == 1 else "truths"

@@ -1,0 +1,158 @@
+"""``truth=`` -> the known answers of some examples, in the order of the labels; a posterior that holds them fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import match_examples
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
+from crowdwise.labels.frames import is_frame
+
+# A logarithm that is so much smaller is that of a probability of zero; infinity could not be subtracted from another.
+_IMPOSSIBLE = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The examples whose answer is known, among those of a fit.
+
+    Parameters
+    ----------
+    at : ndarray of shape (n_known,)
+        Positions of the examples, ascending.
+    answers : ndarray of shape (n_known,)
+        Positions of their classes, or their ratings.
+    """
+
+    at: Positions
+    answers: Array
+
+    @classmethod
+    def of(cls, answers: Array) -> Known | None:
+        """From the answers of all examples, as `known_answers` gives them; None if none is known."""
+        at = np.flatnonzero(is_known(answers))
+        return cls(at, answers[at]) if len(at) else None
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, some: Any) -> Known:
+        """Some of them."""
+        return Known(self.at[some], self.answers[some])
+
+    def told(self, labels: CrowdLabels) -> CrowdLabels:
+        """Labels in which all who labelled a known example gave the known answer."""
+        where = np.full(len(labels), -1, dtype=np.intp)
+        where[self.at] = np.arange(len(self.at))
+        place = where[labels.example_index]
+        values = labels.values.copy()
+        values[place >= 0] = self.answers[place[place >= 0]]
+        return replace(labels, values=values)
+
+    def hold(self, posterior: Floats) -> Floats:
+        """A posterior over classes in which the known ones are certain; a copy."""
+        sure = posterior.copy()
+        sure[self.at] = np.eye(posterior.shape[1])[self.answers]
+        return sure
+
+    def only_true(self, log_likelihood: Floats) -> Floats:
+        """Logarithms of the probability of labels, all classes but the known one being impossible; a copy."""
+        own = log_likelihood[self.at, self.answers]
+        held = log_likelihood.copy()
+        held[self.at] = own[:, np.newaxis] - _IMPOSSIBLE
+        held[self.at, self.answers] = own
+        return held
+
+
+def is_known(answers: Array) -> Bools:
+    """Which answers are known: classes from 0 on, ratings that are numbers."""
+    return ~np.isnan(answers) if answers.dtype.kind == "f" else answers >= 0
+
+
+def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:
+    """What `fit` was given as truth, matched with the examples.
+
+    Parameters
+    ----------
+    truth : None, array-like of shape (n_examples,), series, mapping or frame
+        As an array with None or NaN where nothing is known; else by the ids of the examples, which may be some only. A
+        frame has one column and the ids as index, or a column of ids and one of answers.
+    X : array-like
+        Features, whose index names the rows if it has one; the labels do otherwise.
+    labels : CrowdLabels
+        Labels of the same rows.
+
+    Returns
+    -------
+    answers : ndarray of shape (n_examples,) or None
+        Positions among the classes, -1 where nothing is known; or ratings, NaN where nothing is known. None if nothing
+        is known at all.
+    """
+    if truth is None:
+        return None
+    answers = codes_of_truth(truth, X, labels) if labels.classes is not None else _ratings(truth, X, labels)
+    return answers if is_known(answers).any() else None
+
+
+def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
+    """Positions of known classes among those of the labels; -1 where nothing is known."""
+    assert labels.classes is not None
+    values = _column(truth, X, labels)
+    codes = encode_declared(values, labels.classes).astype(np.intp)
+    strange = (codes < 0) & ~missing_mask(values)
+    if strange.any():
+        at = int(strange.argmax())
+        raise LabelError(
+            f"truth must be in the terms of the labels' classes {labels.classes.tolist()}; found "
+            f"{values[at : at + 1].tolist()[0]!r} for example {shown(labels.examples[at])}. A class that nobody named "
+            "has to be declared: CrowdLabels.from_matrix(..., classes=...)."
+        )
+    return codes
+
+
+def _ratings(truth: Any, X: Any, labels: CrowdLabels) -> Floats:
+    values = _column(truth, X, labels)
+    missing = missing_mask(values)
+    try:
+        ratings = np.where(missing, np.nan, np.where(missing, 0.0, values).astype(np.float64))
+    except (TypeError, ValueError):
+        raise LabelError("truth must be ratings, which are numbers, or missing.") from None
+    if (infinite := np.isinf(ratings)).any():
+        at = int(infinite.argmax())
+        raise LabelError(f"truth must be finite; found {ratings[at]} for example {shown(labels.examples[at])}.")
+    return ratings
+
+
+def _column(truth: Any, X: Any, labels: CrowdLabels) -> Array:
+    """The values of truth in the order of the labels."""
+    values = as_column(match_examples(_of_frame(truth), X, labels, "truth", partial=True), "truth")
+    if len(values) != len(labels):
+        raise LabelError(f"truth must be one per example, {len(labels)}; got {len(values)}.")
+    return values
+
+
+def _of_frame(truth: Any) -> Any:
+    """The one column of a frame, or the answers by id of one with two columns; anything else as it is."""
+    if not is_frame(truth):
+        return truth
+    frame = nw.from_native(truth, eager_only=True)
+    if len(frame.columns) == 1:
+        return frame[frame.columns[0]].to_native()
+    if len(frame.columns) != 2:
+        raise LabelError(
+            "truth as a frame must have one column, with the ids of the examples as index, or two, ids and answers; "
+            f"found {frame.columns}."
+        )
+    answers: dict[Any, Any] = {}
+    for example, answer in zip(*(frame[name].to_list() for name in frame.columns), strict=True):
+        known = answers.setdefault(example, answer)
+        if known != answer and not (known != known and answer != answer):  # NaN is not equal to itself
+            raise LabelError(f"truth has two answers for example {shown(example)}: {known!r} and {answer!r}.")
+    return answers

@@ -1,0 +1,51 @@
+"""Known answers as they are given, and what holds them fixed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from crowdwise import CrowdLabels
+from crowdwise.exceptions import LabelError
+from crowdwise.truths.known import Known, known_answers
+
+LABELS = CrowdLabels.from_matrix([["a", "b"], ["b", None], ["a", "a"]], examples=["x", "y", "z"])
+RATINGS = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, None], [2.5, 2.0]], kind="rating")
+
+
+def test_answers_are_positions_among_the_classes_and_minus_one_elsewhere():
+    assert_array_equal(known_answers({"z": "b"}, LABELS, LABELS), [-1, -1, 1])
+    assert_array_equal(known_answers(["a", None, np.nan], LABELS, LABELS), [0, -1, -1])
+    assert_array_equal(known_answers(pd.DataFrame({"id": ["y", "y"], "is": ["b", "b"]}), LABELS, LABELS), [-1, 1, -1])
+    assert known_answers([None] * 3, LABELS, LABELS) is None
+    assert known_answers(None, LABELS, LABELS) is None
+
+
+def test_ratings_are_numbers_and_nan_elsewhere():
+    assert_array_equal(known_answers([2, None, 1.5], RATINGS, RATINGS), [2.0, np.nan, 1.5])
+    with pytest.raises(LabelError, match="which are numbers"):
+        known_answers(["two", None, 1.5], RATINGS, RATINGS)
+    with pytest.raises(LabelError, match="truth must be finite; found inf for example 1"):
+        known_answers([None, np.inf, 1.5], RATINGS, RATINGS)
+
+
+def test_a_class_that_nobody_named_has_to_be_declared():
+    with pytest.raises(LabelError, match=r"found 'c' for example 'y'\. A class that nobody named has to be declared"):
+        known_answers({"y": "c"}, LABELS, LABELS)
+    declared = CrowdLabels.from_matrix([["a", "b"], ["b", None]], classes=["a", "b", "c"])
+    assert_array_equal(known_answers([None, "c"], declared, declared), [-1, 2])
+
+
+def test_known_classes_are_certain_and_others_impossible():
+    known = Known(np.array([0, 2]), np.array([1, 0]))
+    even = np.full((3, 2), 0.5)
+    assert_array_equal(known.hold(even), [[0, 1], [0.5, 0.5], [1, 0]])
+    only = known.only_true(np.log(even))
+    assert_array_equal(np.exp(only), [[0, 0.5], [0.5, 0.5], [0.5, 0]])
+    assert (even == 0.5).all()
+
+
+def test_told_labels_are_the_known_answer_wherever_there_is_a_label():
+    told = Known(np.array([0, 1]), np.array([1, 0])).told(LABELS)
+    assert told.to_matrix().tolist() == [["b", "b"], ["a", None], ["a", "a"]]
+    assert Known(np.array([1]), np.array([9.0])).told(RATINGS).to_matrix()[1, 0] == 9.0
