@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crowdwise.common_errors import errors_in_common
     from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
     from crowdwise.crowd.alternative_annotator import alternative_annotator_test
     from crowdwise.crowd.disagreement import disagreement
@@ -50,6 +51,7 @@ _HOMES = {
     "diagnose": "diagnosis",
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
+    "errors_in_common": "common_errors",
     "krippendorff_alpha": "crowd.agreement",
     "load": "model_file",
     "read_blocks": "out_of_core.read",
@@ -82,6 +84,7 @@ __all__ = [
     "diagnose",
     "disagreement",
     "easiness",
+    "errors_in_common",
     "krippendorff_alpha",
     "load",
     "read_blocks",
