@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crowdwise.common_errors import errors_in_common
     from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
     from crowdwise.crowd.alternative_annotator import alternative_annotator_test
     from crowdwise.crowd.disagreement import disagreement
@@ -51,6 +52,7 @@ _HOMES = {
     "diagnose": "diagnosis",
     "disagreement": "crowd.disagreement",
     "easiness": "crowd.easiness",
+    "errors_in_common": "common_errors",
     "krippendorff_alpha": "crowd.agreement",
     "label_statistics": "crowd.label_tables",
     "load": "model_file",
@@ -85,6 +87,7 @@ __all__ = [
     "diagnose",
     "disagreement",
     "easiness",
+    "errors_in_common",
     "krippendorff_alpha",
     "label_statistics",
     "load",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, read_only
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easiness import easiness
 from crowdwise.html_tables import table
@@ -45,6 +45,10 @@ class AnnotatorResults(FrozenArrays):
         For labels with an order: the standard deviation of their labels around that, in levels.
     abstention : ndarray of shape (n_annotators, n_classes) or None, default=None
         Probability of abstaining if the truth is k, where abstentions are answers.
+    group : ndarray of shape (n_annotators,) or None, default=None
+        Annotators of the same number have one vote together; None if nobody asked who errs together.
+    effective_number : float, default=nan
+        How many independent votes the labels of an average example amount to.
     """
 
     annotators: Array
@@ -55,6 +59,8 @@ class AnnotatorResults(FrozenArrays):
     offset: Floats | None = None
     spread: Floats | None = None
     abstention: Floats | None = None
+    group: Positions | None = None
+    effective_number: float = np.nan
 
     def __len__(self) -> int:
         return len(self.annotators)
@@ -128,6 +134,8 @@ def _attributes(annotators: AnnotatorResults, steepness: float, objective: Float
         "expertise_": annotators.expertise,
         "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
         "annotator_flags_": annotators.flags,
+        "annotator_group_": annotators.group,
+        "effective_annotators_": annotators.effective_number,
         "n_rounds_": len(objective),
         "converged_": converged,
         "objective_": objective,

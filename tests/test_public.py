@@ -34,6 +34,7 @@ NAMES = [
     "diagnose",
     "disagreement",
     "easiness",
+    "errors_in_common",
     "krippendorff_alpha",
     "label_statistics",
     "load",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
@@ -20,7 +20,10 @@ _FIRST_EXAMPLES = 1000
 
 
 def flag_annotators(
-    labels: CrowdLabels, agreement: Floats, n_labels: NDArray[np.int64] | None = None
+    labels: CrowdLabels,
+    agreement: Floats,
+    n_labels: NDArray[np.int64] | None = None,
+    copies: Positions | None = None,
 ) -> dict[Any, tuple[str, ...]]:
     """What is remarkable about annotators; those of whom nothing is are left out.
 
@@ -32,12 +35,14 @@ def flag_annotators(
         How far each annotator's labels go with the scores; below zero is worse than chance.
     n_labels : ndarray of shape (n_annotators,), default=None
         How many labels each annotator gave, if these are a sample of all.
+    copies : ndarray of shape (n_annotators,), default=None
+        Annotators of the same number were found to copy each other.
 
     Returns
     -------
     flags : dict from annotator to tuple of str
     """
-    twins = _copies(labels, labels.labels_per_annotator)
+    twins, near = _copies(labels, labels.labels_per_annotator), _near_copies(labels, copies)
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels
     flags: dict[Any, tuple[str, ...]] = {}
     for i, name in enumerate(labels.annotators.tolist()):
@@ -50,9 +55,34 @@ def flag_annotators(
             found.append("worse than chance")
         if i in twins:
             found.append(f"same labels as {shown(labels.annotators[twins[i]])}")
+        elif i in near:
+            found.append(near[i])
         if found:
             flags[name] = tuple(found)
     return flags
+
+
+def _near_copies(labels: CrowdLabels, copies: Positions | None) -> dict[int, str]:
+    """What is said of annotators who were found to copy each other, by position: each beside the first other one."""
+    if copies is None:
+        return {}
+    members = np.flatnonzero(np.bincount(copies)[copies] > 1)
+    said: dict[int, str] = {}
+    for i in members.tolist():
+        other = next(j for j in members.tolist() if j != i and copies[j] == copies[i])
+        shared, same = _same_answers(labels, i, other)
+        if shared:
+            often = f"{100 * same / shared:.0f} % of {shared:,} examples"
+            said[i] = f"answers like {shown(labels.annotators[other])} in {often}, also where both differ from others"
+    return said
+
+
+def _same_answers(labels: CrowdLabels, i: int, j: int) -> tuple[int, int]:
+    """On how many examples both gave a label, and the same one."""
+    one, other = np.flatnonzero(labels.annotator_index == i), np.flatnonzero(labels.annotator_index == j)
+    examples = labels.example_index
+    _, at_one, at_other = np.intersect1d(examples[one], examples[other], assume_unique=True, return_indices=True)
+    return len(at_one), int((labels.values[one[at_one]] == labels.values[other[at_other]]).sum())
 
 
 def _copies(labels: CrowdLabels, n_labels: NDArray[np.int64]) -> dict[int, int]:

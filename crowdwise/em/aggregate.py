@@ -18,9 +18,11 @@ from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares
+from crowdwise.em.guard import note_votes
+from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares, who_errs_together
 from crowdwise.em.levels import ClassKind, Reading, check_abstentions, reading_of
 from crowdwise.em.rounds import note_convergence
+from crowdwise.em.together import Together
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
@@ -94,10 +96,7 @@ class Aggregation:
 
     @property
     def confidence(self) -> Floats:
-        """Its probability, calibrated if truths were given.
-
-        If not, it supposes that annotators err independently of each other. Real ones do not: use it to sort examples.
-        """
+        """Its probability, calibrated if truths were given; if not, allowing for errors in common as far as known."""
         return self.consensus.confidence
 
     @property
@@ -154,6 +153,21 @@ class Aggregation:
     def annotator_flags(self) -> Flags:
         """What is remarkable about annotators; those of whom nothing is are left out."""
         return self.annotator_results.flags
+
+    @property
+    def annotator_group(self) -> Positions:
+        """A number per annotator: those of the same have one vote together."""
+        return self.fitted.together.numbers(len(self.annotators))
+
+    @property
+    def effective_annotators(self) -> float:
+        """How many independent votes the labels of an average example amount to; see `errors_in_common`."""
+        return self.annotator_results.effective_number
+
+    @property
+    def by_votes(self) -> bool:
+        """Whether votes decide and the model only where they tie: its classes do not mean what labels say."""
+        return self.fitted.together.by_votes
 
     @property
     def n_rounds(self) -> int:
@@ -222,6 +236,8 @@ def aggregate(
     informative_abstentions: bool = False,
     annotator_model: AnnotatorModel | None = None,
     hard_examples: HardExamples = "auto",
+    errors_in_common: bool = True,
+    groups: Any = None,
     class_prior: float = 1.0,
     steepness: float = 0.0,
     scale: Scale = "observed",
@@ -257,6 +273,13 @@ def aggregate(
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
         and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
+    errors_in_common : bool, default=True
+        Whether annotators may err together. Those who copy each other then have one vote together, stated probabilities
+        allow for errors that all have in common, and votes decide where the model's classes do not mean what labels
+        say (`by_votes`). False takes them to err independently, as Dawid and Skene do.
+    groups : mapping, series or array-like, default=None
+        Annotators who have one vote together: a group by annotator's name, such as the family of a model, or one per
+        annotator in their order. Whoever is not named is alone. By default those who copy each other are found.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0
@@ -304,21 +327,27 @@ def aggregate(
         return _believed(training, reading, steepness)
     weight = example_weights(training.weighing_disagreement, steepness)
     known = training.known
-    patterns, weight, where = distinct_patterns(training.core, weight, known)
-    if known is not None and where is not None:
-        known = Known(where[known.at], known.answers)
     with one_blas_thread():  # products here are too thin to be shared
+        together = who_errs_together(
+            training, weight, model,
+            difficulties=difficulties, groups=groups, errors_in_common=errors_in_common,
+        )  # fmt: skip
+        patterns, weight, where = distinct_patterns(training.core, weight, known)
+        if known is not None and where is not None:
+            known = Known(where[known.at], known.answers)
         fit = fit_labels(
             patterns, weight, model,
-            known=known, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=tol,
+            together=together, known=known, difficulties=difficulties, class_prior=class_prior,
+            max_rounds=max_rounds, tol=tol,
             reporter=reporter,
         )  # fmt: skip
-        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight)
+        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight, fit.together)
         calibration, check = calibrate_by_truths(patterns, known, estimated, reading)
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
-    posterior = fit.rounds.posterior
-    hardness = fit.annotators.hardness(posterior)
+    if fit.together.by_votes:
+        note_votes()
+    posterior, hardness = fit.believed(patterns), fit.annotators.hardness(fit.rounds.posterior)
     if where is not None:
         posterior, hardness = posterior[where], hardness[where]
     return _aggregation(
@@ -330,6 +359,7 @@ def aggregate(
         hardness,
         calibration,
         check,
+        together=fit.together,
         hard_examples=fit.annotators.n_difficulties > 1,
         steepness=steepness,
         objective=fit.rounds.objective,
@@ -360,13 +390,14 @@ def _aggregation(
     check: TruthCheck | None,
     *,
     steepness: float,
+    together: Together | None = None,
     hard_examples: bool = False,
     objective: Floats | None = None,
     converged: bool = True,
 ) -> Aggregation:
     """Results in the terms of the caller: all examples and all annotators."""
-    labels, classes = training.labels, training.classes
-    fitted = FittedAnnotators.of(labels, training.active, classes, behaviour, class_prior, reading, calibration)
+    labels = training.labels
+    fitted = FittedAnnotators.of(training, behaviour, class_prior, reading, together, calibration)
     proba = np.tile(class_prior, (len(labels), 1))
     if behaviour.has_abstentions:  # which say something of an example without labels too
         proba = fitted.posterior(labels)

@@ -13,9 +13,10 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats
 from crowdwise.consensus import chosen_classes
 from crowdwise.em.annotators import Annotators
-from crowdwise.em.labels_alone import Start, vote_shares
+from crowdwise.em.labels_alone import Start, first_annotators, vote_shares
 from crowdwise.em.levels import Reading
 from crowdwise.em.rounds import Rounds, expectation, run_em
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate, folds_of_truths
@@ -66,22 +67,28 @@ class Estimated:
         The same where annotators are estimated, which may be from labels alone.
     weight : ndarray of shape (n_examples,)
         How much each example counts.
+    together : Together
+        Who shares a vote, and what may be stated.
     """
 
     annotators: Annotators
     log_prior: Floats
     of_annotators: Floats
     weight: Floats
+    together: Together
 
-    def told(self, annotators: Annotators, known: Known) -> Floats:
-        """Probabilities of the classes of some examples by these annotators, as if none were known."""
+    def told(self, annotators: Annotators, labels: CrowdLabels, known: Known) -> Floats:
+        """What is stated of some examples by these annotators, as if none were known."""
         prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[known.at]
-        return expectation(prior, annotators.log_likelihood()[known.at])[0]
+        posterior = expectation(prior, annotators.log_likelihood()[known.at])[0]
+        frequency = np.exp(prior) if prior.ndim == 1 else np.exp(prior).mean(axis=0)
+        strength = vote_strength(annotators.behaviour.by_class(), frequency)
+        return self.together.stated(posterior, labels[known.at], prior, strength)
 
     def without(self, labels: CrowdLabels, known: Known | None) -> Annotators:
         """The annotators again, with these truths only."""
-        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
-        again = Annotators.of(self.annotators.incidence, self.annotators.model, votes, self.annotators.n_difficulties)
+        fitted = self.annotators
+        again, votes = first_annotators(labels, fitted.model, self.together, fitted.n_difficulties, known)
         run_em(
             again, Unchanging(self.of_annotators), RoundWeights.fixed(self.weight), votes,
             known=known, max_rounds=_MOST_ROUNDS, tol=_TOLERANCE, accelerate=True,
@@ -116,7 +123,7 @@ def calibrate_by_truths(
         proba = vote_shares(labels[known.at])
         fold = folds_of_truths(proba[np.arange(len(known)), known.answers])
     else:
-        first = estimated.told(estimated.annotators, known)
+        first = estimated.told(estimated.annotators, labels, known)
         fold = folds_of_truths(first[np.arange(len(known)), known.answers])
         proba = _held_out(labels, known, estimated, fold)
     calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
@@ -154,7 +161,7 @@ def calibrated_start(
         alone = start.alone.rounds.log_prior
         of_annotators = rounds.log_prior if start.joint and model_weight else alone
         annotators = start.annotators if model_weight else start.alone.annotators
-        estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight)
+        estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight, start.alone.together)
     return calibrate_by_truths(training.core, training.known, estimated, reading)
 
 
@@ -164,5 +171,5 @@ def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Cod
     for k in np.unique(fold):
         others = known[fold != k]
         annotators = estimated.without(labels, others if len(others) else None)
-        proba[fold == k] = estimated.told(annotators, known[fold == k])
+        proba[fold == k] = estimated.told(annotators, labels, known[fold == k])
     return proba

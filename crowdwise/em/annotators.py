@@ -7,6 +7,7 @@ to hard, and an annotator has a confusion matrix for each. How hard an example i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, gammaln, softmax
 
-from crowdwise.arrays import Bools, Floats
+from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.crowd.pairs import one_hot
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -51,9 +53,9 @@ class Behaviour:
         """Whether abstentions are answers."""
         return self.confusion.shape[-1] > self.confusion.shape[-2]
 
-    def incidence(self, labels: CrowdLabels) -> Incidence:
+    def incidence(self, labels: CrowdLabels, part: Floats | None = None) -> Incidence:
         """Labels as these annotators are asked about: with their abstentions, if these are answers."""
-        return Incidence.of(labels, abstentions=self.has_abstentions)
+        return Incidence.of(labels, part, abstentions=self.has_abstentions)
 
     def by_difficulty(self, incidence: Incidence) -> Floats:
         """Logarithm of the probability of each example's difficulty and labels for every true class.
@@ -108,6 +110,52 @@ class Behaviour:
         return Behaviour(confusion, self.share, self.crowd)
 
 
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """Groups of annotators who have one vote together.
+
+    An annotator is estimated from all of their labels all the same; only beside others they count less. Four copies of
+    an annotator then are to the crowd what one is.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_annotators,)
+        A number per group, from 0.
+    part : ndarray of shape (n_annotators,)
+        The mean part of a vote that each has.
+    """
+
+    group: Positions
+    part: Floats
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, group: Positions, part: Floats) -> Sharing:
+        """From what each label counts."""
+        n_labels = labels.labels_per_annotator
+        mean = labels.sum_per_annotator(part) / np.maximum(n_labels, 1)
+        return cls(group, np.where(n_labels > 0, mean, 1.0))
+
+    @property
+    def length(self) -> Floats:
+        """What parameters are multiplied by, so that those of a group are as long as those of one annotator."""
+        return np.sqrt(self.part)[:, np.newaxis, np.newaxis, np.newaxis]
+
+    def own(self, counts: Floats) -> Floats:
+        """Counts of all labels of each annotator, from those of parts."""
+        return counts / self.part[:, np.newaxis, np.newaxis]
+
+    def merged(self, counts: Floats) -> Floats:
+        """Counts of each group as if it were one annotator."""
+        merged = np.zeros((int(self.group.max()) + 1, *counts.shape[1:]))
+        np.add.at(merged, self.group, counts)
+        return merged
+
+    def total(self, of_each: Floats, term: Callable[[Floats], float]) -> float:
+        """A sum over annotators, each counted by their part; a hundredth of a vote more or less is nothing."""
+        parts, which = np.unique(self.part.round(2), return_inverse=True)
+        return sum(float(part) * term(of_each[which == i]) for i, part in enumerate(parts))
+
+
 @dataclass
 class Annotators:
     """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels.
@@ -120,6 +168,8 @@ class Annotators:
         How counts become confusion matrices.
     difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
         Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
+    sharing : Sharing or None, default=None
+        Who has a vote together with others, if anybody has.
     crowd : ndarray of shape (n_difficulties * n_classes, n_classes) or None
         What all of them together say, once it has been estimated.
     """
@@ -127,14 +177,22 @@ class Annotators:
     incidence: Incidence
     model: AnnotatorModel
     difficulty: Floats
+    sharing: Sharing | None = None
     behaviour: Behaviour = field(init=False)
     crowd: Floats | None = field(default=None, init=False)
 
     @classmethod
-    def of(cls, incidence: Incidence, model: AnnotatorModel, votes: Floats, n_difficulties: int) -> Annotators:
+    def of(
+        cls,
+        incidence: Incidence,
+        model: AnnotatorModel,
+        votes: Floats,
+        n_difficulties: int,
+        sharing: Sharing | None = None,
+    ) -> Annotators:
         """Annotators of whom nothing is known yet, examples being as hard as their vote is unclear."""
         first = np.repeat(first_difficulty(votes, n_difficulties)[:, :, np.newaxis], votes.shape[1], axis=2)
-        return cls(incidence, model, first)
+        return cls(incidence, model, first, sharing)
 
     @property
     def n_difficulties(self) -> int:
@@ -164,8 +222,9 @@ class Annotators:
         """
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
-        self.crowd = self.model.crowd(counts, self.crowd)
-        confusion = self.model.estimate(counts, self.crowd)
+        sharing = self.sharing
+        self.crowd = self.model.crowd(counts if sharing is None else sharing.merged(counts), self.crowd)
+        confusion = self.model.estimate(counts if sharing is None else sharing.own(counts), self.crowd)
         share = share + 1.0  # as if every difficulty of every class had been seen once more
         self.behaviour = Behaviour(
             confusion.reshape(len(counts), *share.shape, -1),
@@ -192,20 +251,26 @@ class Annotators:
         flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
         shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
         crowd = self.behaviour.crowd.reshape(flat.shape[1:])
+        if self.sharing is not None:
+            return self.sharing.total(flat, lambda some: self.model.log_prior(some, crowd)) + shares
         return self.model.log_prior(flat, crowd) + shares
 
     def parameters(self, others: Floats) -> Floats:
         """Logarithms of what was estimated, and other parameters after them, in one vector."""
         confusion, share = self.behaviour.confusion, self.behaviour.share
         parameters = np.empty(confusion.size + share.size + len(others))
-        np.log(confusion, out=parameters[: confusion.size].reshape(confusion.shape))
+        own = parameters[: confusion.size].reshape(confusion.shape)
+        np.log(confusion, out=own)
+        if self.sharing is not None:
+            own *= self.sharing.length
         parameters[confusion.size :] = np.concatenate([np.log(share.ravel()), others])
         return parameters
 
     def move(self, parameters: Floats) -> None:
         """Take on other parameters, scaled to be probabilities, and matrices of the model if these are not any."""
         last = self.behaviour
-        confusion = softmax(parameters[: last.confusion.size].reshape(last.confusion.shape), axis=-1)
+        own = parameters[: last.confusion.size].reshape(last.confusion.shape)
+        confusion = softmax(own if self.sharing is None else own / self.sharing.length, axis=-1)
         share = softmax(parameters[last.confusion.size :].reshape(last.share.shape), axis=0)
         if (nearest := getattr(self.model, "nearest", None)) is not None:
             shape, flat = last.confusion.shape, (-1, last.confusion.shape[-1])
@@ -236,22 +301,68 @@ class Annotators:
         """
         state = posterior[:, np.newaxis] * self.difficulty
         counts, share = self.counts(posterior, weight)
+        counts = counts if self.sharing is None else self.sharing.merged(counts)
         crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
 
+    def states(self, posterior: Floats) -> Floats:
+        """Probability of every state, of shape (n_examples, n_difficulties * n_classes)."""
+        if self.n_difficulties == 1:
+            return posterior
+        return (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+
     def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
-        state = posterior
-        if self.n_difficulties > 1:
-            n_states = self.n_difficulties * posterior.shape[1]
-            state = (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), n_states)
+        state = self.states(posterior)
         frequency = weight @ state
         if not (weight == 1).all():
             state = state * weight[:, np.newaxis]
         return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
+
+    def residuals(self, labels: CrowdLabels, posterior: Floats) -> Floats:
+        """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Those that the annotators were estimated from.
+        posterior : ndarray of shape (n_examples, n_classes)
+            Probability of every class.
+
+        Returns
+        -------
+        residual : ndarray of shape (n_labels, n_classes)
+        """
+        return label_residuals(labels, self.states(posterior), self.behaviour)
+
+
+def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -> Floats:
+    """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Labels.
+    states : ndarray of shape (n_examples, n_difficulties * n_classes)
+        Probability of every state.
+    behaviour : Behaviour
+        How the annotators of these labels answer.
+
+    Returns
+    -------
+    residual : ndarray of shape (n_labels, n_classes)
+    """
+    residual, n_states = one_hot(labels), states.shape[1]
+    order = np.argsort(labels.annotator_index, kind="stable")
+    own = np.split(order, np.cumsum(labels.labels_per_annotator)[:-1])
+    example = labels.example_index
+    for confusion, of_annotator in zip(behaviour.confusion, own, strict=True):
+        expected = states[example[of_annotator]] @ confusion.reshape(n_states, -1)
+        residual[of_annotator] -= expected[:, : residual.shape[1]]  # the last column may be of abstentions
+    return residual
 
 
 def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:

@@ -20,13 +20,22 @@ from crowdwise.crowd.easiness import example_weights
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_misleading, predicts_truth
+from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.labels_alone import (
+    HardExamples,
+    Init,
+    Joint,
+    Start,
+    check_hard_examples,
+    start_from_labels,
+    who_errs_together,
+)
 from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.temperature import ClassScores
+from crowdwise.em.together import Together
 from crowdwise.em.weighted_copies import (
     Learner,
     check_numbers,
@@ -135,6 +144,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes with an order). See `crowdwise.em`.
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
+    errors_in_common : bool, default=True
+        Whether annotators may err together, see `aggregate`.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
         labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
@@ -168,8 +179,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probability of every class.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`, calibrated if `fit` was given truths. If not, it supposes that
-        annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
+        annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -190,6 +201,12 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
+    by_votes_ : bool
+        Whether votes decide and the model only where they tie, because its classes do not mean what labels say.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -259,6 +276,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
+        errors_in_common: bool = True,
         joint: Joint = "auto",
         init: Init = "labels",
         max_rounds: int = 15,
@@ -277,6 +295,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
+        self.errors_in_common = errors_in_common
         self.joint = joint
         self.init = init
         self.max_rounds = max_rounds
@@ -297,7 +316,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -313,6 +339,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -334,11 +362,18 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
-        start = self._start(training, weights.first, reporter)
+        reading = self._reading(training)
+        together = who_errs_together(
+            training, weights.first, reading.annotator_model(self.annotator_model),
+            difficulties=check_hard_examples(self.hard_examples, reading),
+            groups=groups, errors_in_common=self.errors_in_common,
+        )  # fmt: skip
+        start = self._start(training, weights.first, together, reporter)
+        self.by_votes_ = start.alone.together.by_votes
         self.temperature_, self.model_weight_, rounds = 1.0, 1.0, start.alone.rounds
         if training.core.n_annotators > 1:
             start, rounds = self._rounds(training, folds, weights, start, reporter)
-        targets = weights.again(rounds.posterior)
+        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
         calibration, check = calibrated_start(
             training, start, rounds, targets.weight, self._reading(training), self.model_weight_
@@ -390,7 +425,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
-    def _start(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
+    def _start(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core, training.known)
         return start_from_labels(
@@ -402,6 +437,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             hard_examples=self.hard_examples,
             joint=self.joint,
             init=self.init,
+            together=together,
             reporter=reporter,
         )
 
@@ -412,12 +448,16 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
     ) -> tuple[Start, Rounds]:
         """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
+        if self.by_votes_:
+            note_votes()
+            self.model_weight_ = 0.0
+            return start, start.alone.rounds
         first = folds.out_of_fold(weights.again(start.posterior))
         if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
             note_misleading()
             self.model_weight_ = 0.0
             if self.steepness == "auto" and self.steepness_ > 0:
-                start = self._start(training, training.sample_weight, reporter)
+                start = self._start(training, training.sample_weight, start.alone.together, reporter)
             return start, start.alone.rounds
         prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
         rounds = run_em(
@@ -437,15 +477,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(
-            training.labels,
-            training.active,
-            training.classes,
-            behaviour,
-            frequency,
-            self._reading(training),
-            calibration,
-        )
+        reading, together = self._reading(training), start.alone.together
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, xlogy
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.features import run_parallel
@@ -37,8 +37,8 @@ class Incidence:
     Parameters
     ----------
     parts : list of (slice, sparse array of shape (n_rows, n_annotators * n_classes))
-        One for every label, some examples at a time: sums of parts are added in the same order, whatever the number of
-        threads.
+        What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
+        time: sums of parts are added in the same order, whatever the number of threads.
     n_annotators : int
         Number of annotators.
     n_classes : int
@@ -50,8 +50,8 @@ class Incidence:
     n_classes: int
 
     @classmethod
-    def of(cls, labels: CrowdLabels, *, abstentions: bool = False) -> Incidence:
-        """From labels of classes, and from abstentions if they are answers."""
+    def of(cls, labels: CrowdLabels, part: Floats | None = None, *, abstentions: bool = False) -> Incidence:
+        """From labels of classes, and from abstentions if they are answers; `part` is what each label counts."""
         n_classes = 0 if labels.classes is None else len(labels.classes)
         n_answers = n_classes + abstentions
         starts: Codes = labels.indptr
@@ -59,7 +59,8 @@ class Incidence:
         columns *= n_answers
         columns += labels.values
         if abstentions and labels.n_abstentions:
-            columns, starts = _with_abstentions(labels, columns, n_answers)
+            columns, starts, order = _with_abstentions(labels, columns, n_answers)
+            part = None if part is None else np.append(part, np.ones(labels.n_abstentions))[order]
         n_columns, parts = labels.n_annotators * n_answers, []
         bounds = starts[np.append(np.arange(0, len(labels), _ROWS), len(labels))]
         ones = np.ones(int(np.diff(bounds).max(initial=0)))  # the same for all parts: much less memory
@@ -67,7 +68,8 @@ class Incidence:
             rows = slice(start, min(start + _ROWS, len(labels)))
             indptr = starts[start : rows.stop + 1].astype(np.int64)
             chosen = columns[indptr[0] : indptr[-1]]
-            matrix = (ones[: len(chosen)], chosen, indptr - indptr[0])
+            counted = ones[: len(chosen)] if part is None else part[indptr[0] : indptr[-1]]
+            matrix = (counted, chosen, indptr - indptr[0])
             parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
         return cls(parts, labels.n_annotators, n_answers)
 
@@ -93,7 +95,7 @@ class Incidence:
         """
         n_annotators, n_states, n_classes = confusion.shape
         table = np.empty((n_annotators, n_classes, n_states))
-        for some in _blocks(confusion):
+        for some in blocks(confusion):
             np.maximum(confusion[some].swapaxes(1, 2), _SMALLEST, out=table[some])
             np.log(table[some], out=table[some])
         flat = table.reshape(-1, n_states)
@@ -127,13 +129,13 @@ class Incidence:
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
 
 
-def _with_abstentions(labels: CrowdLabels, columns: Codes, n_answers: int) -> tuple[Codes, Codes]:
-    """The columns of labels and abstentions, example by example, and where each example begins."""
+def _with_abstentions(labels: CrowdLabels, columns: Codes, n_answers: int) -> tuple[Codes, Codes, Positions]:
+    """The columns of labels and abstentions, example by example, where each example begins, and their order."""
     of_abstentions = labels.abstentions.indices.astype(np.int32) * n_answers + n_answers - 1
     where = np.repeat(np.arange(len(labels)), labels.abstentions_per_example)
     order = np.argsort(np.concatenate([labels.example_index, where]), kind="stable")
     given = labels.labels_per_example + labels.abstentions_per_example
-    return np.concatenate([columns, of_abstentions])[order], np.concatenate([[0], np.cumsum(given)])
+    return np.concatenate([columns, of_abstentions])[order], np.concatenate([[0], np.cumsum(given)]), order
 
 
 class AnnotatorModel(Protocol):
@@ -197,7 +199,7 @@ class Confusion:
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
-        logarithms = sum(float(np.log(confusion[some]).sum()) for some in _blocks(confusion))
+        logarithms = sum(float(np.log(confusion[some]).sum()) for some in blocks(confusion))
         return float(self.strength / confusion.shape[-1] * logarithms)
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
@@ -297,7 +299,7 @@ class Shared:
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
         own = xlogy(crowd, crowd)
-        divergence = sum(float((own - xlogy(crowd, confusion[some])).sum()) for some in _blocks(confusion))
+        divergence = sum(float((own - xlogy(crowd, confusion[some])).sum()) for some in blocks(confusion))
         return -self.strength * divergence
 
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
@@ -307,7 +309,7 @@ class Shared:
     def _explained(self, counts: Floats, crowd: Floats) -> float:
         """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
         explained = 0.0
-        for some in _blocks(counts):
+        for some in blocks(counts):
             confusion = self.estimate(counts[some], crowd)
             explained += float(xlogy(counts[some], confusion).sum()) + self.log_prior(confusion, crowd)
         return explained
@@ -321,7 +323,7 @@ def pooled(counts: Floats) -> Floats:
 def _drawn(counts: Floats, prior: Floats) -> float:
     """Logarithm of the probability of labels whose frequencies are Dirichlet distributed beforehand (last axis)."""
     evenly, drawn = gammaln(prior), 0.0
-    for some in _blocks(counts):
+    for some in blocks(counts):
         seen = prior + counts[some]
         total = gammaln(prior.sum(axis=-1)) - gammaln(seen.sum(axis=-1))
         drawn += float(total.sum() + (gammaln(seen) - evenly).sum())
@@ -338,7 +340,7 @@ def _rows(counts: Floats) -> Floats:
     return counts
 
 
-def _blocks(matrices: Floats) -> Iterator[slice]:
+def blocks(matrices: Floats) -> Iterator[slice]:
     """Slices of annotators whose matrices are few enough to be worked on at a time."""
     step = max(1, _BLOCK // max(matrices[:1].size, 1))
     return (slice(start, start + step) for start in range(0, len(matrices), step))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils import _safe_indexing
 
-from crowdwise.arrays import Array, Bools, Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.flags import flag_annotators
-from crowdwise.em.annotators import Behaviour
+from crowdwise.em.annotators import Behaviour, label_residuals
 from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
 from crowdwise.em.rounds import Rounds, expectation
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
@@ -48,6 +50,8 @@ class FittedAnnotators:
         Which class of a posterior is the label.
     levels : ndarray of shape (n_classes,) or None, default=None
         Where each class is; None if classes have no order.
+    together : Together, default=Together()
+        Who shares a vote, and what may be stated; by default annotators err independently.
     calibration : Calibration or None, default=None
         How truths calibrate the consensus of labels and model, if there were any.
     """
@@ -58,21 +62,25 @@ class FittedAnnotators:
     class_prior: Floats
     by: ConsensusBy = "mode"
     levels: Floats | None = None
+    together: Together = field(default_factory=Together)
     calibration: Calibration | None = None
 
     @classmethod
     def of(
         cls,
-        labels: CrowdLabels,
-        active: Bools,
-        classes: Array,
+        training: TrainingSet,
         behaviour: Behaviour,
         prior: Floats,
         reading: Reading = CLASSES,
+        together: Together | None = None,
         calibration: Calibration | None = None,
     ) -> FittedAnnotators:
-        """From the behaviour of the active annotators among those of some labels."""
-        return cls(labels.annotators, classes, behaviour.among(active), prior, reading.by, reading.levels, calibration)
+        """From the behaviour of the annotators that took part among all of them."""
+        active = training.active
+        position = np.where(active, np.cumsum(active) - 1, -1)
+        together = Together() if together is None else together.at(position)
+        names, among = training.labels.annotators, behaviour.among(active)
+        return cls(names, training.classes, among, prior, reading.by, reading.levels, together, calibration)
 
     @cached_property
     def confusion(self) -> Floats:
@@ -93,6 +101,11 @@ class FittedAnnotators:
         """Probability that each annotator is right about an example drawn at random; NaN for those without labels."""
         return np.einsum("lkk,k->l", self.confusion, self.class_prior)
 
+    @cached_property
+    def strength(self) -> Floats:
+        """How much the votes of each annotator say; 0 for those without labels."""
+        return vote_strength(self.confusion, self.class_prior)
+
     @property
     def expertise(self) -> Floats:
         """One over the mean squared error that goes with the accuracy; 1 if there is nobody to compare with."""
@@ -109,10 +122,20 @@ class FittedAnnotators:
         else:  # who is harsh may be hardly ever right and still order examples well
             offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
             agreement = (self.confusion @ self.levels) @ (self.class_prior * self._away)
-        flags = flag_annotators(labels, agreement, n_labels)
+        together = self.together
+        flags = flag_annotators(labels, agreement, n_labels, None if together.given else together.group)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
         return AnnotatorResults(
-            self.annotators, n_labels, self.expertise, self.accuracy, flags, offset, spread, self.abstention
+            self.annotators,
+            n_labels,
+            self.expertise,
+            self.accuracy,
+            flags,
+            offset,
+            spread,
+            self.abstention,
+            together.numbers(labels.n_annotators),
+            together.effective_number(labels, self.strength),
         )
 
     @property
@@ -150,7 +173,26 @@ class FittedAnnotators:
                 f"{self.annotators[:3].tolist()}). Name them as in the fit."
             )
         log_prior = np.log(self.class_prior) if log_prior is None else log_prior
-        return expectation(log_prior, self.behaviour.of(position).log_likelihood(self.behaviour.incidence(labels)))[0]
+        together, behaviour = self.together.at(position), self.behaviour.of(position)
+        likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
+        strength = vote_strength(behaviour.by_class(), self.class_prior)
+        return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
+
+    def residuals(self, labels: CrowdLabels) -> Floats:
+        """What the labels of these annotators say beyond what was to be expected of them, given all labels.
+
+        Parameters
+        ----------
+        labels : CrowdLabels
+            Coded by `classes`, of the annotators of the fit in their order.
+
+        Returns
+        -------
+        residual : ndarray of shape (n_labels, n_classes)
+        """
+        incidence = self.behaviour.incidence(labels, self.together.parts(labels))
+        by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
+        return label_residuals(labels, softmax(by_difficulty.reshape(len(labels), -1), axis=1), self.behaviour)
 
     def calibrated(self, proba: Floats, labels: CrowdLabels) -> Floats:
         """Probabilities as truths calibrate them; as they are if there were none."""
@@ -217,7 +259,10 @@ def fit_results(
     """
     labels, annotators = training.labels, fitted.annotators
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
-    proba[training.learnt] = annotators.calibrated(rounds.posterior, training.core)
+    active = np.flatnonzero(training.active)
+    together, strength = annotators.together.at(active), annotators.strength[active]
+    stated = together.stated(rounds.posterior, training.core, rounds.log_prior, strength)
+    proba[training.learnt] = annotators.calibrated(stated, training.core)
     if len(others := training.others):
         proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0

@@ -1,4 +1,6 @@
-"""What a classifier says and what annotators say -> whether it has learnt the truth, or only what annotators answer.
+"""Two guards: does a classifier predict the truth, and do the classes of a model mean what labels say?
+
+What a classifier says and what annotators say -> whether it has learnt the truth, or only what annotators answer.
 
 Features may predict the errors that annotators have in common. A classifier has then learnt these from the consensus of
 labels, confirms them on examples that it has not seen, and explains labels better than the frequency of classes does:
@@ -6,6 +8,11 @@ the probability of labels alone cannot tell. But there are two ways of explainin
 the class, and labels depend on features through it alone. Or the class has nothing to do with what the classifier says,
 and annotators are drawn towards that directly, whatever the class. Several labels of an example tell the two apart: in
 the first case, all that they have in common is the class.
+
+What annotators are estimated to do -> whether the hidden classes go by their names. Confusion matrices have many
+parameters, and the hidden states that explain labels best need not be the classes: with ordered levels they are levels
+of another scale. Where it is the truth, a class has to make its own label more probable than any other class does; and
+what the model says beyond the votes, however they are weighed, has to be the exception.
 """
 
 from __future__ import annotations
@@ -14,10 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
-from crowdwise.em.annotators import Behaviour
+from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -32,6 +40,11 @@ _FEW = 200
 _MOST, _FEWEST, _ENTRIES = 5000, 500, 2**23
 # How strong either effect may be, relative to what the classifier says, and how exactly it is estimated.
 _STRONGEST, _EXACTLY = 4.0, 0.02
+# Classes do not hold if more than this share of labels speaks for another class, or if more than this share of examples
+# gets a class that votes do not give, be they weighed or not. Some examples are enough to tell the latter.
+_AGAINST, _BEYOND, _ENOUGH = 0.02, 0.2, 20_000
+# Nobody is taken to be right or wrong more surely than this when votes are weighed.
+_DOUBT = 1e-3
 
 
 def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> bool:
@@ -137,6 +150,72 @@ class _Told:
         scale = np.column_stack([labels.sum_per_example(np.log(column)) for column in total.T])
         change = (towards[:, np.newaxis] - scale).reshape(self.by_state.shape)
         return expectation(self.log_frequency, np.logaddexp.reduce(self.by_state + change, axis=1))[1]
+
+
+def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Floats, weight: Floats) -> bool:
+    """Whether the classes that annotators were estimated with mean what labels say.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        Estimated with this posterior.
+    log_frequency : ndarray of shape (n_classes,)
+        Logarithms of the frequency of classes.
+    posterior : ndarray of shape (n_examples, n_classes)
+        Probability of every class.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+
+    Returns
+    -------
+    hold : bool
+    """
+    if posterior.shape[1] == 2:  # what is not one class is the other: there is no third that a name could slip to
+        return True
+    if speaking_against(annotators, posterior, weight) > _AGAINST:
+        return False
+    return beyond_votes(annotators, log_frequency, posterior, weight) <= _BEYOND
+
+
+def speaking_against(annotators: Annotators, posterior: Floats, weight: Floats) -> float:
+    """The share of labels that are most probable in the crowd if another class is the truth."""
+    crowd, n_classes = annotators.behaviour.crowd, posterior.shape[1]
+    against = crowd[..., :n_classes].argmax(axis=1) != np.arange(n_classes)  # of shape (n_difficulties, n_classes)
+    if not against.any():
+        return 0.0
+    counts, _ = annotators.counts(posterior, weight)
+    given = counts.sum(axis=0).reshape(crowd.shape).sum(axis=1)[:, :n_classes]
+    return float(given[against].sum() / given.sum())
+
+
+def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Floats, weight: Floats) -> float:
+    """The share of examples whose class has neither most votes nor most of the votes weighed by how one is right."""
+    step, parts = max(1, len(posterior) // _ENOUGH), annotators.incidence.parts
+    some = np.concatenate([np.arange(rows.start, rows.stop, step) for rows, _ in parts])
+    matrix, weight = sparse.vstack([matrix[::step] for _, matrix in parts], format="csr"), weight[some]
+    n_classes, chosen = posterior.shape[1], posterior[some].argmax(axis=1)
+    confusion, n_answers = annotators.behaviour.by_class()[..., :n_classes], annotators.incidence.n_classes
+    right = np.clip(np.einsum("lkk,k->l", confusion, np.exp(log_frequency)), _DOUBT, 1 - _DOUBT)
+    log_odds = np.maximum(np.log(right * (n_classes - 1) / (1 - right)), 0.0)
+
+    def votes(of_each: Floats) -> Floats:
+        class_of = np.tile(np.arange(n_answers), len(of_each))
+        counted = sparse.coo_array((np.repeat(of_each, n_answers), (np.arange(len(class_of)), class_of)))
+        return np.asarray((matrix @ counted.tocsr()).toarray())[:, :n_classes]  # without abstentions
+
+    plain, at = votes(np.ones(len(right))), np.arange(len(chosen))
+    beyond = plain[at, chosen] < plain.max(axis=1) - _DOUBT
+    beyond &= (votes(log_odds) + log_frequency).argmax(axis=1) != chosen
+    return float(weight @ beyond / max(weight.sum(), np.finfo(np.float64).tiny))
+
+
+def note_votes() -> None:
+    """Say that the model does not decide."""
+    warn(
+        "the consensus is that of the votes, every annotator counting alike (by_votes is true), and the model decides "
+        "only where they tie: its classes do not mean what labels say, as happens with ordered levels, or with few "
+        'labels per class. If classes are levels, such as stars, say so: kind="ordinal".'
+    )
 
 
 def note_misleading() -> None:

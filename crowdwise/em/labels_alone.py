@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice
+from crowdwise.crowd.groups import check_groups
+from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
+from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
+from crowdwise.em.guard import classes_hold
 from crowdwise.em.levels import CLASSES, Reading
+from crowdwise.em.ordinal import Ordinal
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.progress import SILENT, Reporter
+from crowdwise.training_set import TrainingSet
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
@@ -42,17 +49,25 @@ class LabelsFit:
         How frequent classes are.
     rounds : Rounds
         Posterior, objective and whether they settled.
+    together : Together
+        Who shares a vote, and what may be stated.
     """
 
     annotators: Annotators
     prior: ClassFrequencies
     rounds: Rounds
+    together: Together = field(default_factory=Together)
 
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
         annotators.behaviour = self.annotators.behaviour
         annotators.crowd = self.annotators.crowd
         return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
+
+    def believed(self, labels: CrowdLabels) -> Floats:
+        """The probabilities of classes to state of these labels, which the fit is of."""
+        strength = vote_strength(self.annotators.behaviour.by_class(), self.prior.frequency)
+        return self.together.stated(self.rounds.posterior, labels, self.prior.log_frequency, strength)
 
     def evidence(self, weight: Floats) -> float:
         """A lower bound of the logarithm of the probability of all labels."""
@@ -64,6 +79,7 @@ def fit_labels(
     weight: Floats,
     model: AnnotatorModel,
     *,
+    together: Together | None = None,
     known: Known | None = None,
     difficulties: tuple[int, ...] = (1, 2),
     class_prior: float = 1.0,
@@ -82,6 +98,9 @@ def fit_labels(
         How much each example counts.
     model : AnnotatorModel
         How annotators err.
+    together : Together, default=None
+        Who shares a vote; by default all are independent. If they are not, the fit says whether its classes can be
+        believed to mean what labels say.
     known : Known, default=None
         Examples whose class is known.
     difficulties : tuple of int, default=(1, 2)
@@ -102,12 +121,13 @@ def fit_labels(
     fit : LabelsFit
     """
 
+    together = Together() if together is None else together
+
     def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
-        votes = vote_shares(some) if known is None else known.hold(vote_shares(some))
+        annotators, votes = first_annotators(some, model, together, n, known)
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
-        annotators = Annotators.of(_incidence(some, model), model, votes, n)
         first = votes if begin is None else begin.posterior_of(annotators)
-        return go_on(LabelsFit(annotators, prior, Rounds.none(first)), weight, tol)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first), together), weight, tol)
 
     def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
         report = None
@@ -120,27 +140,115 @@ def fit_labels(
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 
+    def best() -> LabelsFit:
+        if len(difficulties) == 1:
+            return run(labels, weight, difficulties[0], tol)
+        if len(labels) <= _ENOUGH:
+            tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
+            chosen = max(tried.values(), key=lambda fit: fit.evidence(weight))
+            settled = chosen.rounds.change <= tol
+            if settled or chosen.rounds.n_rounds == max_rounds:
+                return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
+            return go_on(chosen, weight, tol)
+        some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+        tried = {n: run(labels[some], weight[some], n, max(tol, _TRIED)) for n in difficulties}
+        n = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
+        return run(labels, weight, n, tol, begin=tried[n])
+
     if known is not None and len(difficulties) > 1:
         # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.
         alone = fit_labels(
             labels, weight, model,
-            difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds, tol=max(tol, _TRIED),
-            accelerate=accelerate,
+            together=together, difficulties=difficulties, class_prior=class_prior, max_rounds=max_rounds,
+            tol=max(tol, _TRIED), accelerate=accelerate,
         )  # fmt: skip
         difficulties = (alone.annotators.n_difficulties,)
-    if len(difficulties) == 1:
-        return run(labels, weight, difficulties[0], tol)
-    if len(labels) <= _ENOUGH:
-        tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
-        best = max(tried.values(), key=lambda fit: fit.evidence(weight))
-        settled = best.rounds.change <= tol
-        if settled or best.rounds.n_rounds == max_rounds:
-            return replace(best, rounds=replace(best.rounds, converged=settled))
-        return go_on(best, weight, tol)
-    chosen = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-    tried = {n: run(labels[chosen], weight[chosen], n, max(tol, _TRIED)) for n in difficulties}
-    n = max(difficulties, key=lambda n: tried[n].evidence(weight[chosen]))
-    return run(labels, weight, n, tol, begin=tried[n])
+    fit = best()
+    if together.common == 0 or _has_order(model):  # levels keep their places
+        return fit
+    hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
+    return replace(fit, together=replace(together, by_votes=not hold))
+
+
+def first_annotators(
+    labels: CrowdLabels, model: AnnotatorModel, together: Together, n_difficulties: int, known: Known | None = None
+) -> tuple[Annotators, Floats]:
+    """Annotators of whom nothing is known yet, and the shares of their votes, or the classes that are known."""
+    part, sharing = together.parts(labels), None
+    if part is not None:
+        sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
+    votes = vote_shares(labels, part) if known is None else known.hold(vote_shares(labels, part))
+    return Annotators.of(_incidence(labels, model, part), model, votes, n_difficulties, sharing), votes
+
+
+def who_errs_together(
+    training: TrainingSet,
+    weight: Floats,
+    model: AnnotatorModel,
+    *,
+    difficulties: tuple[int, ...],
+    groups: Any,
+    errors_in_common: Any,
+) -> Together:
+    """Who shares a vote among the annotators of a fit, as users say or as labels show.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        What the fit was given.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    model : AnnotatorModel
+        How annotators err.
+    difficulties : tuple of int
+        As in `fit_labels`.
+    groups : mapping, series, array-like or None
+        Groups as they were given.
+    errors_in_common : bool
+        Whether annotators may err together at all.
+
+    Returns
+    -------
+    together : Together
+    """
+    group = check_groups(groups, training.labels.annotators)
+    if not check_choice("errors_in_common", errors_in_common, (True, False)):
+        if group is not None:
+            raise ValueError("groups err together: with errors_in_common=False they have no effect. Give one of both.")
+        return Together()
+    if group is not None:
+        return Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
+    return find_copies(training.core, weight, model, difficulties)
+
+
+def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, difficulties: tuple[int, ...]) -> Together:
+    """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes; every annotator has a label.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    model : AnnotatorModel
+        How annotators err.
+    difficulties : tuple of int
+        As in `fit_labels`.
+
+    Returns
+    -------
+    together : Together
+    """
+    rows = enough_pairs(labels)
+    some, weight = (labels, weight) if rows is None else (labels[rows], weight[rows])
+    suspected = suspects(some)
+    if not len(suspected):
+        return Together(None, COMMON_ERRORS)
+    as_one = Together(groups_of_pairs(suspected, some.n_annotators))
+    fit = fit_labels(some, weight, model, together=as_one, difficulties=difficulties, tol=_TRIED)
+    residual = fit.annotators.residuals(some, fit.rounds.posterior)
+    found = copies(some, residual, suspected)
+    return Together(groups_of_pairs(found, some.n_annotators) if len(found) else None, COMMON_ERRORS)
 
 
 @dataclass(frozen=True)
@@ -183,6 +291,7 @@ def start_from_labels(
     hard_examples: Any,
     joint: Any,
     init: Any,
+    together: Together | None = None,
     reading: Reading = CLASSES,
     reporter: Reporter = SILENT,
 ) -> Start:
@@ -205,6 +314,8 @@ def start_from_labels(
         show no hard examples.
     init : {"labels", "votes"}
         The first posterior: that of labels alone, or the shares of the votes.
+    together : Together, default=None
+        Who shares a vote; by default all are independent.
     reading : Reading, default=CLASSES
         Whether classes have an order, and whether abstentions are answers.
     reporter : Reporter, default=SILENT
@@ -218,19 +329,23 @@ def start_from_labels(
     check_choice("joint", joint, (True, False, "auto"))
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
-    fit = fit_labels(labels, weight, model, known=known, difficulties=difficulties, reporter=reporter)
+    fit = fit_labels(
+        labels, weight, model, together=together, known=known, difficulties=difficulties, reporter=reporter
+    )
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":
         return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
-    if not joint:
-        return Start(fit.annotators, votes, joint, fit)
-    return Start(Annotators.of(_incidence(labels, model), model, votes, n_difficulties), votes, joint, fit)
+    annotators, votes = first_annotators(labels, model, fit.together, n_difficulties, known)
+    return Start(annotators if joint else fit.annotators, votes, joint, fit)
 
 
-def _incidence(labels: CrowdLabels, model: AnnotatorModel) -> Incidence:
-    return Incidence.of(labels, abstentions=isinstance(model, Abstaining))
+def _has_order(model: AnnotatorModel) -> bool:
+    return isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
+
+
+def _incidence(labels: CrowdLabels, model: AnnotatorModel, part: Floats | None = None) -> Incidence:
+    return Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
 
 
 def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:
@@ -241,19 +356,21 @@ def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple
     return {True: (2,), False: (1,), "auto": (1, 2)}[hard_examples]
 
 
-def vote_shares(labels: CrowdLabels) -> Floats:
+def vote_shares(labels: CrowdLabels, part: Floats | None = None) -> Floats:
     """The share of each class among the labels of each example; even where there is none.
 
     Parameters
     ----------
     labels : CrowdLabels
         Classes.
+    part : ndarray of shape (n_labels,), default=None
+        What each label counts, if some annotators share a vote.
 
     Returns
     -------
     shares : ndarray of shape (n_examples, n_classes)
     """
-    counts = labels.tally.astype(np.float64)
+    counts = vote_counts(labels, part)
     total = counts.sum(axis=1, keepdims=True)
     even = np.full_like(counts, 1.0 / counts.shape[1])
     return np.divide(counts, total, out=even, where=total > 0)

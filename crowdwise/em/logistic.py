@@ -19,12 +19,21 @@ from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.disagreement import Scale
 from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_misleading, predicts_truth
-from crowdwise.em.labels_alone import HardExamples, Init, Joint, Start, start_from_labels
+from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
+from crowdwise.em.labels_alone import (
+    HardExamples,
+    Init,
+    Joint,
+    Start,
+    check_hard_examples,
+    start_from_labels,
+    who_errs_together,
+)
 from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
 from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
 from crowdwise.em.logistic_features import LogisticFeatures, undo
@@ -38,9 +47,11 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.stepwise import Chosen, Stepwise
 from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.temperature import ClassScores
+from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
@@ -159,8 +170,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
     the posterior probabilities of the classes, and these from both, every example weighted by its easiness. By default
     it looks for examples that are hard for all annotators and is more careful if there are any. Their own model is
-    ``CrowdLogisticClassifier(steepness=0, annotator_model=Confusion(), hard_examples=False, joint=True, init="votes",
-    cross_fit=0)``.
+    ``CrowdLogisticClassifier(steepness=0, annotator_model=Confusion(), hard_examples=False, errors_in_common=False,
+    joint=True, init="votes", cross_fit=0)``.
 
     Parameters
     ----------
@@ -185,6 +196,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     hard_examples : bool or "auto", default="auto"
         Whether every class may have hard examples, on which annotators err in another way, see `aggregate`; False is
         the model of Raykar et al.
+    errors_in_common : bool, default=True
+        Whether annotators may err together, see `aggregate`; False is the model of Raykar et al.
     joint : bool or "auto", default="auto"
         Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
         labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
@@ -235,8 +248,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
     consensus_proba_ : ndarray of shape (n_examples, n_classes)
         Probabilities of all classes.
     consensus_confidence_ : ndarray of shape (n_examples,)
-        Probability of the class in `consensus_`, calibrated if `fit` was given truths. If not, it supposes that
-        annotators err independently: use it to sort examples.
+        Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
+        annotators have in common.
     label_consensus_, label_proba_ : ndarray
         The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
@@ -256,6 +269,12 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
+    by_votes_ : bool
+        Whether votes decide and the model only where they tie, because its classes do not mean what labels say.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -328,6 +347,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         hard_examples: HardExamples = "auto",
+        errors_in_common: bool = True,
         joint: Joint = "auto",
         init: Init = "labels",
         class_prior: float = 1.0,
@@ -349,6 +369,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.hard_examples = hard_examples
+        self.errors_in_common = errors_in_common
         self.joint = joint
         self.init = init
         self.class_prior = class_prior
@@ -365,7 +386,14 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -383,6 +411,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -394,7 +424,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         warm = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
         self._forget_stream()
         if isinstance(X, Blocks):
-            extra = {"y": y, "sample_weight": sample_weight, "truth": truth}
+            extra = {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}
             if names := [name for name, value in extra.items() if value is not None]:
                 raise ValueError(
                     f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
@@ -414,20 +444,27 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         answers = known_answers(truth, given, labels)
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness, reporter, warm)
+            self._fit(training, steepness, groups, reporter, warm)
         reporter.done()
         return self
 
-    def _fit(self, training: TrainingSet, steepness: float, reporter: Reporter, warm: FittedLogistic | None) -> None:
+    def _fit(
+        self, training: TrainingSet, steepness: float, groups: Any, reporter: Reporter, warm: FittedLogistic | None
+    ) -> None:
         features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
         weights = self._weights(training, features, steepness)
         note_effective_number(weights.first, self.n_features_in_)
-        start = self._start(training, weights, reporter, warm)
+        together = self._together(training, weights.first, groups)
+        start = self._start(training, weights, together, reporter, warm)
         fold = content_folds(features.rows.X, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
+        self.by_votes_ = start.alone.together.by_votes
         if training.core.n_annotators == 1:
             rounds = start.alone.rounds
+        elif self.by_votes_:
+            note_votes()
+            self.model_weight_, rounds = 0.0, start.alone.rounds
         elif self.cross_fit and not self._features_count(training, first, start):
             self.model_weight_ = 0.0
             start = self._without_features(training, start, reporter)
@@ -441,7 +478,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, theta = prior.temperature, models.theta
-        targets = weights.again(rounds.posterior)
+        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         calibration, check = calibrated_start(
             training, start, rounds, targets.weight, self._reading(training), self.model_weight_
         )
@@ -520,13 +557,14 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
         self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
         self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
-        self.fitted_ = FittedLogistic(
-            fit.annotators, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_
-        )
+        # Who shares a vote was found in the sample; in the rounds each label counted one.
+        among = first.fitted_.annotators
+        together = among.together.at(encode_declared(survey.annotators, among.annotators).astype(np.int64))
+        fitted = replace(fit.annotators, together=together)
+        self.by_votes_ = together.by_votes
+        self.fitted_ = FittedLogistic(fitted, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_)
         self._keep_record()
-        annotators = fit.annotators.results(
-            recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator
-        )
+        annotators = fitted.results(recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator)
         self.classes_ = survey.classes
         self._keep(StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged))
 
@@ -589,8 +627,10 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         behaviour = stepwise.behaviour.of(np.flatnonzero(active)).among(active)
         reading = self._stream_reading(stream)
         annotators = FittedAnnotators(
-            seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels
-        )
+            seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels,
+            Together(None, COMMON_ERRORS if self.errors_in_common else 0.0),
+        )  # fmt: skip
+        self.by_votes_ = False
         coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
         chosen = stepwise.chosen
         self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight
@@ -633,20 +673,33 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             None if training.known is None else training.known.at,
         )
 
+    def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
+        reading = self._reading(training)
+        return who_errs_together(
+            training, weight, reading.annotator_model(self.annotator_model),
+            difficulties=check_hard_examples(self.hard_examples, reading),
+            groups=groups, errors_in_common=self.errors_in_common,
+        )  # fmt: skip
+
     def _start(
-        self, training: TrainingSet, weights: RoundWeights, reporter: Reporter, warm: FittedLogistic | None
+        self,
+        training: TrainingSet,
+        weights: RoundWeights,
+        together: Together,
+        reporter: Reporter,
+        warm: FittedLogistic | None,
     ) -> Start:
         if training.core.n_annotators == 1:
             return Start.believed(training.core, training.known)
-        start = self._labels_alone(training, weights.first, reporter)
+        start = self._labels_alone(training, weights.first, together, reporter)
         if warm is None or not warm.knows(training):
             return start
         return replace(start, posterior=warm.consensus(training.rows, training.core).proba)
 
-    def _labels_alone(self, training: TrainingSet, weight: Floats, reporter: Reporter) -> Start:
+    def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
         return start_from_labels(
             training.core, weight, self.annotator_model, known=training.known, reading=self._reading(training),
-            hard_examples=self.hard_examples, joint=self.joint, init=self.init, reporter=reporter,
+            hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
         )  # fmt: skip
 
     def _reading(self, training: TrainingSet) -> Reading:
@@ -680,7 +733,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         """What labels alone say; features that do not predict the truth are no reason for weights either."""
         note_misleading()
         if self.steepness == "auto" and self.steepness_ > 0:
-            return self._labels_alone(training, training.sample_weight, reporter)
+            return self._labels_alone(training, training.sample_weight, start.alone.together, reporter)
         return start
 
     def _prior(
@@ -715,15 +768,8 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             behaviour = start.annotators.behaviour
         else:
             frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        annotators = FittedAnnotators.of(
-            training.labels,
-            training.active,
-            training.classes,
-            behaviour,
-            frequency,
-            self._reading(training),
-            calibration,
-        )
+        reading, together = self._reading(training), start.alone.together
+        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
     @by_block

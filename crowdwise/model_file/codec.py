@@ -68,6 +68,7 @@ _RECORDS = {
     "StreamSums": "ridge.stream_sums",
     "Survey": "em.survey",
     "Targets": "ridge.targets",
+    "Together": "em.together",
     "TruthCheck": "truths.check",
     "VoteWeights": "truths.vote_weights",
 }

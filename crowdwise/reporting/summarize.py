@@ -73,6 +73,7 @@ def summarize(
         "classes": None if record.classes is None else [named(name) for name in record.classes],
         "model": _model(record),
         "alpha": alpha_interval(record.labels).plain(),
+        "votes": _votes(record),
         "quality": quality_part(record, known),
         "truth_check": None if record.results.truth_check is None else record.results.truth_check.plain(),
         "changed": changed(examples),
@@ -98,6 +99,13 @@ def _size(record: FitRecord) -> dict[str, Any]:
         "min": int(per_example.min()), "mean": float(per_example.mean()), "max": int(per_example.max())
     }  # fmt: skip
     return size | {"unlabelled": int((per_example == 0).sum()), "single": int((per_example == 1).sum())}
+
+
+def _votes(record: FitRecord) -> dict[str, Any]:
+    """How many independent votes there are, and who has one together with others."""
+    annotators = record.results.annotators
+    shared = 0 if annotators.group is None else int((np.bincount(annotators.group) > 1).sum())
+    return {"effective": plain(annotators.effective_number), "shared": shared}
 
 
 def _model(record: FitRecord) -> dict[str, Any]:

@@ -56,8 +56,9 @@ def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
 
 
 def headline(summary: Summary) -> list[str]:
-    """Three sentences: how far the crowd agrees, what the consensus is worth, what to do next."""
-    return [agreement_sentence(summary), quality_sentence(summary), next_sentence(summary)]
+    """How far the crowd agrees and how many votes that are, what the consensus is worth, what to do next."""
+    agreement = f"{agreement_sentence(summary)} {votes_sentence(summary)}".strip()
+    return [agreement, quality_sentence(summary), next_sentence(summary)]
 
 
 def agreement_sentence(summary: Summary) -> str:
@@ -75,6 +76,19 @@ def agreement_sentence(summary: Summary) -> str:
         how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
     return f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+
+
+def votes_sentence(summary: Summary) -> str:
+    """How many independent votes an example has; nothing if that is not known."""
+    votes = summary["votes"]
+    if votes["effective"] is None or summary["size"]["annotators"] == 1:
+        return ""
+    labels = summary["size"]["labels_per_example"]["mean"]
+    copies = f", of which {count(votes['shared'], 'group')} have one vote each" if votes["shared"] else ""
+    return (
+        f"The {labels:.1f} labels of an example{copies} carry about {votes['effective']:.1f} independent votes, at a "
+        "usual amount of errors in common."
+    )
 
 
 def quality_sentence(summary: Summary) -> str:
@@ -101,7 +115,7 @@ def quality_sentence(summary: Summary) -> str:
         effect = f"to make it right on {in_hundred(gap)} examples more than the majority vote"
     return (
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
-        "the estimate assumes that annotators err independently, and is too high where they share difficulties."
+        "the estimate is too high where annotators err less independently than is usual."
     )
 
 
@@ -268,6 +282,7 @@ def summary_lines(summary: Summary) -> list[str]:
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
         f"{size['labels']:,} {of}; {per['mean']:.1f} per example ({per['min']} to {per['max']})",
         f"Agreement   {_alpha_line(summary)}",
+        *([f"Votes       {said}"] if (said := votes_sentence(summary)) else []),
         *_quality_lines(summary),
         *_changed_lines(summary),
         *_annotator_lines(summary),

@@ -113,6 +113,10 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
         "same labels as ...".
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together in the consensus.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`: one over its mean squared
         difference from the labels' consensus, out of fold.
@@ -186,7 +190,14 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
 
@@ -203,6 +214,9 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They take the place of these examples' labels in the model, errors of annotators are against them, and all
             others' confidence is calibrated by them, each truth being held out.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -216,13 +230,13 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
             self._fit_dask(X, y, sample_weight, on_round)
             return self
         if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
             return self
         steepness, l2 = self._check_numbers()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)
         data = self._data(X, y, sample_weight, truth, steepest=steepness)
         folds = Folds.by_content(data.X, N_FOLDS)
-        self._turn_rounds(data, folds, steepness, l2, curriculum, reporter)
+        self._turn_rounds(data, folds, steepness, l2, curriculum, reporter, groups=groups)
         return self
 
     def _turn_rounds(
@@ -234,6 +248,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         curriculum: Curriculum,
         reporter: Reporter,
         stream: Stream | None = None,
+        groups: Any = None,
     ) -> None:
         """Solve, and store what was learnt."""
         if np.isnan(steepness):
@@ -251,7 +266,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
                 reporter=reporter,
                 source=None if stream is None else stream.source,
             )
-            self._keep_fit(data, folds, fit, stream)
+            self._keep_fit(data, folds, fit, stream, groups)
         reporter.done()
 
     def _stream_plan(self) -> StreamPlan:
@@ -331,13 +346,15 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         check_finite(training.X)
         return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None) -> None:
+    def _keep_fit(
+        self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None, groups: Any = None
+    ) -> None:
         """Store what was learnt, and say what is remarkable about it."""
         fit.warn(data, self.tol)
         fitted: FittedRidge
         if stream is None:
             note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-            found = ridge_results(data, folds, fit)
+            found = ridge_results(data, folds, fit, groups)
             fitted, self.label_score_ = found.fitted, _flat(found.label_score)
             self._keep(found.results)
         else:

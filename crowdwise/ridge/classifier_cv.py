@@ -144,6 +144,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         sample_weight: Any = None,
         truth: Any = None,
         *,
+        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -160,8 +161,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         truth : array-like of shape (n_examples,), series, mapping or frame, default=None
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They take the place of these examples' labels in the model, errors of annotators are against them, and all
-            others' confidence is calibrated by them, each truth being
-            held out. They choose the steepness too, see `criterion`.
+            others' confidence is calibrated by them, each truth being held out. They choose the steepness too, see
+            `criterion`.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -175,14 +179,14 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             self._fit_dask(X, y, sample_weight, on_round)
             return self
         if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
             return self
         steepnesses, _ = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, truth, steepest=max(steepnesses, default=0.0))
         examples, codes = self._examples_to_rank(data)
         folds = Folds.of(self.cv, data, self.random_state)
-        self._choose(data, folds, (examples, codes), curriculum, reporter)
+        self._choose(data, folds, (examples, codes), curriculum, reporter, groups=groups)
         return self
 
     def _choose(
@@ -193,6 +197,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         curriculum: Curriculum,
         reporter: Reporter,
         stream: Stream | None = None,
+        groups: Any = None,
     ) -> None:
         """Solve for every steepness, and store what was learnt with the best."""
         (steepnesses, l2s), (examples, codes) = self._check_grid(), to_rank
@@ -206,7 +211,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             )  # fmt: skip
             ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
             self.cv_results_ = _results(data, path, ranked)
-            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream)
+            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream, groups)
         reporter.done()
 
     def _why_no_stream(self) -> str | None:

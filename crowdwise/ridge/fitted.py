@@ -9,9 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from crowdwise.arrays import Array, Floats, in_c_order
+from crowdwise.arrays import Array, Floats, Positions, in_c_order
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
+from crowdwise.crowd.groups import check_groups
+from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, one_hot, suspects
+from crowdwise.crowd.votes import COMMON_ERRORS, mean_effective_number, vote_parts
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -49,6 +52,8 @@ class FittedRidge:
         What an annotator that the fit did not see is taken to have.
     model_precision : float
         One over the mean squared difference of the consensus of labels and the model's scores out of fold.
+    group : ndarray of shape (n_annotators,) or None, default=None
+        Annotators of the same number have one vote together in the consensus; None if nobody shares one.
     calibration : Calibration or None, default=None
         How truths calibrate the consensus of labels and model, if there were any; the precision of ratings is
         multiplied by its temperature.
@@ -62,6 +67,7 @@ class FittedRidge:
     expertise: Floats
     crowd_expertise: float
     model_precision: float
+    group: Positions | None = None
     calibration: Calibration | None = None
 
     def scores(self, X: Any) -> Floats:
@@ -93,7 +99,16 @@ class FittedRidge:
         -------
         consensus : Consensus, or RatingConsensus for ratings
         """
-        return self.combine(Votes.of(labels, self.expertise_of(labels)), labels, self.scores(X), use_model=use_model)
+        return self.combine(self.votes(labels), labels, self.scores(X), use_model=use_model)
+
+    def votes(self, labels: CrowdLabels) -> Votes:
+        """Labels counted by expertise, a group of annotators having one vote together."""
+        expertise, part = self.expertise_of(labels), None
+        if self.group is not None:
+            position = encode_declared(labels.annotators, self.annotators).astype(np.int64)
+            alone = len(self.group) + np.arange(len(position))
+            part = vote_parts(labels, np.where(position < 0, alone, self.group[np.maximum(position, 0)]))
+        return Votes.of(labels, expertise, part)
 
     def combine(
         self, votes: Votes, labels: CrowdLabels, scores: Floats, *, use_model: bool
@@ -170,7 +185,9 @@ class RidgeResults:
     label_score: Floats
 
 
-def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array | None = None) -> RidgeResults:
+def ridge_results(
+    data: RidgeData, folds: Folds, fit: PathFit, groups: Any = None, n_labels: Array | None = None
+) -> RidgeResults:
     """The fitted model, and the consensus on all examples of its fit.
 
     Parameters
@@ -181,6 +198,8 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array |
         Each example is scored by the model of the other folds.
     fit : PathFit
         What the rounds arrived at.
+    groups : mapping, series or array-like, default=None
+        Annotators who have one vote together; by default those who copy each other are found.
     n_labels : ndarray of shape (n_annotators,), default=None
         How many labels each annotator gave, if the data are a sample of all.
 
@@ -192,18 +211,21 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array |
     votes = Votes.of(data.labels, settled.expertise)
     target, unseen = votes.mean_targets(data.targets), _unseen_scores(data, folds, fit)
     precision = _model_precision(data, fit, votes, target, unseen)
-    fitted, check = _fitted(data, fit, precision), None
+    fitted, check = _fitted(data, fit, precision, groups), None
     if data.known is not None:
         calibration, check = calibrate_by_truths(data.known, fit, fitted, unseen[data.known.at], data.targets.centre)
         fitted, votes = replace(fitted, calibration=calibration), Votes.of(training.core, settled.expertise)
         target = votes.mean_targets(data.targets)
     if len(training.core.annotators) == 1:  # in units of this one annotator's expertise
         votes = Votes.of(training.core, np.ones(1))
+    elif fitted.group is not None:
+        votes = fitted.votes(training.core)
     scores, label_score = unseen + data.targets.centre, target + data.targets.centre
     if not training.learnt.all():
-        votes = Votes.of(training.labels, fitted.expertise_of(training.labels))
+        votes = fitted.votes(training.labels)
         scores = _among_all(training.learnt, scores, fitted.scores(training.X[training.others]))
-        label_score = votes.mean_targets(data.targets) + data.targets.centre
+        by_expertise = Votes.of(training.labels, fitted.expertise_of(training.labels))
+        label_score = by_expertise.mean_targets(data.targets) + data.targets.centre
         unlabelled = training.labels.labels_per_example == 0
         label_score[unlabelled] = scores[unlabelled]
     labels = training.labels
@@ -211,7 +233,7 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array |
     results = FitResults(
         consensus=consensus,
         label_consensus=fitted.combine(votes, labels, scores, use_model=False),
-        annotators=_annotator_results(data, fit, fitted, consensus, n_labels),
+        annotators=_annotator_results(data, fit, fitted, consensus, groups, n_labels),
         disagreement=training.disagreement,
         steepness=fit.steepness,
         objective=settled.objective,
@@ -277,7 +299,32 @@ def _model_precision(data: RidgeData, fit: PathFit, votes: Votes, target: Floats
     return 1 / max(error, SMALLEST_ERROR * data.targets.span)
 
 
-def _fitted(data: RidgeData, fit: PathFit, precision: float) -> FittedRidge:
+def _group(data: RidgeData, expertise: Floats, groups: Any) -> Positions | None:
+    """The groups that were given or found, among all annotators; None if nobody shares a vote."""
+    given = check_groups(groups, data.training.labels.annotators)
+    if given is not None:
+        return None if given.max() + 1 == len(given) else given
+    rows = enough_pairs(data.labels)
+    some = data.labels if rows is None else data.labels[rows]
+    suspected = suspects(some)
+    if not len(suspected):
+        return None
+    part = vote_parts(some, groups_of_pairs(suspected, some.n_annotators))
+    consensus = Votes.of(some, expertise, part).consensus(some)
+    if isinstance(consensus, RatingConsensus):
+        residual = (some.values - consensus.label[some.example_index])[:, np.newaxis]
+    else:
+        residual = one_hot(some) - consensus.proba[some.example_index]
+    found = copies(some, residual, suspected)
+    if not len(found):
+        return None
+    active = data.training.active
+    group = np.arange(len(active)) + len(active)
+    group[active] = groups_of_pairs(found, some.n_annotators)
+    return numbered(group)
+
+
+def _fitted(data: RidgeData, fit: PathFit, precision: float, groups: Any) -> FittedRidge:
     settled, original = fit.settled, data.original
     coef, intercept = data.to_features(settled.theta)
     expertise = settled.expertise
@@ -293,6 +340,7 @@ def _fitted(data: RidgeData, fit: PathFit, precision: float) -> FittedRidge:
         expertise=data.training.among_all(expertise),
         crowd_expertise=crowd,
         model_precision=precision,
+        group=_group(data, settled.expertise, groups),
     )
 
 
@@ -301,6 +349,7 @@ def _annotator_results(
     fit: PathFit,
     fitted: FittedRidge,
     consensus: Consensus | RatingConsensus,
+    groups: Any,
     n_labels: Array | None,
 ) -> AnnotatorResults:
     training, problem = data.training, fit.settled.problem
@@ -317,8 +366,13 @@ def _annotator_results(
         accuracy = training.among_all(estimated_accuracy(training.core, proba, training.sample_weight))
     labels = training.labels
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels
-    flags = flag_annotators(labels, agreement, n_labels)
-    return AnnotatorResults(fitted.annotators, n_labels, fitted.expertise, accuracy, flags)
+    flags = flag_annotators(labels, agreement, n_labels, fitted.group if groups is None else None)
+    group = np.arange(labels.n_annotators) if fitted.group is None else fitted.group
+    strength = np.sqrt(np.nan_to_num(fitted.expertise))
+    number = mean_effective_number(labels, strength, fitted.group, COMMON_ERRORS)
+    return AnnotatorResults(
+        fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group=group, effective_number=number
+    )
 
 
 def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:

@@ -89,6 +89,10 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         Expertise divided by its sum; 0 for annotators without ratings.
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
+    annotator_group_ : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together in the consensus.
+    effective_annotators_ : float
+        How many independent votes the labels of an average example amount to.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)
@@ -157,7 +161,14 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, truth: Any = None, *, on_round: OnRound | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        groups: Any = None,
+        on_round: OnRound | None = None,
     ) -> Self:
         """Learn from rated examples.
 
@@ -174,6 +185,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
             The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They take the place of these examples' ratings in the model, errors of annotators are against them, and all
             others' standard deviation is calibrated by them, each truth being held out.
+        groups : mapping, series or array-like, default=None
+            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
+            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -187,7 +201,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
             self._fit_dask(X, y, sample_weight, on_round)
             return self
         if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth}, on_round)
+            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
             return self
         steepness, _ = self._check_settings()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
@@ -197,7 +211,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
             checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness > 0
         )
         data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
-        self._turn_rounds(data, Folds.by_content(data.X, N_FOLDS), reporter)
+        self._turn_rounds(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
         return self
 
     def _check_settings(self) -> tuple[float, float]:
@@ -208,7 +222,9 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         check_curriculum(self.curriculum)
         return check_number("steepness", self.steepness), check_number("l2", self.l2)
 
-    def _turn_rounds(self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None) -> None:
+    def _turn_rounds(
+        self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None, groups: Any = None
+    ) -> None:
         """Solve, and store what was learnt."""
         steepness, l2 = self._check_settings()
         weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
@@ -224,16 +240,16 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
                 reporter=reporter,
                 source=None if stream is None else stream.source,
             )
-            self._keep_fit(data, folds, fit, stream)
+            self._keep_fit(data, folds, fit, stream, groups)
         reporter.done()
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None) -> None:
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> None:
         """Store what was learnt, and say what is remarkable about it."""
         fit.warn(data, self.tol)
         fitted: FittedRidge
         if stream is None:
             note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-            found = ridge_results(data, folds, fit)
+            found = ridge_results(data, folds, fit, groups)
             fitted, self.label_score_ = found.fitted, found.label_score[:, 0]
             self._keep(found.results)
         else:

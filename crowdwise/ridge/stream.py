@@ -74,7 +74,7 @@ class Stream:
 
     def results(self, fit: PathFit) -> tuple[FittedRidge, StreamResults]:
         """The fitted model, and what it says about annotators."""
-        found = ridge_results(self.data, self.folds, fit, self.stream.labels_per_annotator)
+        found = ridge_results(self.data, self.folds, fit, n_labels=self.stream.labels_per_annotator)
         results = found.results
         return found.fitted, StreamResults(
             results.annotators, self.stream.n_examples, results.steepness, results.objective, results.converged

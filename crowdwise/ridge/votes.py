@@ -42,19 +42,19 @@ class Votes:
     total: Floats
 
     @classmethod
-    def of(cls, labels: CrowdLabels, expertise: Floats) -> Votes:
-        """Count labels; `expertise` is of each annotator."""
+    def of(cls, labels: CrowdLabels, expertise: Floats, part: Floats | None = None) -> Votes:
+        """Count labels; `expertise` is of each annotator, `part` what each label counts if some share a vote."""
         if labels.classes is None:
-            precision = expertise[labels.annotator_index]
+            precision = _precision(labels, expertise, part)
             sums = labels.sum_per_example(precision * labels.values)
             return cls(sums[:, np.newaxis], labels.sum_per_example(precision))
         votes = np.empty((len(labels), len(labels.classes)))
-        if labels.is_complete:
+        if labels.is_complete and part is None:
             total = np.full(len(labels), expertise.sum())
             for k in range(1, votes.shape[1]):
                 votes[:, k] = labels.weigh_complete(expertise, k)
         else:
-            precision = expertise[labels.annotator_index]
+            precision = _precision(labels, expertise, part)
             total = labels.sum_per_example(precision)
             for k in range(1, votes.shape[1]):
                 votes[:, k] = labels.sum_per_example(np.where(labels.values == k, precision, 0.0))
@@ -115,6 +115,12 @@ class Votes:
         for _ in run_parallel(write, spans(len(proba)), _EXPONENTIAL * len(proba)):
             pass
         return proba
+
+
+def _precision(labels: CrowdLabels, expertise: Floats, part: Floats | None) -> Floats:
+    """What each label counts."""
+    precision = expertise[labels.annotator_index]
+    return precision if part is None else precision * part
 
 
 def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:

@@ -12,7 +12,7 @@ from crowdwise.arrays import Array
 from crowdwise.counts import count
 from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
 from crowdwise.diagnosis import diagnose
-from crowdwise.em.aggregate import aggregate
+from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, reading_of
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -47,6 +47,8 @@ class Check:
         Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
     unanimous : float or None
         Share of the examples with two or more labels on which all agree; None for ratings.
+    effective_annotators : float or None
+        How many independent votes the labels of an average example amount to; None if there is nothing to compare.
     problems : tuple of str
         What to look at.
     weighting : str or None
@@ -61,6 +63,7 @@ class Check:
     alpha: float | None
     kappas: dict[str, float] | None
     unanimous: float | None
+    effective_annotators: float | None
     problems: tuple[str, ...]
     weighting: str | None
 
@@ -97,6 +100,9 @@ class Check:
             rows.append(_row("two at a time", f"Cohen's kappa {middle:.2f} in the middle; {span}"))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
+        if self.effective_annotators is not None:
+            number = f"about {self.effective_annotators:.1f} per example, at a usual amount of errors in common"
+            rows.append(_row("independent votes", number))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +137,7 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     if labels.classes is not None:
         reading_of(labels, kind)  # raises if there is no order
     size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
-    paired = labels.labels_per_example > 1
+    paired, found = labels.labels_per_example > 1, _aggregation(labels, kind)
     agree = None if labels.classes is None or not paired.any() else (labels.tally[paired] > 0).sum(axis=1) == 1
     return Check(
         size=size if labels.classes is None else size | {"classes": len(labels.classes)},
@@ -142,18 +148,28 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
         alpha=_alpha(labels, bool(paired.any()), kind),
         kappas=None if labels.classes is None else _kappas(labels),
         unanimous=None if agree is None else float(agree.mean()),
-        problems=tuple(problems(labels, kind)),
+        effective_annotators=None if found is None else found.effective_annotators,
+        problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
     )
 
 
-def problems(labels: CrowdLabels, kind: ClassKind = "class") -> list[str]:
+def _aggregation(labels: CrowdLabels, kind: ClassKind) -> Aggregation | None:
+    """What labels say; None if there is nothing to compare."""
+    if labels.classes is None or labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
+        return None
+    return aggregate(labels[labels.labels_per_example > 0], kind=kind)
+
+
+def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKind = "class") -> list[str]:
     """What a person should look at before trusting these labels, in words.
 
     Parameters
     ----------
     labels : CrowdLabels
         Classes or ratings.
+    aggregation : Aggregation or None
+        What they say; None if there is nothing to compare.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order.
 
@@ -179,7 +195,7 @@ def problems(labels: CrowdLabels, kind: ClassKind = "class") -> list[str]:
     if kind == "class" and _may_be_levels(labels.classes):
         first, last = labels.classes[[0, -1]].tolist()
         found.append(f"classes {first} to {last}: if these are levels, such as stars, say so: --kind ordinal")
-    return found + _flags(labels, kind)
+    return found + _flags(labels, aggregation)
 
 
 def _may_be_levels(classes: Array) -> bool:
@@ -187,13 +203,12 @@ def _may_be_levels(classes: Array) -> bool:
     return len(classes) >= _MANY and classes.dtype.kind in "iu" and bool((np.diff(classes) == 1).all())
 
 
-def _flags(labels: CrowdLabels, kind: ClassKind) -> list[str]:
-    given = np.unique(labels.values)
-    if labels.n_annotators < 2 or len(given) < 2:
+def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
+    if aggregation is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: nothing can be learnt from disagreement"]
     by_flag: dict[str, list[str]] = {}
-    for name, flags in aggregate(labels[labels.labels_per_example > 0], kind=kind).annotator_flags.items():
+    for name, flags in aggregation.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}

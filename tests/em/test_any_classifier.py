@@ -32,8 +32,8 @@ few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConve
 
 
 def fit(X, matrix, n_classes=2, *, estimator=None, sample_weight=None, **settings):
-    # One kind of examples, annotators and classifier judged together from the votes on, unweighted.
-    plain = {"steepness": 0.0, "hard_examples": False, "joint": True, "init": "votes"}
+    # One kind of examples, annotators who err independently and are judged with the classifier from the votes on.
+    plain = {"steepness": 0.0, "hard_examples": False, "errors_in_common": False, "joint": True, "init": "votes"}
     settings = {"max_rounds": 3, "tol": 0.0, **plain, **settings}
     return CrowdClassifier(estimator, **settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
 
@@ -664,8 +664,8 @@ def test_labels_are_matched_to_rows_by_identifier():
     table = labels_of(matrix, examples=frame.index).to_table()
     shuffled = np.random.default_rng(0).permutation(len(table["label"]))
     labels = CrowdLabels.from_table({name: column[shuffled] for name, column in table.items()})
-    settings = {"max_rounds": 3, "tol": 0.0, "steepness": 0.0, "hard_examples": False, "joint": True, "init": "votes"}
-    by_name, by_place = fit(frame, matrix), CrowdClassifier(**settings).fit(frame, labels)
+    settings = {"max_rounds": 3, "tol": 0.0}
+    by_name, by_place = CrowdClassifier(**settings).fit(frame, matrix), CrowdClassifier(**settings).fit(frame, labels)
     assert_array_equal(by_name.consensus_proba_, by_place.consensus_proba_)
 
 

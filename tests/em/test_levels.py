@@ -93,7 +93,7 @@ def test_frames_of_levels_have_the_mean_offset_and_spread():
     found = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], kind="ordinal")
     assert found.to_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
     assert {"offset", "spread"} < set(found.annotators_frame().columns)
-    plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]])
+    plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], errors_in_common=False)
     assert plain.mean is plain.offset is plain.spread is None
     assert "mean" not in plain.to_frame().columns
 

@@ -36,7 +36,9 @@ quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenc
 
 
 # The model of Raykar et al., unweighted.
-RAYKAR = {"steepness": 0.0, "l2": 1.0, "hard_examples": False, "joint": True, "init": "votes"}
+RAYKAR = {
+    "steepness": 0.0, "l2": 1.0, "hard_examples": False, "errors_in_common": False, "joint": True, "init": "votes",
+}  # fmt: skip
 
 
 def fit(X, matrix, n_classes=2, sample_weight=None, **settings):
@@ -178,7 +180,8 @@ def test_without_information_in_the_features_it_is_aggregation():
     _, matrix = crowd(n_examples=200, missing=0.3)
     X = np.zeros((200, 1))
     model = fit(X, matrix, cross_fit=0, class_prior=0.0, tol=1e-7, max_rounds=500)
-    alone = aggregate(labels_of(matrix), hard_examples=False, class_prior=1e-9, tol=1e-7, max_rounds=500)
+    settings = {"hard_examples": False, "errors_in_common": False, "class_prior": 1e-9}
+    alone = aggregate(labels_of(matrix), tol=1e-7, max_rounds=500, **settings)
     assert_allclose(model.consensus_proba_, alone.proba, atol=1e-3)
 
 

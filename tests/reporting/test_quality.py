@@ -90,7 +90,7 @@ def test_known_accuracy_counts_right_answers_on_examples_of_known_truth():
 
 
 def test_changed_and_tied_examples_are_told_apart():
-    # Annotators 0 and 1 always agree with each other; 2, 3 and 4 answer at random.
+    # Annotators 0 and 1 always agree with each other and are no copies; 2, 3 and 4 answer at random.
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 2, 60)
     matrix = np.column_stack([truth, truth, truth, rng.integers(0, 2, (60, 3))]).astype(object)
@@ -98,7 +98,7 @@ def test_changed_and_tied_examples_are_told_apart():
     matrix[0, :] = [0, 0, None, 1, 1, 1]
     matrix[1, :] = [0, 0, None, 1, 1, None]
     labels = labels_of(matrix)
-    differs, tied = changed_examples(FitRecord.of(aggregate(labels), labels))
+    differs, tied = changed_examples(FitRecord.of(aggregate(labels, errors_in_common=False), labels))
     assert differs[0]
     assert not tied[0]
     assert tied[1]

@@ -86,7 +86,7 @@ def test_a_fit_that_is_too_sure_is_told_so():
     truth, shared = rng.integers(0, 2, 200), rng.random(200) < 0.3
     wrong = np.where(shared, 1 - truth, truth)
     matrix = np.where(rng.random((200, 6)) < 0.97, wrong[:, None], 1 - wrong[:, None])
-    summary = summarize(aggregate(matrix), matrix, truth=truth)
+    summary = summarize(aggregate(matrix, errors_in_common=False), matrix, truth=truth)
     lines = "\n".join(summary_lines(summary))
     assert "surer than it should be" in lines
     assert "surer than it should be" in render_html(summary)
@@ -99,7 +99,7 @@ def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):
     lines = summary_lines(summary)
     assert 7 <= len(lines) <= 12
     begins = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert begins == ["Crowd", "Agreement", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
+    assert begins == ["Crowd", "Agreement", "Votes", "Consensus", "Truth", "Changed", "Annotators", "Stand", "Next"]
     assert "worse than chance (shuffled, the same answers would agree more" in summary["headline"][2]
     assert "(worse than chance: shuffled, the same answers would agree more" in "\n".join(lines)
     assert "Worse than chance means: shuffled, the same answers" in render_html(summary)

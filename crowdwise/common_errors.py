@@ -1,0 +1,202 @@
+"""Labels and what was found from them -> how alike annotators err, and how many independent votes they amount to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise.consensus import RatingConsensus
+from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
+from crowdwise.crowd.votes import COMMON_ERRORS, effective_number, n_votes, vote_parts
+from crowdwise.exceptions import LabelError
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.frames import make_frame
+from crowdwise.truths.known import codes_of_truth
+
+# Examples of the usual correlation that are added to those of known truth.
+_ADDED = 20.0
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ErrorsInCommon(FrozenArrays):
+    """How alike annotators err.
+
+    Parameters
+    ----------
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    pairs : Pairs
+        Every two who share examples, with the correlation of their residuals: what each said less what was to be
+        expected of them given the consensus, or the truth where it is given. It is drawn towards zero where they share
+        few examples. After a consensus that all have made together, it cannot show what all of them get wrong.
+    group : ndarray of shape (n_annotators,)
+        Annotators of the same number have one vote together.
+    common : float
+        Correlation of the errors of two votes: measured if truth is given, else what is usual in public crowds.
+    n_votes : float
+        Votes of an average example: one per group, those of annotators who guess counting less.
+    effective_number : float
+        The mean over examples of n / (1 + (n - 1) common): as many independent votes would say as much.
+    n_truths : int
+        Examples of known truth that the correlations are from; 0 if they are from the consensus.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What makes frames.
+    """
+
+    annotators: Array
+    pairs: Pairs
+    group: Positions
+    common: float
+    n_votes: float
+    effective_number: float
+    n_truths: int
+    frame_library: str | None = None
+
+    @property
+    def groups(self) -> list[tuple[Any, ...]]:
+        """Names of the annotators who have one vote together, group by group; those who are alone are left out."""
+        members = [np.flatnonzero(self.group == number) for number in np.flatnonzero(np.bincount(self.group) > 1)]
+        return [tuple(self.annotators[some].tolist()) for some in members]
+
+    @property
+    def correlation(self) -> Floats:
+        """Of each pair, in the order of `pairs`."""
+        return self.pairs.correlation
+
+    @property
+    def effective_number_by_group(self) -> dict[tuple[Any, ...], float]:
+        """How many independent votes the members of a group would have, by names: near 1 for copies."""
+        numbers = {}
+        for names, number in zip(self.groups, np.flatnonzero(np.bincount(self.group) > 1), strict=True):
+            inside = (self.group[self.pairs.first] == number) & (self.group[self.pairs.second] == number)
+            alike = np.maximum(self.pairs.correlation[inside], 0.0)
+            together = 1.0 if not len(alike) else self.common + (1 - self.common) * float(alike.mean())
+            numbers[names] = float(effective_number(np.array(float(len(names))), together))
+        return numbers
+
+    def __repr__(self) -> str:
+        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else "as usual in public crowds"
+        groups = f"; {len(self.groups):,} groups share a vote" if self.groups else ""
+        return (
+            f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
+            f"much as {self.effective_number:.1f} independent ones\n"
+            f"  correlation of errors {self.common:.2f}, {source}{groups}"
+        )
+
+    def to_frame(self) -> Any:
+        """The pairs, those who err most alike first.
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+            With the columns "annotator", "other", "shared", "agreement", "correlation" and "one vote".
+        """
+        pairs = self.pairs
+        order = np.argsort(-pairs.correlation, kind="stable")
+        first, second = pairs.first[order], pairs.second[order]
+        columns = {
+            "annotator": self.annotators[first],
+            "other": self.annotators[second],
+            "shared": pairs.shared[order].astype(np.int64),
+            "agreement": pairs.agreement[order],
+            "correlation": pairs.correlation[order],
+            "one vote": self.group[first] == self.group[second],
+        }
+        return make_frame(columns, self.frame_library)
+
+
+def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCommon:
+    """How alike annotators err, and how many independent votes their labels amount to.
+
+    Parameters
+    ----------
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels of the fit.
+    result : Aggregation or fitted model
+        What was found from them.
+    truth : array-like of shape (n_examples,), series or mapping, default=None
+        Known classes, missing where they are not known: correlations are then measured against these alone. Without
+        them, errors that all annotators have in common cannot be seen, and a usual amount of these is assumed.
+
+    Returns
+    -------
+    errors : ErrorsInCommon
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate, errors_in_common, simulate_annotators
+    >>> from sklearn.datasets import make_blobs
+    >>> X, truth = make_blobs(300, centers=2, random_state=0)
+    >>> labels = simulate_annotators(X, truth, 5, clarity=3.0, random_state=0)
+    >>> errors_in_common(labels, aggregate(labels), truth).n_truths
+    300
+    """
+    record = FitRecord.of(result, labels)
+    crowd, group = record.labels, record.results.annotators.group
+    group = np.arange(crowd.n_annotators) if group is None else group
+    if truth is None:
+        pairs, common, n_truths = _after_consensus(record), COMMON_ERRORS, 0
+    else:
+        pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd.examples, crowd), group)
+    labelled = crowd[crowd.labels_per_example > 0]
+    strength = np.ones(crowd.n_annotators) if record.annotators is None else record.annotators.strength
+    votes = n_votes(labelled, strength, vote_parts(labelled, group))
+    return ErrorsInCommon(
+        crowd.annotators,
+        pairs,
+        group,
+        common,
+        float(votes.mean()),
+        float(effective_number(votes, common).mean()),
+        n_truths,
+        crowd.frame_library,
+    )
+
+
+def _after_consensus(record: FitRecord) -> Pairs:
+    """Pairs by their residuals after the consensus of the fit; of some examples if there are very many pairs."""
+    rows = enough_pairs(record.labels)
+    labels = record.labels if rows is None else record.labels[rows]
+    if record.annotators is not None:
+        return residual_pairs(labels, record.annotators.residuals(labels))
+    consensus = record.results.consensus
+    if isinstance(consensus, RatingConsensus):
+        expected = consensus.label if rows is None else consensus.label[rows]
+        return residual_pairs(labels, (labels.values - expected[labels.example_index])[:, np.newaxis])
+    proba = consensus.proba if rows is None else consensus.proba[rows]
+    return residual_pairs(labels, one_hot(labels) - proba[labels.example_index])
+
+
+def _against_truth(labels: CrowdLabels, codes: Positions, group: Positions) -> tuple[Pairs, float, int]:
+    """Pairs by their errors against known truth, the mean correlation of two votes, and how many truths there are."""
+    known = np.flatnonzero((codes >= 0) & (labels.labels_per_example > 0))
+    labels, codes = labels[known], codes[known]
+    if not (labels.labels_per_example > 1).any():
+        raise LabelError(
+            f"truth is known for {len(known)} examples with labels, none of them with two: nothing can be compared."
+        )
+    wrong = (labels.values != codes[labels.example_index]).astype(np.float64)
+    n_labels = np.maximum(labels.labels_per_annotator, 1)
+    rate = labels.sum_per_annotator(wrong) / n_labels
+    residual = wrong - rate[labels.annotator_index]
+    return residual_pairs(labels, residual[:, np.newaxis]), _mean_correlation(labels, residual, rate, group), len(known)
+
+
+def _mean_correlation(labels: CrowdLabels, residual: Floats, rate: Floats, group: Positions) -> float:
+    """The mean over pairs of votes of the product of standardised errors, drawn towards what is usual."""
+    spread = np.sqrt(rate * (1 - rate))[labels.annotator_index]
+    part = vote_parts(labels, group)
+    part = np.where(spread > 0, 1.0 if part is None else part, 0.0)  # who is always right has no errors to compare
+    score = np.divide(residual, spread, out=np.zeros(len(residual)), where=spread > 0)
+    total, squares = labels.sum_per_example(part * score), labels.sum_per_example(part * score**2)
+    votes = labels.sum_per_example(part)
+    n_pairs = votes * (votes - 1)
+    if n_pairs.sum() <= 0:
+        return COMMON_ERRORS
+    measured = float((total**2 - squares).sum() / n_pairs.sum())
+    n_examples = float((n_pairs > 0).sum())
+    return float(np.clip((n_examples * measured + _ADDED * COMMON_ERRORS) / (n_examples + _ADDED), 0.0, 1.0))

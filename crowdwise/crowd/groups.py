@@ -1,0 +1,74 @@
+"""Groups of annotators as users give them, by name or in order -> a number per annotator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array, Positions
+from crowdwise.crowd.pairs import numbered
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing
+from crowdwise.labels.frames import index_of
+
+
+def check_groups(groups: Any, annotators: Array) -> Positions | None:
+    """The group of each annotator, as a number.
+
+    Parameters
+    ----------
+    groups : mapping, series or array-like, or None
+        A group by annotator's name, such as ``{"gpt-4o": "openai"}``, or one per annotator in their order. Those who
+        are not named, or whose group is missing, are alone.
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+
+    Returns
+    -------
+    group : ndarray of shape (n_annotators,) or None
+        None if there are no groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.crowd.groups import check_groups
+    >>> check_groups({"ann": "x", "cem": "x"}, np.array(["ann", "bob", "cem"])).tolist()
+    [0, 1, 0]
+    """
+    if groups is None:
+        return None
+    given = _by_annotator(groups, annotators)
+    alone = np.array([is_missing(value) for value in given.tolist()], dtype=bool)
+    group = np.arange(len(annotators)) + len(annotators)
+    if not alone.all():
+        group[~alone] = encode(given[~alone], ids=True)[0]
+    return numbered(group)
+
+
+def _by_annotator(groups: Any, annotators: Array) -> Array:
+    """The group of each annotator as it was given, None where there is none."""
+    if isinstance(groups, Mapping):
+        names, values = as_objects(list(groups)), as_objects(list(groups.values()))
+    elif (index := index_of(groups)) is not None:
+        names, values = index, as_objects(list(groups))
+    else:
+        if isinstance(groups, str) or not hasattr(groups, "__len__") or len(groups) != len(annotators):
+            raise LabelError(
+                f"groups must be a mapping from annotator to group, a series with annotators as its index, or one "
+                f"group for each of the {len(annotators)} annotators; got {groups!r}."
+            )
+        return as_objects(list(groups))
+    place = encode_declared(names, annotators).astype(np.intp)
+    known = place >= 0
+    if not known.any():
+        raise LabelError(
+            f"none of the {len(names)} annotators that groups names (such as {names[:3].tolist()}) has labels (such as "
+            f"{annotators[:3].tolist()}). Name them as in the labels."
+        )
+    if not known.all():
+        warn(f"groups names {int((~known).sum())} annotators that have no labels, such as {names[~known][0]!r}.")
+    given = np.full(len(annotators), None, dtype=object)
+    given[place[known]] = values[known]
+    return given

@@ -1,0 +1,232 @@
+"""Labels, and what was to be expected of them -> how alike each two annotators err, and who counts as one.
+
+Two annotators who copy each other agree where both are right, as any two good ones do, and also where both differ from
+everybody else. So what counts is the correlation of their deviations: first from what the others say, which needs no
+consensus that copies may have pulled along already; then from what was expected of them given a consensus in which they
+had one vote together. Only pairs that share examples take memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+# Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
+# classes are many.
+_MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
+# Examples without correlation that are added to those that two annotators share.
+_ADDED = 7.0
+# Copies share at least so many examples, and give the same label to so large a part of them.
+_FEWEST, _SAME = 100, 0.9
+# From these correlations on two annotators may be copies, and are.
+_SUSPECT, _COPY = 0.7, 0.75
+# Counts per pair of annotators are kept in a square while that is small.
+_SQUARE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Every two annotators who share an example, the first one before the second.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Positions of the annotators.
+    shared : ndarray of shape (n_pairs,)
+        Examples that both labelled.
+    agreement : ndarray of shape (n_pairs,)
+        Share of these with the same label.
+    correlation : ndarray of shape (n_pairs,)
+        Of their deviations, drawn towards zero where they share few examples or deviate little.
+    """
+
+    first: Positions
+    second: Positions
+    shared: Floats
+    agreement: Floats
+    correlation: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def select(self, chosen: Bools) -> Pairs:
+        """Some of them."""
+        return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def alike(self, least: float) -> Pairs:
+        """Those who give nearly always the same label, and whose deviations are correlated at least so much."""
+        same = (self.shared >= _FEWEST) & (self.agreement >= _SAME)
+        return self.select(same & (self.correlation >= least))
+
+
+def suspects(labels: CrowdLabels) -> Pairs:
+    """Annotators who may be copies: alike also where they differ from the others.
+
+    Two good annotators among bad ones are suspects as well, so it takes a consensus to tell; see `copies`.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings; some examples are enough, see `enough_pairs`.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    three = labels.labels_per_example > 2  # someone else has to be there
+    if not three.any() or (labels.labels_per_annotator >= _FEWEST).sum() < 2:
+        return _no_pairs()
+    labels = labels if three.all() else labels[three]
+    left, right, example = _label_pairs(labels)
+    products = _of_ratings if labels.classes is None else _of_classes
+    return _pairs(labels, left, right, *products(labels, left, right, example)).alike(_SUSPECT)
+
+
+def _of_ratings(labels: CrowdLabels, left: Positions, right: Positions, example: Positions) -> tuple[Floats, ...]:
+    """Product and squares of the deviations of two ratings from the mean of the others."""
+    ratings = labels.values.astype(np.float64)
+    others = labels.sum_per_example(ratings)[example] - ratings[left] - ratings[right]
+    others /= labels.labels_per_example[example] - 2
+    one, other = ratings[left] - others, ratings[right] - others
+    return one * other, one * one, other * other
+
+
+def _of_classes(labels: CrowdLabels, left: Positions, right: Positions, example: Positions) -> tuple[Floats, ...]:
+    """The same of labels with a column per class, from counts of labels: no column is ever made."""
+    tally, others = labels.tally, (labels.labels_per_example[example] - 2).astype(np.float64)
+    same = (labels.values[left] == labels.values[right]).astype(np.float64)
+    one = (tally[example, labels.values[left]] - 1.0 - same) / others  # others who say the same as the first
+    other = (tally[example, labels.values[right]] - 1.0 - same) / others
+    squares = np.einsum("ik,ik->i", tally, tally, dtype=np.float64)[example]  # of the others' shares
+    squares -= 2 * others * (one + other) + 2 + 2 * same
+    squares /= others**2
+    return same - one - other + squares, 1 - 2 * one + squares, 1 - 2 * other + squares
+
+
+def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
+    """How alike annotators err after a consensus.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings.
+    residual : ndarray of shape (n_labels, n_columns)
+        Each label as it is coded, less what was expected of this annotator given the consensus.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    left, right, _ = _label_pairs(labels)
+    squared = np.einsum("ic,ic->i", residual, residual)
+    product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
+    return _pairs(labels, left, right, product, squared[left], squared[right])
+
+
+def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
+    """Suspects who err alike after a consensus in which they had one vote together.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings; some examples are enough, see `enough_pairs`.
+    residual : ndarray of shape (n_labels, n_columns)
+        As in `residual_pairs`.
+    among : Pairs
+        The suspects.
+
+    Returns
+    -------
+    pairs : Pairs
+    """
+    found = residual_pairs(labels, residual).alike(_COPY)
+    n = labels.n_annotators
+    return found.select(np.isin(found.first * n + found.second, among.first * n + among.second))
+
+
+def groups_of_pairs(pairs: Pairs, n_annotators: int) -> Positions:
+    """Which group each annotator is in, if two of a pair are in the same; numbered by their first members."""
+    ones = np.ones(len(pairs))
+    graph = sparse.coo_array((ones, (pairs.first, pairs.second)), shape=(n_annotators, n_annotators))
+    return numbered(connected_components(graph, directed=False)[1])
+
+
+def numbered(group: Positions) -> Positions:
+    """The same groups, numbered in the order of their first members."""
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[which]
+
+
+def enough_pairs(labels: CrowdLabels) -> Positions | None:
+    """Some examples, drawn at random, if there are more pairs of labels than are needed; None if all are."""
+    n_labels = labels.labels_per_example.astype(np.float64)
+    n_pairs = float(n_labels @ (n_labels - 1) / 2)
+    most = _MOST_PAIRS if labels.classes is None else min(_MOST_PAIRS, _MOST_ENTRIES / len(labels.classes))
+    if n_pairs <= most:
+        return None
+    n_chosen = max(int(len(labels) * most / n_pairs), 1)
+    return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
+
+
+def _label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
+    """Positions of two labels of the same example, for every two, and the example."""
+    n_labels = labels.labels_per_example
+    left, right, examples = [_NONE], [_NONE], [_NONE]
+    for n in np.unique(n_labels[n_labels > 1]).tolist():
+        example = np.flatnonzero(n_labels == n)
+        one, other = np.triu_indices(n, 1)
+        begin = labels.indptr[example][:, np.newaxis]
+        left.append((begin + one).ravel())
+        right.append((begin + other).ravel())
+        examples.append(np.repeat(example, len(one)))
+    return np.concatenate(left), np.concatenate(right), np.concatenate(examples)
+
+
+_NONE = np.empty(0, dtype=np.intp)
+
+
+def _no_pairs() -> Pairs:
+    return Pairs(_NONE, _NONE, np.empty(0), np.empty(0), np.empty(0))
+
+
+def one_hot(labels: CrowdLabels) -> Floats:
+    """A one in the column of each label's class."""
+    assert labels.classes is not None
+    codes = np.zeros((labels.n_labels, len(labels.classes)))
+    codes[np.arange(labels.n_labels), labels.values] = 1.0
+    return codes
+
+
+def _pairs(
+    labels: CrowdLabels, left: Positions, right: Positions, product: Floats, one: Floats, other: Floats
+) -> Pairs:
+    """Sums over the examples that two annotators share, of products and squares of the deviations of their labels."""
+    n = labels.n_annotators
+    key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
+    if n * n <= min(len(key), _SQUARE):
+        pairs = np.flatnonzero(np.bincount(key, minlength=n * n))
+        place = np.zeros(n * n, dtype=np.intp)
+        place[pairs] = np.arange(len(pairs))
+        which = place[key]
+    else:
+        pairs, which = np.unique(key, return_inverse=True)
+    if not len(pairs):
+        return _no_pairs()
+
+    def total(values: Array) -> Floats:
+        return np.bincount(which, values, len(pairs)).astype(np.float64)
+
+    usual = float(one.mean() + other.mean()) / 2
+    scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
+    shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
+    agreement = total(labels.values[left] == labels.values[right]) / shared
+    correlation = np.divide(total(product), scale, out=np.zeros(len(pairs)), where=scale > 0)
+    return Pairs(pairs // n, pairs % n, shared, agreement, correlation)

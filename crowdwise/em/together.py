@@ -1,0 +1,120 @@
+"""Annotators who err together -> what their votes count, and how sure of a class one may be.
+
+Members of a group have one vote on an example, and all votes have errors in common: `crowd.votes` says what votes count
+then. Stated probabilities are those of independent votes, to a power of less than one. The most probable class stays
+the same, unless the classes of the model do not mean what labels say: then votes decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import entr
+
+from crowdwise.arrays import Floats, FrozenArrays, Positions, in_c_order
+from crowdwise.crowd.pairs import numbered
+from crowdwise.crowd.votes import mean_effective_number, n_votes, tempered, vote_counts, vote_parts
+from crowdwise.em.confusion import blocks
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+
+@dataclass(frozen=True, eq=False)
+class Together(FrozenArrays):
+    """How far annotators err together.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_annotators,) or None, default=None
+        Annotators of the same number have one vote together; None if all have their own.
+    common : float, default=0.0
+        Correlation of the errors of two votes; 0 if they are independent.
+    by_votes : bool, default=False
+        Whether votes decide and the model only where they tie: its classes do not mean what labels say.
+    given : bool, default=False
+        Whether groups were given, rather than found.
+    """
+
+    group: Positions | None = None
+    common: float = 0.0
+    by_votes: bool = False
+    given: bool = False
+
+    def numbers(self, n_annotators: int) -> Positions:
+        """The group of each of so many annotators; everybody's own if there are none."""
+        return np.arange(n_annotators) if self.group is None else numbered(self.group)
+
+    def effective_number(self, labels: CrowdLabels, strength: Floats) -> float:
+        """How many independent votes the labels of an average example amount to; `strength` is of each annotator."""
+        return mean_effective_number(labels, strength, self.group, self.common)
+
+    def parts(self, labels: CrowdLabels) -> Floats | None:
+        """What each label counts; None if each counts one."""
+        return vote_parts(labels, self.group)
+
+    def at(self, position: Positions) -> Together:
+        """Of the annotators at some positions; one at -1 is unknown and alone."""
+        if self.group is None:
+            return self
+        known = self.group[np.maximum(position, 0)]
+        alone = len(self.group) + np.arange(len(position))
+        return replace(self, group=np.where(position < 0, alone, known))
+
+    def stated(self, posterior: Floats, labels: CrowdLabels, log_prior: Floats, strength: Floats) -> Floats:
+        """The probabilities to state.
+
+        Parameters
+        ----------
+        posterior : ndarray of shape (n_examples, n_classes)
+            Probabilities if votes are independent.
+        labels : CrowdLabels
+            Labels of these examples.
+        log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
+            Logarithms of the probabilities before labels are looked at.
+        strength : ndarray of shape (n_annotators,)
+            Of the votes of each annotator, see `vote_strength`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_examples, n_classes)
+        """
+        if self.common == 0 and not self.by_votes:
+            return posterior
+        part = self.parts(labels)
+        proba = tempered(posterior, n_votes(labels, strength, part), self.common)
+        if not self.by_votes:
+            return proba
+        # One more vote, which decides where others tie: a third of it is the model's, the rest is known beforehand.
+        votes = vote_counts(labels, part) + (proba + 2 * np.exp(log_prior)) / 3
+        return votes / votes.sum(axis=1, keepdims=True)
+
+
+def vote_strength(confusion: Floats, class_prior: Floats) -> Floats:
+    """The square root of the information, in nats, that a label of each annotator carries about the class.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
+        Probability of a label (last axis); NaN for annotators without labels.
+    class_prior : ndarray of shape (n_classes,)
+        How frequent each class is.
+
+    Returns
+    -------
+    strength : ndarray of shape (n_annotators,)
+        0 where nothing is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.em.together import vote_strength
+    >>> always_right, guesses = np.eye(2), np.full((2, 2), 0.5)
+    >>> (vote_strength(np.array([always_right, guesses]), np.array([0.5, 0.5])) ** 2 / np.log(2)).round(2).tolist()
+    [1.0, 0.0]
+    """
+    information = np.empty(len(confusion))
+    for some in blocks(confusion):
+        matrices = in_c_order(confusion[some])
+        given = entr(np.einsum("k,lkc->lc", class_prior, matrices)).sum(axis=1)
+        information[some] = given - entr(matrices).sum(axis=2) @ class_prior
+    return np.sqrt(np.maximum(np.nan_to_num(information), 0.0))
