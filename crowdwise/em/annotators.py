@@ -312,7 +312,8 @@ class Annotators:
         """Probability of every state, of shape (n_examples, n_difficulties * n_classes)."""
         if self.n_difficulties == 1:
             return posterior
-        return (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), -1)
+        n_states = self.n_difficulties * posterior.shape[1]
+        return (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), n_states)
 
     def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""

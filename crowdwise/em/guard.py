@@ -43,6 +43,8 @@ _STRONGEST, _EXACTLY = 4.0, 0.02
 # Classes do not hold if more than this share of labels speaks for another class, or if more than this share of examples
 # gets a class that votes do not give, be they weighed or not. Some examples are enough to tell the latter.
 _AGAINST, _BEYOND, _ENOUGH = 0.02, 0.2, 20_000
+# A class with a smaller share of the labels is a stray one, such as n/a.
+_STRAY = 0.01
 # Nobody is taken to be right or wrong more surely than this when votes are weighed.
 _DOUBT = 1e-3
 
@@ -170,11 +172,19 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
     -------
     hold : bool
     """
-    if posterior.shape[1] == 2:  # what is not one class is the other: there is no third that a name could slip to
+    if n_common_classes(annotators, posterior.shape[1]) <= 2:  # what is not one class is the other, whatever its name
         return True
     if speaking_against(annotators, posterior, weight) > _AGAINST:
         return False
     return beyond_votes(annotators, log_frequency, posterior, weight) <= _BEYOND
+
+
+def n_common_classes(annotators: Annotators, n_classes: int) -> int:
+    """How many classes have more than a stray share of the labels."""
+    incidence = annotators.incidence
+    given = sum((matrix.sum(axis=0) for _, matrix in incidence.parts), start=np.zeros(()))
+    votes = np.reshape(given, (incidence.n_annotators, -1)).sum(axis=0)[:n_classes]
+    return int((votes >= _STRAY * votes.sum()).sum())
 
 
 def speaking_against(annotators: Annotators, posterior: Floats, weight: Floats) -> float:

@@ -59,7 +59,7 @@ def test_while_all_examples_are_kept_it_is_fit(n_classes):
 )
 def test_beyond_that_it_is_near_fit(n_classes, settings, few_are_kept):
     X, labels, _ = clear_crowd(1, n_examples=600, n_classes=n_classes)
-    model = CrowdLogisticClassifier(**SETTINGS | settings)
+    model = CrowdLogisticClassifier(**SETTINGS | settings, errors_in_common=False)
     whole = clone(model).fit(X, labels)
     stream = in_batches(model, X, labels, range(50, 600, 50))
     assert stream.stream_.stepwise.n_examples == 600
