@@ -43,8 +43,8 @@ _STRONGEST, _EXACTLY = 4.0, 0.02
 # Classes do not hold if more than this share of labels speaks for another class, or if more than this share of examples
 # gets a class that votes do not give, be they weighed or not. Some examples are enough to tell the latter.
 _AGAINST, _BEYOND, _ENOUGH = 0.02, 0.2, 20_000
-# A class with a smaller share of the labels is a stray one, such as n/a.
-_STRAY = 0.01
+# A class with a smaller share of the labels is a stray one, such as n/a; of fewer examples, shares say little.
+_STRAY, _FEWEST = 0.01, 50
 # Nobody is taken to be right or wrong more surely than this when votes are weighed.
 _DOUBT = 1e-3
 
@@ -172,6 +172,8 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
     -------
     hold : bool
     """
+    if len(posterior) < _FEWEST:
+        return True
     if n_common_classes(annotators, posterior.shape[1]) <= 2:  # what is not one class is the other, whatever its name
         return True
     if speaking_against(annotators, posterior, weight) > _AGAINST:
