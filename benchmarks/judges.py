@@ -1,6 +1,7 @@
 """Language models that judge the same examples, with a few human answers: what do the answers buy?
 
 python benchmarks/judges.py                     every set, 30 draws of 20, 50, 100 and 200 truths: minutes
+python benchmarks/judges.py alone               without truths, beside crowd-kit, and with the worst judge four times
 python benchmarks/judges.py --sets framing      some sets
 
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
@@ -12,22 +13,30 @@ mean of all draws. "Best judge" is the one that is right most often on the truth
 from __future__ import annotations
 
 import csv
+import os
+import sys
+import tempfile
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from calibration import calibration
+from contest import Task
+from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
 from tables import Place, Run, bold_best, parser
 
-from crowdwise import CrowdLabels, aggregate
+from crowdwise import CrowdLabels, aggregate, errors_in_common
 from crowdwise.datasets.store import data_directory
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"
 ACCURACY, CONFIDENCE = Place(PAGE, "judges accuracy"), Place(PAGE, "judges confidence")
+ALONE, COPIES = Place(PAGE, "judges alone"), Place(PAGE, "judges copies")
+CROWD_KIT = ("crowd-kit Dawid-Skene", "crowd-kit MACE", "crowd-kit GLAD")
 N_TRUTHS = (0, 20, 50, 100, 200)
 # No fewer examples are left to measure on.
 FEWEST = 30
@@ -150,28 +159,105 @@ def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray
     return {name: np.array(values).reshape(-1, 3) for name, values in found.items()}
 
 
-def main() -> None:
-    made = parser(__doc__)
-    made.add_argument("--sets", nargs="+", help="names of folders; all by default")
-    options = made.parse_args()
-    warnings.simplefilter("ignore", CrowdWarning)
-    run = Run(options, [ACCURACY, CONFIDENCE])
-    names = options.sets or set_names()
+# ---------------------------------------------------------------------- parts
+
+
+def truths(run: Run, options: Namespace) -> None:
+    """Every set with 0 to 200 truths."""
     accuracy, confidence = [], []
-    for name in names[:1] if options.quick else names:
-        judges = load(name)
+    for judges in chosen_sets(options):
         for n_truths in (0, 20) if options.quick else N_TRUTHS:
             if n_truths and len(judges.truth) - n_truths < FEWEST:
                 continue
             found = measure(judges, n_truths, 2 if options.quick else 30)
             means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
             cells = ["–" if mean is None else f"{mean[0]:.3f}" for mean in means.values()]
-            accuracy.append([name, str(n_truths), *bold_best(cells)])
+            accuracy.append([judges.name, str(n_truths), *bold_best(cells)])
             stated = (means[method] for method in (OURS, STACK))
-            shown = ["–" if mean is None else " / ".join(f"{value:.3f}" for value in mean) for mean in stated]
-            confidence.append([name, str(n_truths), *shown])
+            confidence.append([judges.name, str(n_truths), *("–" if mean is None else three(mean) for mean in stated)])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
     run.table(CONFIDENCE, ("accuracy / says / calibration error", "truths", OURS, STACK), confidence)
+
+
+def alone(run: Run, options: Namespace) -> None:
+    """Without truths; crowd-kit beside it; and the worst judge four times."""
+    python = None if options.quick else peers_python(options.peers_env)
+    rows, copied = [], []
+    for judges in chosen_sets(options):
+        result, independent = (aggregate(judges.labels, errors_in_common=common) for common in (True, False))
+        assert judges.labels.classes is not None
+        truth = dict(zip(judges.labels.examples.tolist(), judges.labels.classes[judges.truth].tolist(), strict=True))
+        number = errors_in_common(judges.labels, result, truth=truth).effective_number
+        votes = right(majority(judges, NOBODY), judges)
+        rows.append([
+            judges.name, f"{number:.1f} of {judges.labels.n_annotators}", f"{votes:.3f}",
+            three(figures(result.proba, judges.truth)), three(figures(independent.proba, judges.truth)),
+            *("" if python is None else f"{by_peer(python, name, judges):.3f}" for name in CROWD_KIT),
+        ])  # fmt: skip
+        more = with_copies(judges)
+        shared, apart = (aggregate(more.labels, errors_in_common=common).proba for common in (True, False))
+        copied.append([
+            judges.name, f"{right(majority(more, NOBODY), judges):.3f}", three(figures(shared, judges.truth)),
+            three(figures(apart, judges.truth)),
+        ])  # fmt: skip
+    ours_and = ("`aggregate(labels)`", "`errors_in_common=False`")
+    run.table(ALONE, ("accuracy / says / calibration error", "votes", "majority", *ours_and, *CROWD_KIT), rows)
+    run.table(COPIES, ("the worst judge four times", "majority", *ours_and), copied)
+
+
+NOBODY = np.empty(0, dtype=np.intp)
+
+
+def chosen_sets(options: Namespace) -> Iterator[Judges]:
+    """The sets that were asked for; one in a quick run."""
+    names = options.sets or set_names()
+    yield from map(load, names[:1] if options.quick else names)
+
+
+def right(proba: np.ndarray, judges: Judges) -> float:
+    """Accuracy, a tie counted as a fair draw."""
+    return figures(proba, judges.truth)[0]
+
+
+def three(values: Iterable[float]) -> str:
+    """As shown."""
+    return " / ".join(f"{value:.3f}" for value in values)
+
+
+def with_copies(judges: Judges) -> Judges:
+    """The same with the judge that is right least often four times."""
+    votes = judges.votes
+    accuracy = votes[np.arange(len(votes)), :, judges.truth].sum(axis=0) / votes.sum(axis=(0, 2))
+    matrix = judges.labels.to_matrix()
+    worst = matrix[:, [int(accuracy.argmin())] * 3]
+    return replace(judges, labels=CrowdLabels.from_matrix(np.hstack([matrix, worst]), classes=judges.labels.classes))
+
+
+def by_peer(python: str, name: str, judges: Judges) -> float:
+    """The accuracy of one of crowd-kit's methods."""
+    with tempfile.TemporaryDirectory() as directory:
+        task = Path(directory) / "task.npz"
+        Task(answers_of(judges.labels), None, []).save(task)
+        found = run_method("peers", python, name, task, 1, 600)
+    if not found.parts:
+        sys.exit(f"{name} on {judges.name}: {found.note}")
+    return float((found.parts[0]["consensus"] == judges.truth).mean())
+
+
+PARTS = {"truths": truths, "alone": alone}
+
+
+def main() -> None:
+    made = parser(__doc__, PARTS)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "crowdwise" / "peers"
+    made.add_argument("--peers-env", type=Path, default=cache, help="where the peers are installed: %(default)s")
+    made.add_argument("--sets", nargs="+", help="names of folders; all by default")
+    options = made.parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    places = {"truths": [ACCURACY, CONFIDENCE], "alone": [ALONE, COPIES]}
+    run = Run(options, [place for part in options.parts for place in places[part]])
+    for part in options.parts:
+        PARTS[part](run, options)
 
 
 if __name__ == "__main__":
