@@ -2,6 +2,7 @@
 
 python benchmarks/judges.py                     every set, 30 draws of 20, 50, 100 and 200 truths: minutes
 python benchmarks/judges.py alone               without truths, beside crowd-kit, and with the worst judge four times
+python benchmarks/judges.py picture --write     the reliability diagram of docs/guide/judges.md
 python benchmarks/judges.py --sets framing      some sets
 
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
@@ -27,7 +28,7 @@ from calibration import calibration
 from contest import Task
 from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
-from tables import Place, Run, bold_best, parser
+from tables import ROOT, Place, Run, bold_best, parser
 
 from crowdwise import CrowdLabels, aggregate, errors_in_common
 from crowdwise.datasets.store import data_directory
@@ -244,7 +245,33 @@ def by_peer(python: str, name: str, judges: Judges) -> float:
     return float((found.parts[0]["consensus"] == judges.truth).mean())
 
 
-PARTS = {"truths": truths, "alone": alone}
+def picture(run: Run, options: Namespace) -> None:
+    """The reliability diagram of the guide: all sets together, before and after."""
+    from matplotlib.figure import Figure
+
+    stated: dict[str, list[np.ndarray]] = {name: [] for name in REACHED}
+    for judges in chosen_sets(options):
+        some = np.sort(np.random.default_rng(0).permutation(len(judges.truth))[: min(50, len(judges.truth) // 2)])
+        rest = np.delete(np.arange(len(judges.truth)), some)
+        found = (aggregate(judges.labels, errors_in_common=False).proba, ours(judges, NOBODY), ours(judges, some))
+        for name, proba in zip(REACHED, found, strict=True):
+            is_right = proba[rest].argmax(axis=1) == judges.truth[rest]
+            stated[name].append(np.column_stack([proba[rest].max(axis=1), is_right]))
+    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([0.3, 1], [0.3, 1], color="0.6", linewidth=1)
+    for (name, parts), marker in zip(stated.items(), "sod", strict=True):
+        pairs = np.concatenate(parts)
+        bins = np.array_split(pairs[np.argsort(pairs[:, 0], kind="stable")], 10)
+        axes.plot(*np.array([part.mean(axis=0) for part in bins]).T, marker=marker, label=name)
+    axes.set(xlabel="stated confidence", ylabel="share that is right", xlim=(0.3, 1.01), ylim=(0.3, 1.01))
+    axes.legend(frameon=False, loc="upper left")
+    if run.writes:
+        figure.savefig(ROOT / "docs" / "figures" / "judges.png", dpi=150)
+
+
+REACHED = ("judges taken as independent", "errors in common allowed for", "and 50 human answers")
+PARTS = {"truths": truths, "alone": alone, "picture": picture}
 
 
 def main() -> None:
@@ -254,7 +281,7 @@ def main() -> None:
     made.add_argument("--sets", nargs="+", help="names of folders; all by default")
     options = made.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places = {"truths": [ACCURACY, CONFIDENCE], "alone": [ALONE, COPIES]}
+    places: dict[str, list[Place]] = {"truths": [ACCURACY, CONFIDENCE], "alone": [ALONE, COPIES], "picture": []}
     run = Run(options, [place for part in options.parts for place in places[part]])
     for part in options.parts:
         PARTS[part](run, options)

@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.consensus import RatingConsensus
+from crowdwise.counts import count
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
 from crowdwise.crowd.votes import COMMON_ERRORS, effective_number, n_votes, vote_parts
 from crowdwise.exceptions import LabelError
@@ -80,7 +81,7 @@ class ErrorsInCommon(FrozenArrays):
 
     def __repr__(self) -> str:
         source = f"measured on {self.n_truths:,} known truths" if self.n_truths else "as usual in public crowds"
-        groups = f"; {len(self.groups):,} groups share a vote" if self.groups else ""
+        groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
             f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
             f"much as {self.effective_number:.1f} independent ones\n"

@@ -29,8 +29,8 @@ class Consensus(FrozenArrays):
     classes : ndarray of shape (n_classes,)
         The classes.
     proba : ndarray of shape (n_examples, n_classes)
-        Probability of every class if annotators err independently of each other. Real ones do not: use it to sort
-        examples.
+        Probability of every class if the model is true. Annotators share more or fewer errors than it allows for: use
+        it to sort examples.
     by : {"mode", "median", "mean"}, default="mode"
         Which class is the label: the most probable one; for classes with an order also the one in the middle of the
         probability, or the one nearest to the mean.

@@ -71,7 +71,7 @@ def _looks_wide(table: Table, wishes: Wishes) -> bool:
     ids = named if wishes.example is None else [wishes.example]
     text = text_column(header, ids)
     block = next(table.blocks(), None)
-    if block is None or len(ids) > 1 or not set(ids) <= set(header):
+    if block is None or not header or len(ids) > 1 or not set(ids) <= set(header):
         return False
     cells = dict(zip(header, block.columns, strict=True))
     none = {"", *wishes.missing, *wishes.abstain}

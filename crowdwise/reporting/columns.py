@@ -9,6 +9,7 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.votes import effective_number, n_votes
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting.quality import share_interval
@@ -108,15 +109,22 @@ def unseen_predictions(record: FitRecord) -> Positions:
     Returns
     -------
     predictions : ndarray of shape (n_examples,)
-        -1 where the model has no say in the consensus (`model_weight_` is 0), or labels are too sure to tell.
+        -1 where the model has no say in the consensus (`model_weight_` is 0), where the two are not the model and
+        labels alone (votes decide, or truths calibrate), or where labels are too sure to tell.
     """
     by_labels = record.results.label_consensus
     if not isinstance(by_labels, Consensus) or getattr(record.model, "model_weight_", 1.0) == 0:
         return np.full(len(record.labels), -1)
+    annotators = record.annotators
+    if annotators is not None and (annotators.together.by_votes or annotators.calibration is not None):
+        return np.full(len(record.labels), -1)
     with np.errstate(divide="ignore", invalid="ignore"):
         model = np.log(record.proba) - np.log(by_labels.proba)
-    if record.annotators is not None:  # labels alone have the frequency of classes where the model has its own say
-        model += np.log(record.annotators.class_prior)
+    if annotators is not None:  # labels alone have the frequency of classes where the model has its own say
+        together = annotators.together
+        n = n_votes(record.labels, annotators.strength, together.parts(record.labels))
+        model *= (n / effective_number(n, together.common))[:, np.newaxis]  # stated probabilities are to a power
+        model += np.log(annotators.class_prior)
     model[record.labels.labels_per_example == 0] = np.nan
     unknown = np.isnan(model).any(axis=1) | (np.ptp(model, axis=1) == 0)
     return np.where(unknown, -1, np.where(np.isnan(model), -np.inf, model).argmax(axis=1))

@@ -133,7 +133,7 @@ class Comparison:
 
 
 def expected_accuracy(record: FitRecord) -> Comparison:
-    """How often each is right if the probabilities of the fit are true: if annotators err independently.
+    """How often each is right if the probabilities of the fit are true.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
         single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
         return [
             first,
-            error | {"note": "if annotators err independently"},
+            error | {"note": "by the fit's own probabilities"},
             single | {"note": "nobody to compare with"},
             last,
         ]
@@ -211,7 +211,7 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
     else:
         gap = quality["estimated"]["difference"]["value"]
         second = {"value": f"+{100 * gap:.1f}", "name": "in 100 examples right, against the majority"}
-        second["note"] = "estimated, if annotators err independently"
+        second["note"] = "estimated by the fit's own probabilities"
     part = summary["changed"]
     third = {"value": f"{part['total']:,}", "name": "answers of the majority changed"}
     third["note"] = f"and {count(part['ties'], 'tie')} decided" if part["ties"] else "there was no tie to decide"
@@ -315,8 +315,8 @@ def _quality_lines(summary: Summary) -> list[str]:
         lines.append(f"Truth       {truth_sentence(summary['truth_check'])}")
     else:
         lines = [
-            f"Consensus   estimated to be {more} the majority vote, if annotators",
-            "            err independently (where they share difficulties, the estimate is too high)",
+            f"Consensus   estimated to be {more} the majority vote, by the fit's",
+            "            own probabilities (where annotators share more errors than usual, it is too high)",
         ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
