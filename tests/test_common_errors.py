@@ -58,7 +58,7 @@ def test_copies_are_one_group_worth_one_vote():
     frame = found.to_frame()
     assert frame["one vote"].tolist() == [True] + [False] * 20
     assert frame.iloc[0][["annotator", "other", "shared", "agreement"]].tolist() == [1, 6, 200, 1.0]
-    assert "1 groups share a vote" in repr(found)
+    assert "1 group shares a vote" in repr(found)
 
 
 def test_residuals_of_independent_annotators_are_hardly_correlated():
