@@ -64,7 +64,8 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     n_votes : ndarray of shape (n_examples,)
     """
     counted = np.ones(labels.n_labels) if part is None else part
-    votes = sparse.csr_array((counted, labels.annotator_index, labels.indptr), shape=labels.shape)
+    who = labels.annotator_index.astype(np.int32)  # else SciPy looks through all of them for the largest
+    votes = sparse.csr_array((counted, who, labels.indptr), shape=labels.shape)
     total, squares = np.ascontiguousarray((votes @ np.column_stack([strength, strength**2])).T)
     number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
     return np.maximum(number, 1.0, out=number)

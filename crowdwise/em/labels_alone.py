@@ -31,8 +31,9 @@ HardExamples = bool | Literal["auto"]
 Joint = bool | Literal["auto"]
 Init = Literal["labels", "votes"]
 
-# Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle.
-_ENOUGH, _TRIED = 10_000, 1e-4
+# Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
+# more examples a part is enough, and so are so many rounds.
+_ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
 # Labels alone are only where the rounds of a classifier begin.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
@@ -130,12 +131,13 @@ def fit_labels(
         return go_on(LabelsFit(annotators, prior, Rounds.none(first), together), weight, tol)
 
     def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
-        report = None
+        report, most = None, min(max_rounds, _ROUNDS_OF_PART)
         if len(weight) == len(labels):  # of a part of them, nothing is kept
+            most = max_rounds
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
-            known=known, max_rounds=max_rounds, tol=tol, accelerate=accelerate, report=report,
+            known=known, max_rounds=most, tol=tol, accelerate=accelerate, report=report,
             before=fit.rounds.objective,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
