@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
             raise
         sys.stdout, sys.stderr = streams  # click hides them when the pipe is closed
         return ExitCode.PIPE_CLOSED
-    except Exception as error:
+    except Exception as error:  # what a person can mend ends in a sentence; a bug of ours is raised again
         code = _code_of(error)
         if code is ExitCode.OUR_BUG:
             raise

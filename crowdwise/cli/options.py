@@ -30,6 +30,9 @@ _LABELS = (
 _FEATURES = ("id", "text", "embedding", "columns")
 
 
+# ParamType is generic in later versions of click only: with 8.2 it cannot be given its types.
+
+
 class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
     """A number that is not negative, or the word auto."""
 

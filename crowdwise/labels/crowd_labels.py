@@ -254,6 +254,7 @@ class CrowdLabels(LabelRows):
             return False
         return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True))
 
+    # Equal by content, which is too much to hash: typeshed has no other way to say so.
     __hash__ = None  # type: ignore[assignment]
 
     def _parts(self) -> tuple[Array, ...]:
