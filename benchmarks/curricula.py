@@ -19,12 +19,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from tables import ROOT, Place, Run, parser
 
-from crowdwise import CrowdRidgeClassifierCV, Fading, Fixed, SelfPaced, Smooth
+from crowdwise import CrowdRidgeClassifierCV
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.reproduce.draws import Draw, draw_usable, synthetic
 from crowdwise.reproduce.trials import trial_seed
 from crowdwise.reproduce.wins import Wins, count_wins, p_text
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 
 CURRICULA = [Fixed(), Fading(1.0), Fading(2.0), Fading(3.0), Smooth(1.0), Smooth(2.0), Smooth(3.0), SelfPaced()]
 SOME = [Fixed(), Fading(1.0), Smooth(1.0), SelfPaced()]

@@ -25,8 +25,8 @@ from sklearn.linear_model import RidgeClassifier
 from tables import Place, Run
 from tables import parser as benchmark_parser
 
-from crowdwise import EasyFirstPerceptron, simulate_annotators
-from crowdwise.theory import improvement
+from crowdwise import simulate_annotators
+from crowdwise.theory import EasyFirstPerceptron, improvement
 
 LIBSVM = ("breast-cancer_scale", "german.numer_scale", "a1a")
 ORDERS = ("easiest first", "random", "hardest first")

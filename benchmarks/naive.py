@@ -12,7 +12,8 @@ from sklearn.linear_model import Ridge
 from tables import Place, Run, parser
 from timing import median_seconds
 
-from crowdwise import CrowdRidgeClassifierCV, disagreement, easiness, simulate_annotators
+from crowdwise import CrowdRidgeClassifierCV, simulate_annotators
+from crowdwise.crowd import disagreement, easiness
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.weights.folds import content_folds
 

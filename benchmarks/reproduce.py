@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge
 from tables import Run, parser
 from threadpoolctl import threadpool_limits
 
-from crowdwise import disagreement
+from crowdwise.crowd import disagreement
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.following_folds import MAX_ROUNDS, TOL, tuned
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds

@@ -21,8 +21,10 @@ from sklearn.linear_model import Perceptron, RidgeClassifier
 from tables import Place, Run, parser
 from threadpoolctl import threadpool_limits
 
-from crowdwise import EasyFirstPerceptron, disagreement, simulate_annotators
+from crowdwise import simulate_annotators
+from crowdwise.crowd import disagreement
 from crowdwise.theory import (
+    EasyFirstPerceptron,
     alignment_expertise,
     ball_radii,
     feed,

@@ -15,8 +15,9 @@ from sklearn.utils import _safe_indexing, check_array, indexable
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.checks import check_seed
-from crowdwise.crowd.agreement import PairAgreement, cohen_kappas, krippendorff_alpha
-from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.held_out import EstimatorFolds, stratified_folds
 from crowdwise.em.weighted_copies import Learner, weight_parameter

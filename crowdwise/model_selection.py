@@ -20,12 +20,14 @@ from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Positions
 from crowdwise.checks import check_choice
-from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.differences import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, as_column, encode_declared, missing_mask
 from crowdwise.weights.criteria import easiest_examples, ranking
+
+__all__ = ["crowd_scorer"]
 
 Metric = Literal["agreement", "ranking", "accuracy"]
 
@@ -161,7 +163,8 @@ def crowd_scorer(
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.model_selection import GridSearchCV, KFold
-    >>> from crowdwise import CrowdRidgeClassifier, crowd_scorer, simulate_annotators
+    >>> from crowdwise import CrowdRidgeClassifier, simulate_annotators
+    >>> from crowdwise.model_selection import crowd_scorer
     >>> X, truth = make_blobs(100, centers=2, random_state=0)
     >>> labels = simulate_annotators(X, truth, missing=0.5, random_state=0)
     >>> folds = KFold(3, shuffle=True, random_state=0)

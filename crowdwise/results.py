@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.html_tables import table
 from crowdwise.labels.frames import make_frame
 from crowdwise.truths.check import RatingCheck, TruthCheck

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus
 from crowdwise.counts import count
-from crowdwise.crowd.disagreement import Scale, disagreement
+from crowdwise.crowd.differences import Scale, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind

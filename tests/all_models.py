@@ -15,13 +15,13 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    EasyFirstPerceptron,
     aggregate,
-    easiness,
     simulate_annotators,
 )
+from crowdwise.crowd import easiness
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.align import as_labels
+from crowdwise.theory import EasyFirstPerceptron
 
 
 class LabelsAlone:

@@ -46,12 +46,15 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from crowdwise import CrowdLabels, Fading, SelfPaced, Smooth, align, crowd_scorer, easiness
+from crowdwise import CrowdLabels, align
+from crowdwise.crowd import easiness
 from crowdwise.em import Confusion, OneCoin, Shared, confusion
 from crowdwise.exceptions import AlignmentError, CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.labels.align import as_labels
+from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge import features
 from crowdwise.truths.known import known_answers
+from crowdwise.weights import Fading, SelfPaced, Smooth
 
 # ---------------------------------------------------------------------- attributes
 

@@ -11,15 +11,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from crowdwise import (
-    CrowdLabels,
-    CrowdRidgeClassifier,
-    aggregate,
-    diagnose,
-    diagnosis,
-    disagreement,
-    simulate_annotators,
-)
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, aggregate, diagnose, diagnosis, simulate_annotators
+from crowdwise.crowd import disagreement
 from crowdwise.diagnosis import Correlation, advise, margins, rank_correlation, share_of_annotators
 from crowdwise.exceptions import LabelError
 

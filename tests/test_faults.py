@@ -6,7 +6,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, disagreement, easiness
+from crowdwise import CrowdLabels, CrowdRidgeClassifier
+from crowdwise.crowd import disagreement, easiness
 from crowdwise.exceptions import CrowdWarning, LabelError
 
 

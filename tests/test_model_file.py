@@ -51,10 +51,6 @@ from crowdwise import (
     CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
-    EasyFirstPerceptron,
-    Fading,
-    SelfPaced,
-    Smooth,
     aggregate,
 )
 from crowdwise.em import Confusion, OneCoin, Shared
@@ -62,7 +58,8 @@ from crowdwise.exceptions import MissingExtraError, ModelFileError, OutputError
 from crowdwise.model_file import FORMAT_VERSION, save
 from crowdwise.model_file import _read as read
 from crowdwise.model_file import _write as write
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.weights import Curriculum, Fading, SelfPaced, Smooth
 
 DATA = Path(__file__).parent / "data"
 TREE = "sklearn.tree._tree.Tree"  # not among the types that skops trusts

@@ -13,9 +13,10 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, crowd_scorer, simulate_annotators
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align
+from crowdwise.model_selection import crowd_scorer
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

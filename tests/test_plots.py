@@ -8,7 +8,8 @@ from crowds import clear_crowd
 from test_public import documented_parameters, real_parameters
 
 import crowdwise
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate, disagreement
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import LabelError, MissingExtraError
 
 plots = importlib.import_module("crowdwise.plots")

@@ -11,13 +11,13 @@ from crowdwise import (
     CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeRegressor,
-    EasyFirstPerceptron,
     aggregate,
     what_to_label_next,
 )
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.relabel import answer_information, information_gain
+from crowdwise.theory import EasyFirstPerceptron
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),

@@ -9,9 +9,8 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    Fading,
-    SelfPaced,
 )
+from crowdwise.weights import Fading, SelfPaced
 
 
 @pytest.mark.filterwarnings("ignore:there is one annotator")  # the checks give one-dimensional y

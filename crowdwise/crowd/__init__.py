@@ -1,1 +1,18 @@
 """Labels -> numbers about examples and annotators, without features."""
+
+from crowdwise.crowd.alternative_annotator import alternative_annotator_test
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd.easy_weights import easiness
+from crowdwise.crowd.kappas import cohen_kappas
+from crowdwise.crowd.label_tables import label_statistics, tally_labels
+
+__all__ = [
+    "alternative_annotator_test",
+    "cohen_kappas",
+    "disagreement",
+    "easiness",
+    "krippendorff_alpha",
+    "label_statistics",
+    "tally_labels",
+]

@@ -157,7 +157,8 @@ def alternative_annotator_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise import CrowdLabels, alternative_annotator_test
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd import alternative_annotator_test
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.integers(0, 3, (80, 1))
     >>> said = np.where(rng.random((80, 4)) < [0.7, 0.7, 0.7, 0.9], truth, rng.integers(0, 3, (80, 4)))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crowdwise.arrays import Array, Bools, Floats, FrozenArrays
+from crowdwise.crowd.differences import disagreement
+from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Counts of resamples that are held at a time.
@@ -21,6 +23,49 @@ _BLOCK = 2**22
 _DRAWS_PER_PATTERN = 10
 # A spread this small beside the squares it is left of is nothing but rounding.
 _ROUNDING = 1e-12
+
+
+def krippendorff_alpha(labels: CrowdLabels) -> float:
+    """Krippendorff's alpha: agreement corrected for chance, whatever labels are missing.
+
+    One minus the disagreement within examples over the disagreement between any two labels of the crowd. Classes differ
+    or do not (nominal); ratings differ by the square of their difference (interval).
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes or ratings. Examples with fewer than two labels say nothing and are left out.
+
+    Returns
+    -------
+    alpha : float
+        1 for perfect agreement, around 0 for chance, below 0 for less than that. NaN if all labels are the same: nobody
+        can show then whether annotators agree or know one answer only.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd import krippendorff_alpha
+    >>> labels = CrowdLabels.from_matrix([["a", "a", None], ["b", "b", "b"], ["a", "b", "a"], ["b", None, "b"]])
+    >>> round(krippendorff_alpha(labels), 3)
+    0.625
+    """
+    n = labels.labels_per_example
+    paired = n > 1
+    if not paired.any():
+        raise LabelError("no example has two labels: there is nothing to compare.")
+    kept = labels[paired]
+    within = float((disagreement(kept, scale=None) / (n[paired] - 1)).sum()) / kept.n_labels
+    at_random = _pair_sum_of_all(kept) / (kept.n_labels * (kept.n_labels - 1))
+    return float(1 - within / at_random) if at_random > 0 else float("nan")
+
+
+def _pair_sum_of_all(labels: CrowdLabels) -> float:
+    """What `disagreement` would be if all labels were of one example: the sum over unordered pairs."""
+    if labels.classes is None:
+        return float(labels.n_labels * ((labels.values - labels.values.mean()) ** 2).sum())
+    counts = labels.tally.sum(axis=0, dtype=np.float64)
+    return 2.0 * (counts.sum() ** 2 - (counts**2).sum())  # four for a pair that differs
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Array, Floats, FrozenArrays
-from crowdwise.crowd.agreement import PairAgreement
+from crowdwise.crowd.kappas import PairAgreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import encode, encode_declared
 from crowdwise.labels.frames import find_column, table_columns
@@ -96,7 +96,7 @@ def label_statistics(
     Examples
     --------
     >>> import polars as pl
-    >>> from crowdwise import label_statistics
+    >>> from crowdwise.crowd import label_statistics
     >>> table = {"task": [1, 1, 2, 2, 3, 3], "worker": list("ababab"), "label": list("xxyyxy")}
     >>> found = label_statistics(pl.LazyFrame(table))
     >>> found.counts.tolist(), round(found.alpha, 3)
@@ -158,7 +158,7 @@ def tally_labels(
     Examples
     --------
     >>> import polars as pl
-    >>> from crowdwise import tally_labels
+    >>> from crowdwise.crowd import tally_labels
     >>> table = pl.LazyFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": ["x", "x", "y"]})
     >>> tally_labels(table).sort("example").collect().rows()
     [(1, 'x', 2), (2, 'y', 1)]

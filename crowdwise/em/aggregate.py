@@ -12,8 +12,8 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus, ConsensusBy
-from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import check_steepness, example_weights
+from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import check_steepness, example_weights
 from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel

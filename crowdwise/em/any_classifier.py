@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_number, check_rounds, check_seed
 from crowdwise.consensus import Consensus, ConsensusBy
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
@@ -123,8 +123,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if the classifier
         predicts contested labels better than chance, as on most real crowds, else 3 to 6.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
-        How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
-        probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
+        How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
+        reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
+        a rare one never enter.
     class_weight : dict, "balanced" or None, default=None
         What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
         total. Predictions are of that classifier, as in scikit-learn. In the consensus, its probabilities have the

@@ -17,8 +17,8 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.cluster.blocks import DaskBlocks, is_dask, refuse_truth
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
-from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
@@ -211,8 +211,9 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         Number of folds: an example's class probabilities are out of fold, from a classifier that has not seen it. 0 is
         one classifier for all, as by Raykar et al.; the objective then never falls.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
-        How the weights change from round to round; None is `Fixed()`. `SelfPaced` reads how far the classifier's
-        probabilities are from the consensus, and has a threshold for every class, lest a rare one never enter.
+        How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
+        reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
+        a rare one never enter.
     class_weight : dict, "balanced" or None, default=None
         What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
         total. `predict_proba` is of that classifier, as in scikit-learn. In the consensus, the classifier's

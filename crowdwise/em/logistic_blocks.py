@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise.arrays import Floats
-from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.block_models import BlockModels
 from crowdwise.em.blocks import CheckedBlock, Mapper, total

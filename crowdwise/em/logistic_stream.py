@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from crowdwise.arrays import Array, FrozenArrays
-from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.blocks import CheckedBlock, recoded
 from crowdwise.em.stepwise import Levels, Stepwise
 from crowdwise.em.survey import Survey, sample_keys

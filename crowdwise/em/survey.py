@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.crowd.disagreement import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
+from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.em.blocks import CheckedBlock
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels

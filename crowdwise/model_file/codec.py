@@ -53,7 +53,7 @@ _RECORDS = {
     "LogisticStream": "em.logistic_stream",
     "OneCoin": "em.confusion",
     "Ordinal": "em.ordinal",
-    "PairMoments": "crowd.disagreement",
+    "PairMoments": "crowd.differences",
     "Progress": "theory.online",
     "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",

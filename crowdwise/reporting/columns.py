@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.crowd.votes import effective_number, n_votes
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels

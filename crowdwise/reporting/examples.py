@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.fit_record import FitRecord
 from crowdwise.relabel import next_labels
 from crowdwise.reporting.columns import easy_to_hard, mean_ratings

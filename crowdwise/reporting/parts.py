@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import RatingConsensus
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.columns import mean_ratings

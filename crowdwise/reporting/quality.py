@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from crowdwise.arrays import Bools, Floats, Positions
-from crowdwise.crowd.agreement import krippendorff_alpha
-from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.differences import disagreement
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.reproduce.curves import picture
 from crowdwise.reproduce.experiment import Options, Report
 from crowdwise.reproduce.pictures import Curve

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.differences import disagreement
 from crowdwise.reproduce.experiment import Options, Report, save
 from crowdwise.reproduce.paper import TABLE1, TABLE1_SLIPS
 from crowdwise.reproduce.run_folder import open_run

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array, Codes, Floats
-from crowdwise.crowd.disagreement import Scale
-from crowdwise.crowd.easiness import easiness
+from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import easiness
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import smallest_integer_type
 from crowdwise.out_of_core.blocks import Block, Blocks

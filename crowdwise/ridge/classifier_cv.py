@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number, check_whole
 from crowdwise.cluster.blocks import is_dask, refuse_truth
-from crowdwise.crowd.disagreement import Scale
+from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
@@ -65,8 +65,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
     curriculum : Curriculum, default=None
-        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)`; None is
-        `Fixed()`. With the first three, rounds that could be solved from sums still are.
+        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)` of
+        `crowdwise.weights`; None is `Fixed()`. With the first three, rounds that could be solved from sums still are.
     class_weight : dict or "balanced", default=None
         How much each class counts, by the class that leads in the consensus of the round, in the model, in expertise
         and where l2 is chosen: numbers (1 for classes that a dict does not name), or the same total for every class.

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from crowdwise.arrays import Array, Codes, Floats, Positions
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_squares, row_space

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.ridge.features import run_parallel, spans
 from crowdwise.ridge.statistics import Statistics
 

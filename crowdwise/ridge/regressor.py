@@ -14,7 +14,7 @@ from crowdwise.checks import check_choice, check_number, check_rounds, check_see
 from crowdwise.cluster.blocks import is_dask, refuse_truth
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import RatingConsensus
-from crowdwise.crowd.disagreement import Scale
+from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
@@ -52,8 +52,8 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         Stop when no expertise changes by more than this, relative to what it was, and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
     curriculum : Curriculum, default=None
-        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)`; None is
-        `Fixed()`. With the first three, rounds that could be solved from sums still are.
+        How the weights change from round to round: `Fixed()`, `Fading(c)`, `Smooth(c)` or `SelfPaced(...)` of
+        `crowdwise.weights`; None is `Fixed()`. With the first three, rounds that could be solved from sums still are.
     random_state : int, Generator or None, default=None
         Seed of the tosses of `Fading`.
     verbose : int, default=0

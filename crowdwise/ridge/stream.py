@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crowdwise.arrays import Array
-from crowdwise.crowd.disagreement import Scale
+from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults
 from crowdwise.ridge.blocks_problem import BlockRows

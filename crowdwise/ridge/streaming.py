@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.cluster.blocks import DaskBlocks
-from crowdwise.crowd.disagreement import Scale
+from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy

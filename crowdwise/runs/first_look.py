@@ -10,7 +10,9 @@ import numpy as np
 
 from crowdwise.arrays import Array
 from crowdwise.counts import count
-from crowdwise.crowd.agreement import agreement, cohen_kappas, krippendorff_alpha
+from crowdwise.crowd.agreement_measures import agreement
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.kappas import cohen_kappas
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, reading_of

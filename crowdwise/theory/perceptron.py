@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_seed, check_whole
 from crowdwise.counts import count
-from crowdwise.crowd.disagreement import disagreement
+from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, match_examples
@@ -126,7 +126,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import make_blobs
-    >>> from crowdwise import EasyFirstPerceptron, simulate_annotators
+    >>> from crowdwise import simulate_annotators
+    >>> from crowdwise.theory import EasyFirstPerceptron
     >>> X, truth = make_blobs(200, centers=2, random_state=0)
     >>> labels = simulate_annotators(X, truth, clarity=5.0, random_state=0)
     >>> model = EasyFirstPerceptron(n_epochs=1, average=True).fit(X, labels)

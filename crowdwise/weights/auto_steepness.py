@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from crowdwise.arrays import Floats, Positions
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.criteria import contested_examples, easiest_examples, ranking, standard_errors_above_chance
 

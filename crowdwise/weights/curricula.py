@@ -20,6 +20,16 @@ class Curriculum:
 
     Give easiness a share with `share`, or override `weights` for anything else; say in `settled` from when on the
     weights may be taken to stay as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.weights import Curriculum
+    >>> class Half(Curriculum):
+    ...     def share(self, t, rng):
+    ...         return 0.5
+    >>> Half().weights(1, np.array([1.0, 0.2]), None, np.random.default_rng(0)).tolist()
+    [1.0, 0.6]
     """
 
     reads_losses: ClassVar[bool] = False
@@ -103,7 +113,7 @@ class Fixed(Curriculum):
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise import Fixed
+    >>> from crowdwise.weights import Fixed
     >>> Fixed().weights(4, np.array([1.0, 0.2]), None, np.random.default_rng(0)).tolist()
     [1.0, 0.2]
     """
@@ -124,7 +134,7 @@ class Fading(Curriculum):
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise import Fading
+    >>> from crowdwise.weights import Fading
     >>> rng = np.random.default_rng(0)
     >>> [Fading(c=2.0).share(t, rng) for t in (1, 2, 3)]
     [1.0, 0.0, 1.0]
@@ -182,7 +192,7 @@ class Smooth(Curriculum):
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise import Smooth
+    >>> from crowdwise.weights import Smooth
     >>> Smooth(c=1.0).weights(4, np.array([1.0, 0.2]), None, np.random.default_rng(0)).tolist()
     [1.0, 0.8]
     """
@@ -247,7 +257,7 @@ class SelfPaced(Curriculum):
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise import SelfPaced
+    >>> from crowdwise.weights import SelfPaced
     >>> losses = np.array([0.1, 3.0, 0.2, 0.5])
     >>> SelfPaced(start=0.5).weights(1, np.ones(4), losses, np.random.default_rng(0)).tolist()
     [1.0, 0.0, 1.0, 0.0]
@@ -340,8 +350,8 @@ def check_curriculum(curriculum: Any) -> Curriculum:
         return Fixed()
     if not isinstance(curriculum, Curriculum):
         raise ValueError(
-            "curriculum must be Fixed(), Fading(c), Smooth(c), SelfPaced(...), your own Curriculum, or None for "
-            f"Fixed(); got {curriculum!r}."
+            "curriculum must be Fixed(), Fading(c), Smooth(c) or SelfPaced(...) of crowdwise.weights, your own "
+            f"Curriculum, or None for Fixed(); got {curriculum!r}."
         )
     curriculum.check()
     return curriculum

@@ -16,12 +16,12 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    SelfPaced,
     read_blocks,
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import stream_sums
+from crowdwise.weights import SelfPaced
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
 dask = pytest.importorskip("dask", reason=needs_dask)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import cohen_kappa_score
 
-from crowdwise import CrowdLabels, cohen_kappas, krippendorff_alpha
+from crowdwise import CrowdLabels
+from crowdwise.crowd import cohen_kappas, krippendorff_alpha
 from crowdwise.exceptions import LabelError
 
 # The reliability data of Krippendorff's own worked example: a row per observer, 0 where there is no value.

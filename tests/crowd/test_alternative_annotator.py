@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from crowdwise import CrowdLabels, alternative_annotator_test
+from crowdwise import CrowdLabels
+from crowdwise.crowd import alternative_annotator_test
 from crowdwise.exceptions import CrowdWarning, LabelError
 
 

@@ -11,9 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from crowdwise import CrowdLabels, agreement, krippendorff_alpha
-from crowdwise.crowd.agreement import _ALPHAS, _check_weights, _distances, _on_scale
+from crowdwise import CrowdLabels, agreement
+from crowdwise.crowd import krippendorff_alpha
+from crowdwise.crowd.agreement_measures import _ALPHAS, _check_weights, _on_scale
 from crowdwise.crowd.coefficients import alpha_interval, gwet_ac, resamples
+from crowdwise.crowd.kappas import distances
 from crowdwise.exceptions import LabelError
 
 # Krippendorff (2011), Computing Krippendorff's alpha-reliability, example C; also Gwet (2014), Handbook of inter-rater
@@ -254,7 +256,7 @@ def test_a_resample_has_the_coefficients_of_the_examples_it_repeats(kind):
     labels = labels_of(matrix, 3)
     _, places, patterns = _on_scale(labels, kind)
     first = [int((labels.tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
-    coefficients = {"alpha": _ALPHAS[kind], "ac": gwet_ac(_distances(places, _check_weights(None, kind)))}
+    coefficients = {"alpha": _ALPHAS[kind], "ac": gwet_ac(distances(places, _check_weights(None, kind)))}
     (block,) = resamples(patterns.times, 4, np.random.default_rng(0))
     for times, found in zip(
         block, zip(*(one(block, patterns) for one in coefficients.values()), strict=True), strict=True

@@ -8,7 +8,8 @@ from crowds import clear_crowd
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise import CrowdLabels, cohen_kappas, krippendorff_alpha, label_statistics, tally_labels
+from crowdwise import CrowdLabels
+from crowdwise.crowd import cohen_kappas, krippendorff_alpha, label_statistics, tally_labels
 from crowdwise.exceptions import LabelError
 
 

@@ -17,11 +17,11 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    EasyFirstPerceptron,
-    Smooth,
     aggregate,
 )
 from crowdwise.em import Confusion
+from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.weights import Smooth
 
 
 def models():

@@ -19,12 +19,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from crowdwise import CrowdClassifier, CrowdLabels, Fading, Fixed, SelfPaced, Smooth, crowd_scorer
+from crowdwise import CrowdClassifier, CrowdLabels
 from crowdwise.em import Shared
 from crowdwise.em.held_out import stratified_folds
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.em.weighted_copies import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
+from crowdwise.model_selection import crowd_scorer
+from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 
 # A solver that gives the same to nearly all digits wherever it starts from.
 EXACT = LogisticRegression(solver="newton-cholesky", max_iter=1000, tol=1e-12)

@@ -10,17 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise import (
-    CrowdLabels,
-    CrowdLogisticClassifier,
-    Fading,
-    Fixed,
-    SelfPaced,
-    Smooth,
-    aggregate,
-    disagreement,
-    easiness,
-)
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.crowd import disagreement, easiness
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.fitted import FittedAnnotators
@@ -30,6 +21,7 @@ from crowdwise.em.penalty import simplest_of_the_best
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")

@@ -11,13 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import crowdwise
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, SelfPaced, Smooth, disagreement, read_blocks
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
+from crowdwise.crowd import disagreement
 from crowdwise.em import Confusion, labels_alone, survey
 from crowdwise.em.blocks import in_threads, total
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds
 from crowdwise.em.survey import Survey, levels_of_labels
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.progress import SILENT
+from crowdwise.weights import SelfPaced, Smooth
 
 TIGHT = {"tol": 1e-9, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
 

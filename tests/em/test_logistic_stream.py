@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 import crowdwise
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, Smooth, read_blocks
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
 from crowdwise.em import Confusion
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.ridge import kept_rows
+from crowdwise.weights import Smooth
 
 SETTINGS = {"l2": 1.0, "steepness": 0.0}
 LEARNT = ("coef_", "intercept_", "confusion_", "class_prior_", "temperature_", "expertise_")

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from crowdwise import CrowdLabels, align, krippendorff_alpha
+from crowdwise import CrowdLabels, align
+from crowdwise.crowd import krippendorff_alpha
 from crowdwise.exceptions import LabelError
 
 TABLE = {

@@ -4,7 +4,8 @@ from all_models import crowd, fit_quietly
 from crowds import labels_of, rare_crowd
 from scipy.stats import norm
 
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, krippendorff_alpha
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.crowd import krippendorff_alpha
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.quality import (
     alpha_interval,

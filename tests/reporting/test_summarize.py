@@ -13,9 +13,9 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeRegressor,
     aggregate,
-    disagreement,
     load,
 )
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting import summarize, summary_lines

@@ -5,7 +5,8 @@ import pytest
 from marks import in_slow_run
 from sklearn.linear_model import Ridge
 
-from crowdwise import CrowdLabels, disagreement
+from crowdwise import CrowdLabels
+from crowdwise.crowd import disagreement
 from crowdwise.reproduce.draws import draw_usable, synthetic
 from crowdwise.reproduce.following_folds import MAX_ROUNDS, tuned
 from crowdwise.reproduce.stratified_ridge import stratified_folds

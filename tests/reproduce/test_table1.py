@@ -3,7 +3,8 @@ import json
 
 import numpy as np
 
-from crowdwise import CrowdLabels, disagreement
+from crowdwise import CrowdLabels
+from crowdwise.crowd import disagreement
 from crowdwise.reproduce import Options, reproduce
 from crowdwise.reproduce.paper import TABLE1
 

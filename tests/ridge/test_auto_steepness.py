@@ -10,10 +10,10 @@ from crowdwise import (
     CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
-    disagreement,
     simulate_annotators,
 )
-from crowdwise.crowd.easiness import example_weights
+from crowdwise.crowd import disagreement
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.weights.auto_steepness import choose_steepness
 from crowdwise.weights.criteria import contested_examples, standard_errors_above_chance
 

@@ -6,17 +6,11 @@ from crowds import crowd
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from crowdwise import (
-    CrowdLabels,
-    CrowdRidgeClassifier,
-    CrowdRidgeClassifierCV,
-    CrowdRidgeRegressor,
-    Smooth,
-    disagreement,
-    read_blocks,
-)
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdWarning, DataError
 from crowdwise.ridge import stream_sums
+from crowdwise.weights import Smooth
 
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
 SMALL = 10 * 3 * 3 * 8  # blocks of ten rows

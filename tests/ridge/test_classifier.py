@@ -17,15 +17,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import crowdwise.ridge.features
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, crowd_scorer, disagreement, simulate_annotators
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import Rows
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.training_set import TrainingSet
-from crowdwise.weights.curricula import Fixed
+from crowdwise.weights import Fixed
 from crowdwise.weights.folds import content_folds
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")

@@ -17,18 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import crowdwise
-from crowdwise import (
-    CrowdLabels,
-    CrowdRidgeClassifier,
-    CrowdRidgeClassifierCV,
-    CrowdRidgeRegressor,
-    SelfPaced,
-    Smooth,
-)
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import stream_sums
 from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.ridge.stream_sums import RatingMoments
+from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.weights.folds import stored_keys
 
 LEARNT = ("coef_", "intercept_", "expertise_")

@@ -15,13 +15,11 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    SelfPaced,
-    Smooth,
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.ridge.features import one_blas_thread
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights import Curriculum, SelfPaced, Smooth
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 

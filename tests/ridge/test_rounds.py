@@ -21,18 +21,13 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
-    Fading,
-    Fixed,
-    SelfPaced,
-    Smooth,
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.ridge import path as ridge_path
 from crowdwise.ridge import rounds
 from crowdwise.ridge.votes import Votes
-from crowdwise.weights import class_weights
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 
 few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from crowd_files import write_crowd
 
-from crowdwise import CrowdLabels, krippendorff_alpha
+from crowdwise import CrowdLabels
+from crowdwise.crowd import krippendorff_alpha
 from crowdwise.runs import Inputs, check, read_inputs
 
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from crowdwise import CrowdLabels, EasyFirstPerceptron, simulate_annotators
+from crowdwise import CrowdLabels, simulate_annotators
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.theory import estimate_margins, online
+from crowdwise.theory import EasyFirstPerceptron, estimate_margins, online
 
 one_annotator = pytest.mark.filterwarnings("ignore:there is one annotator")
 

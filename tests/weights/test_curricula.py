@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdwise import Fading, Fixed, SelfPaced, Smooth
+from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 EASINESS = np.array([1.0, 0.9, 0.5, 0.1])

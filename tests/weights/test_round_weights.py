@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise import Fading, Fixed, SelfPaced, Smooth
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 POSTERIOR = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdwise import easiness
-from crowdwise.crowd.easiness import curriculum_order, example_weights
+from crowdwise.crowd import easiness
+from crowdwise.crowd.easy_weights import curriculum_order, example_weights
 
 DISAGREEMENTS = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

@@ -43,7 +43,8 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
 
     Examples
     --------
-    >>> from crowdwise import CrowdLabels, disagreement
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd import disagreement
     >>> labels = CrowdLabels.from_matrix([[1, 1, 1, 1], [1, 1, 1, -1], [1, -1, 1, -1]])
     >>> disagreement(labels, scale=None).tolist()
     [0.0, 12.0, 16.0]

@@ -36,7 +36,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from crowdwise import easiness
+    >>> from crowdwise.crowd import easiness
     >>> easiness([0.0, 0.5, 1.0], steepness=2.0).round(3).tolist()
     [1.0, 0.538, 0.238]
     """
@@ -87,7 +87,7 @@ def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from crowdwise.crowd.easiness import curriculum_order
+    >>> from crowdwise.crowd.easy_weights import curriculum_order
     >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
     [1, 3, 2, 0]
     """

@@ -1,4 +1,4 @@
-"""Labels -> how far annotators agree beyond chance: all of them together, and each pair."""
+"""Labels -> how far annotators agree, in the numbers that are usually reported, each with an interval."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_seed, check_whole
 from crowdwise.crowd.coefficients import (
     Coefficient,
@@ -22,8 +21,7 @@ from crowdwise.crowd.coefficients import (
     percent_agreement,
     resamples,
 )
-from crowdwise.crowd.disagreement import disagreement
-from crowdwise.crowd.resampled_kappas import resampled_kappas
+from crowdwise.crowd.kappas import PairAgreement, Weights, distances, kappas_of_pairs, resampled_kappas
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -31,180 +29,11 @@ from crowdwise.labels.encode import shown
 from crowdwise.labels.frames import make_frame
 
 Measurement = Literal["nominal", "ordinal", "interval"]
-Weights = Literal["linear", "quadratic"]
 
 # With more levels than this, only alpha of interval data and percent agreement are given.
 _MOST_LEVELS = 100
 # With more pairs than this, kappas have no intervals.
 _MOST_PAIRS = 1000
-
-
-def krippendorff_alpha(labels: CrowdLabels) -> float:
-    """Krippendorff's alpha: agreement corrected for chance, whatever labels are missing.
-
-    One minus the disagreement within examples over the disagreement between any two labels of the crowd. Classes differ
-    or do not (nominal); ratings differ by the square of their difference (interval).
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings. Examples with fewer than two labels say nothing and are left out.
-
-    Returns
-    -------
-    alpha : float
-        1 for perfect agreement, around 0 for chance, below 0 for less than that. NaN if all labels are the same: nobody
-        can show then whether annotators agree or know one answer only.
-
-    Examples
-    --------
-    >>> from crowdwise import CrowdLabels, krippendorff_alpha
-    >>> labels = CrowdLabels.from_matrix([["a", "a", None], ["b", "b", "b"], ["a", "b", "a"], ["b", None, "b"]])
-    >>> round(krippendorff_alpha(labels), 3)
-    0.625
-    """
-    n = labels.labels_per_example
-    paired = n > 1
-    if not paired.any():
-        raise LabelError("no example has two labels: there is nothing to compare.")
-    kept = labels[paired]
-    within = float((disagreement(kept, scale=None) / (n[paired] - 1)).sum()) / kept.n_labels
-    at_random = _pair_sum_of_all(kept) / (kept.n_labels * (kept.n_labels - 1))
-    return float(1 - within / at_random) if at_random > 0 else float("nan")
-
-
-def _pair_sum_of_all(labels: CrowdLabels) -> float:
-    """What `disagreement` would be if all labels were of one example: the sum over unordered pairs."""
-    if labels.classes is None:
-        return float(labels.n_labels * ((labels.values - labels.values.mean()) ** 2).sum())
-    counts = labels.tally.sum(axis=0, dtype=np.float64)
-    return 2.0 * (counts.sum() ** 2 - (counts**2).sum())  # four for a pair that differs
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class PairAgreement:
-    """Cohen's kappa of every pair of annotators who share examples.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_pairs,)
-        Names of the two annotators, in the order of the labels' annotators.
-    n_shared : ndarray of shape (n_pairs,)
-        How many examples both labelled.
-    kappa : ndarray of shape (n_pairs,)
-        Agreement beyond chance; NaN if both gave one and the same class to all of them.
-    low, high : ndarray of shape (n_pairs,) or None, default=None
-        Ends of the interval of kappa, where one was asked for.
-    """
-
-    first: Array
-    second: Array
-    n_shared: Codes
-    kappa: Floats
-    low: Floats | None = None
-    high: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.kappa)
-
-    def __repr__(self) -> str:
-        known = self.kappa[~np.isnan(self.kappa)]
-        median = f"; median kappa {np.median(known):.2f}" if len(known) else ""
-        return f"PairAgreement: {len(self):,} pairs of annotators who share examples{median}"
-
-    def to_frame(self) -> Any:
-        """A data frame with the columns "first", "second", "shared", "kappa" and its interval, one row per pair.
-
-        Returns
-        -------
-        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
-        """
-        columns = {"first": self.first, "second": self.second, "shared": self.n_shared, "kappa": self.kappa}
-        if self.low is not None and self.high is not None:
-            columns |= {"low": self.low, "high": self.high}
-        return make_frame(columns)
-
-
-def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
-    """Cohen's kappa of every pair of annotators, on the examples that both labelled.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    min_shared : int, default=1
-        Leave out pairs with fewer examples in common.
-
-    Returns
-    -------
-    pairs : PairAgreement
-        With `first`, `second`, `n_shared` and `kappa`; in proportion to the pairs that share examples, not to all.
-
-    Examples
-    --------
-    >>> from crowdwise import CrowdLabels, cohen_kappas
-    >>> labels = CrowdLabels.from_matrix([[0, 0, None], [1, 1, None], [0, 1, None], [1, 1, 1]])
-    >>> pairs = cohen_kappas(labels, min_shared=2)
-    >>> pairs.first.tolist(), pairs.second.tolist(), pairs.n_shared.tolist(), pairs.kappa.tolist()
-    ([0], [1], [4], [0.5])
-    """
-    check_whole("min_shared", min_shared)
-    if labels.classes is None:
-        raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
-    nominal = _distances(np.arange(len(labels.classes), dtype=np.float64), None)
-    first, second, n_shared, kappa = _kappas_of_pairs(labels, nominal, min_shared)
-    return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa)
-
-
-def _kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> tuple[Codes, Codes, Codes, Floats]:
-    """Pairs of annotators who share enough examples, how many these are, and their kappa.
-
-    It is one minus the distance between their labels over the distance of labels drawn from what each of them uses.
-    """
-    given = _matrix(labels, np.ones(labels.n_labels))
-    first, second, n_shared = _pairs(given, min_shared)
-    of_class = [_matrix(labels, (labels.values == k).astype(np.float64)) for k in range(len(distance))]
-    use = np.zeros((len(first), len(distance)))  # of each class by the first of the pair, on the examples they share
-    for k, of_first in enumerate(of_class):
-        use[:, k] = _at(of_first.T @ given, first, second)
-    farthest = distance.max(initial=0.0)
-    observed, by_chance = n_shared * farthest, np.zeros(len(first))
-    for k, of_second in enumerate(of_class):
-        near = _matrix(labels, farthest - distance[labels.values, k])  # of unordered classes few are near
-        observed -= _at(near.T @ of_second, first, second)
-        by_chance += use @ distance[:, k] * _at(given.T @ of_second, first, second)
-    kappa = 1 - np.divide(n_shared * observed, by_chance, out=np.full(len(first), np.nan), where=by_chance > 0)
-    return first, second, n_shared, kappa
-
-
-def _matrix(labels: CrowdLabels, per_label: Floats) -> sparse.csr_array:
-    """A sparse matrix of examples by annotators with a number for every label; zeros are not stored."""
-    stored = per_label != 0
-    entries = (per_label[stored], (labels.example_index[stored], labels.annotator_index[stored]))
-    return sparse.csr_array(entries, shape=labels.shape)
-
-
-def _pairs(given: sparse.csr_array, min_shared: int) -> tuple[Codes, Codes, Codes]:
-    """The pairs of annotators who share so many examples, sorted, and how many these are."""
-    found = sparse.coo_array(sparse.triu(given.T @ given, k=1))
-    order = np.lexsort(found.coords[::-1])
-    order = order[found.data[order] >= min_shared]
-    first, second = (axis[order].astype(np.int64) for axis in found.coords)
-    return first, second, found.data[order].astype(np.int64)
-
-
-def _at(products: sparse.csr_array, rows: Codes, columns: Codes) -> Floats:
-    """Entries of a sparse matrix at many places at once; zero where nothing is stored."""
-    stored = sparse.coo_array(products)
-    width = stored.shape[1]
-    key = stored.coords[0].astype(np.int64) * width + stored.coords[1]
-    order = np.argsort(key)
-    wanted = rows * width + columns
-    place = np.minimum(np.searchsorted(key, wanted, sorter=order), max(len(key) - 1, 0))
-    if len(key) == 0:
-        return np.zeros(len(wanted))
-    found = order[place]
-    return np.where(key[found] == wanted, stored.data[found], 0.0)
 
 
 @dataclass(frozen=True)
@@ -375,7 +204,7 @@ def agreement(
     if not paired.any():
         raise LabelError("no example has two labels: there is nothing to compare.")
     levelled, places, patterns = _on_scale(crowd, kind)
-    distance = None if patterns.counts is None else _distances(places, weights)
+    distance = None if patterns.counts is None else distances(places, weights)
     coefficients: dict[str, Coefficient] = {"alpha": _ALPHAS[kind], "percent": percent_agreement}
     if distance is not None:
         coefficients["ac"] = gwet_ac(distance)
@@ -450,14 +279,6 @@ def _standard(numbers: Floats) -> Floats:
     return (numbers - numbers.min()) / span if span > 0 else np.zeros(len(numbers))
 
 
-def _distances(places: Floats, weights: Weights | None) -> Floats:
-    """How far apart two levels are."""
-    apart = np.abs(places[:, np.newaxis] - places)
-    if weights is None:
-        return (apart > 0).astype(np.float64)
-    return apart if weights == "linear" else apart**2
-
-
 def _estimates(
     coefficients: dict[str, Coefficient],
     patterns: Patterns,
@@ -503,7 +324,7 @@ def _kappas(
     rng: np.random.Generator,
 ) -> PairAgreement:
     """Kappas of pairs, with intervals if there are not too many."""
-    first, second, n_shared, kappa = _kappas_of_pairs(labels, distance, min_shared)
+    first, second, n_shared, kappa = kappas_of_pairs(labels, distance, min_shared)
     low, high = np.full((2, len(first)), np.nan)
     if len(first) <= _MOST_PAIRS:
         low, high = _interval(kappa, resampled_kappas(labels, first, second, distance, n_resamples, rng), confidence)

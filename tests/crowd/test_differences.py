@@ -6,7 +6,8 @@ import twin
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crowdwise import CrowdLabels, disagreement
+from crowdwise import CrowdLabels
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import LabelError
 
 SCALES = [None, "observed", "possible"]

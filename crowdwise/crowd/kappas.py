@@ -1,0 +1,207 @@
+"""Labels -> Cohen's kappa, plain or weighted, of every pair of annotators, and of resamples of their examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.checks import check_whole
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.frames import make_frame
+
+Weights = Literal["linear", "quadratic"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PairAgreement:
+    """Cohen's kappa of every pair of annotators who share examples.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Names of the two annotators, in the order of the labels' annotators.
+    n_shared : ndarray of shape (n_pairs,)
+        How many examples both labelled.
+    kappa : ndarray of shape (n_pairs,)
+        Agreement beyond chance; NaN if both gave one and the same class to all of them.
+    low, high : ndarray of shape (n_pairs,) or None, default=None
+        Ends of the interval of kappa, where one was asked for.
+    """
+
+    first: Array
+    second: Array
+    n_shared: Codes
+    kappa: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.kappa)
+
+    def __repr__(self) -> str:
+        known = self.kappa[~np.isnan(self.kappa)]
+        median = f"; median kappa {np.median(known):.2f}" if len(known) else ""
+        return f"PairAgreement: {len(self):,} pairs of annotators who share examples{median}"
+
+    def to_frame(self) -> Any:
+        """A data frame with the columns "first", "second", "shared", "kappa" and its interval, one row per pair.
+
+        Returns
+        -------
+        frame : pandas.DataFrame, or polars.DataFrame where pandas is not installed
+        """
+        columns = {"first": self.first, "second": self.second, "shared": self.n_shared, "kappa": self.kappa}
+        if self.low is not None and self.high is not None:
+            columns |= {"low": self.low, "high": self.high}
+        return make_frame(columns)
+
+
+def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
+    """Cohen's kappa of every pair of annotators, on the examples that both labelled.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes.
+    min_shared : int, default=1
+        Leave out pairs with fewer examples in common.
+
+    Returns
+    -------
+    pairs : PairAgreement
+        With `first`, `second`, `n_shared` and `kappa`; in proportion to the pairs that share examples, not to all.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd import cohen_kappas
+    >>> labels = CrowdLabels.from_matrix([[0, 0, None], [1, 1, None], [0, 1, None], [1, 1, 1]])
+    >>> pairs = cohen_kappas(labels, min_shared=2)
+    >>> pairs.first.tolist(), pairs.second.tolist(), pairs.n_shared.tolist(), pairs.kappa.tolist()
+    ([0], [1], [4], [0.5])
+    """
+    check_whole("min_shared", min_shared)
+    if labels.classes is None:
+        raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
+    nominal = distances(np.arange(len(labels.classes), dtype=np.float64), None)
+    first, second, n_shared, kappa = kappas_of_pairs(labels, nominal, min_shared)
+    return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa)
+
+
+def kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> tuple[Codes, Codes, Codes, Floats]:
+    """Pairs of annotators who share enough examples, how many these are, and their kappa.
+
+    It is one minus the distance between their labels over the distance of labels drawn from what each of them uses.
+    """
+    given = _matrix(labels, np.ones(labels.n_labels))
+    first, second, n_shared = _pairs(given, min_shared)
+    of_class = [_matrix(labels, (labels.values == k).astype(np.float64)) for k in range(len(distance))]
+    use = np.zeros((len(first), len(distance)))  # of each class by the first of the pair, on the examples they share
+    for k, of_first in enumerate(of_class):
+        use[:, k] = _at(of_first.T @ given, first, second)
+    farthest = distance.max(initial=0.0)
+    observed, by_chance = n_shared * farthest, np.zeros(len(first))
+    for k, of_second in enumerate(of_class):
+        near = _matrix(labels, farthest - distance[labels.values, k])  # of unordered classes few are near
+        observed -= _at(near.T @ of_second, first, second)
+        by_chance += use @ distance[:, k] * _at(given.T @ of_second, first, second)
+    kappa = 1 - np.divide(n_shared * observed, by_chance, out=np.full(len(first), np.nan), where=by_chance > 0)
+    return first, second, n_shared, kappa
+
+
+def distances(places: Floats, weights: Weights | None) -> Floats:
+    """How far apart two levels are."""
+    apart = np.abs(places[:, np.newaxis] - places)
+    if weights is None:
+        return (apart > 0).astype(np.float64)
+    return apart if weights == "linear" else apart**2
+
+
+def _matrix(labels: CrowdLabels, per_label: Floats) -> sparse.csr_array:
+    """A sparse matrix of examples by annotators with a number for every label; zeros are not stored."""
+    stored = per_label != 0
+    entries = (per_label[stored], (labels.example_index[stored], labels.annotator_index[stored]))
+    return sparse.csr_array(entries, shape=labels.shape)
+
+
+def _pairs(given: sparse.csr_array, min_shared: int) -> tuple[Codes, Codes, Codes]:
+    """The pairs of annotators who share so many examples, sorted, and how many these are."""
+    found = sparse.coo_array(sparse.triu(given.T @ given, k=1))
+    order = np.lexsort(found.coords[::-1])
+    order = order[found.data[order] >= min_shared]
+    first, second = (axis[order].astype(np.int64) for axis in found.coords)
+    return first, second, found.data[order].astype(np.int64)
+
+
+def _at(products: sparse.csr_array, rows: Codes, columns: Codes) -> Floats:
+    """Entries of a sparse matrix at many places at once; zero where nothing is stored."""
+    stored = sparse.coo_array(products)
+    width = stored.shape[1]
+    key = stored.coords[0].astype(np.int64) * width + stored.coords[1]
+    order = np.argsort(key)
+    wanted = rows * width + columns
+    place = np.minimum(np.searchsorted(key, wanted, sorter=order), max(len(key) - 1, 0))
+    if len(key) == 0:
+        return np.zeros(len(wanted))
+    found = order[place]
+    return np.where(key[found] == wanted, stored.data[found], 0.0)
+
+
+def resampled_kappas(
+    labels: CrowdLabels, first: Codes, second: Codes, distance: Floats, n_resamples: int, rng: np.random.Generator
+) -> Floats:
+    """The kappa of pairs of annotators in resamples of the examples that the two share.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Classes.
+    first, second : ndarray of shape (n_pairs,)
+        Positions of the two annotators, sorted by the first.
+    distance : ndarray of shape (n_classes, n_classes)
+        How far apart two classes are: how much it counts if one is said for the other.
+    n_resamples : int
+        How many resamples.
+    rng : Generator
+        What draws them.
+
+    Returns
+    -------
+    kappa : ndarray of shape (n_pairs, n_resamples)
+        NaN where both gave one and the same class only.
+    """
+    order = np.argsort(labels.annotator_index, kind="stable")
+    example, value = labels.example_index[order], labels.values[order].astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(labels.labels_per_annotator)])
+    kappa = np.empty((len(first), n_resamples))
+    said = np.full(len(labels), -1)  # by the first annotator of the pair
+    last = -1
+    for i, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        if one != last:
+            said[:] = -1
+            said[example[ends[one] : ends[one + 1]]] = value[ends[one] : ends[one + 1]]
+            last = one
+        theirs = slice(ends[other], ends[other + 1])
+        kappa[i] = _kappa_of_pair(said[example[theirs]], value[theirs], distance, n_resamples, rng)
+    return kappa
+
+
+def _kappa_of_pair(one: Array, other: Array, distance: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """One minus the distance observed over the distance by chance; -1 in `one` means no label."""
+    n_classes = len(distance)
+    both = one >= 0
+    times = np.bincount(one[both] * n_classes + other[both])
+    cell = np.flatnonzero(times)
+    used, codes = np.unique(np.divmod(cell, n_classes), return_inverse=True)
+    a, b = codes.reshape(2, -1)
+    distance, classes = distance[np.ix_(used, used)], np.eye(len(used))
+    n = int(times.sum())
+    table = rng.multinomial(n, times[cell] / n, size=n_resamples).astype(np.float64)
+    by_chance = ((table @ classes[a] @ distance) * (table @ classes[b])).sum(axis=1)
+    observed = table @ distance[a, b] * n
+    return 1 - np.divide(observed, by_chance, out=np.full(len(table), np.nan), where=by_chance > 0)
