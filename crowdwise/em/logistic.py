@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
-from crowdwise.cluster.blocks import DaskBlocks, is_dask, refuse_truth
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.anchors import calibrated_start
-from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
+from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
 from crowdwise.em.labels_alone import (
     HardExamples,
@@ -35,30 +32,21 @@ from crowdwise.em.labels_alone import (
     who_errs_together,
 )
 from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
-from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
-from crowdwise.em.logistic_features import LogisticFeatures, undo
-from crowdwise.em.logistic_stream import LogisticStream, LogisticStreamMixin
+from crowdwise.em.logistic_features import LogisticFeatures
+from crowdwise.em.logistic_out_of_core import LogisticOutOfCoreMixin
 from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_prior import DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
-from crowdwise.em.stepwise import Chosen, Stepwise
-from crowdwise.em.survey import MOST_ROWS, Survey
-from crowdwise.em.temperature import ClassScores
 from crowdwise.em.together import Together
-from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
-from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
-from crowdwise.out_of_core.blocks import Blocks
+from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import StreamResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import check_class_weight
@@ -66,105 +54,13 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
-# Share of the last round's out-of-fold probabilities that is kept: else two examples may change each other in turn.
-_DAMPING = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class FittedLogistic:
-    """Everything that a fitted model needs to score examples and to give a consensus on them.
-
-    Parameters
-    ----------
-    annotators : FittedAnnotators
-        How the annotators of the fit answer.
-    coef : ndarray of shape (n_features, n_columns)
-        Coefficients; one column for two classes, else one per class.
-    intercept : ndarray of shape (n_columns,)
-        Intercepts at `shift`.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from features that are far from zero, which would cost digits otherwise.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for the classifier.
-    model_weight : float, default=1.0
-        1 if the classifier counts in the consensus, 0 if features mislead: then labels alone do.
-    """
-
-    annotators: FittedAnnotators
-    coef: Floats
-    intercept: Floats
-    shift: Floats | None
-    class_weight: Floats
-    model_weight: float = 1.0
-
-    def scores(self, X: Any) -> Floats:
-        """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
-        if self.shift is None:
-            return np.asarray(X @ self.coef) + self.intercept
-        if sparse.issparse(X):
-            return self._sparse_scores(sparse.csr_array(X), self.shift)
-        return np.asarray((X - self.shift) @ self.coef) + self.intercept
-
-    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
-        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
-        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
-            X = X.copy()
-            X.sum_duplicates()
-        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
-        scores = np.asarray(stored @ self.coef) + self.intercept
-        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
-        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
-        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
-        return scores
-
-    @property
-    def intercept_at_zero(self) -> Floats:
-        """Intercepts for features that are not shifted."""
-        return self.intercept if self.shift is None else self.intercept - self.shift @ self.coef
-
-    def knows(self, training: TrainingSet) -> bool:
-        """Whether features, classes and annotators are those of this fit, so that it can be gone on from."""
-        return (
-            len(self.coef) == training.X.shape[1]
-            and np.array_equal(self.annotators.classes, training.classes)
-            and np.array_equal(self.annotators.annotators, training.labels.annotators)
-        )
-
-    def log_prior(self, X: Any) -> Floats:
-        """Logarithms of the classifier's probabilities as the consensus uses them."""
-        return ClassScores(log_softmax(self.scores(X)), self.class_weight, are_probabilities=True).log_proba(1.0)
-
-    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
-        """The consensus on any labelled examples."""
-        counts = use_model and self.model_weight > 0
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
-
-
-def _reading_of(fitted: CrowdLogisticClassifier) -> Reading:
-    """How a fit reads classes."""
-    annotators = fitted.fitted_.annotators
-    return Reading(annotators.by, annotators.levels)
-
-
-def _begin(first: CrowdLogisticClassifier, survey: Survey) -> Beginning:
-    """Where the rounds over blocks begin; annotators without a label in the sample are taken to be as the crowd."""
-    fitted = first.fitted_
-    active = np.flatnonzero(survey.labels_per_annotator > 0)
-    return Beginning(
-        fitted.annotators.behaviour.of(active),
-        fitted.annotators.class_prior,
-        fitted.coef / first.temperature_,
-        fitted.intercept_at_zero / first.temperature_,
-        first.temperature_,
-    )
-
 
 def _mean(theta: Floats | None, n_models: int) -> Floats | None:
     """The mean coefficients of models, for so many others to begin with."""
     return None if theta is None else np.repeat(theta.mean(axis=1, keepdims=True), n_models, axis=1)
 
 
-class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEstimator):
+class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
@@ -424,19 +320,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
         warm = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
         self._forget_stream()
-        if isinstance(X, Blocks):
-            extra = {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}
-            if names := [name for name, value in extra.items() if value is not None]:
-                raise ValueError(
-                    f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
-                )
-            self._fit_blocks(X, reporter)
-            reporter.done()
-            return self
-        if is_dask(X):
-            refuse_truth(truth)
-            self._fit_blocks(DaskBlocks.of(X, y, sample_weight), reporter, on_dask)
-            reporter.done()
+        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         given = X
         X, labels = check_features(self, X, y)
@@ -486,166 +370,6 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
         self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self._keep_record()
-
-    def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
-        """Learn from blocks that can be read again, of which no example is kept."""
-        curriculum = check_curriculum(self.curriculum)
-        if not curriculum.is_mixture:
-            raise ValueError(
-                f"curriculum={curriculum!r} ranks the examples in every round, and blocks are not kept. Use Fixed(), "
-                "Smooth(...) or Fading(...), or fit in memory."
-            )
-        if check_choice("informative_abstentions", self.informative_abstentions, (True, False)):
-            raise ValueError(
-                "informative_abstentions=True makes abstentions answers, and blocks have labels alone. Use "
-                "informative_abstentions=False, or fit in memory."
-            )
-        with one_blas_thread():
-            survey = total(Survey.of, blocks, mapper)
-            if survey is None:
-                raise DataError("there are no blocks to learn from.")
-            survey.check()
-            note_unlabelled(survey.n_unlabelled, survey.n_examples + survey.n_unlabelled)
-            first = self._fit_sample(survey.sample())
-            reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
-            rounds = BlockRounds(
-                blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter
-            )
-            self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
-
-    def _fit_sample(self, sample: CheckedBlock) -> CrowdLogisticClassifier:
-        """A fit in memory to the sample: what has to be chosen is chosen by it."""
-        first: CrowdLogisticClassifier = clone(self).set_params(verbose=0, warm_start=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CrowdConvergenceWarning)  # the rounds go on
-            return first.fit(sample.X, sample.labels, sample.weight)
-
-    def _chosen_joint(self, first: CrowdLogisticClassifier) -> bool:
-        """Whether annotators are estimated from the consensus of labels and classifier."""
-        return len(first.fitted_.annotators.behaviour.share) == 1 if self.joint == "auto" else bool(self.joint)
-
-    def _label_steepness(self, first: CrowdLogisticClassifier) -> float:
-        """What labels alone are weighted by: features that do not predict the truth are no reason for weights."""
-        return 0.0 if self.steepness == "auto" and not first.model_weight_ else first.steepness_
-
-    def _block_settings(self, first: CrowdLogisticClassifier, curriculum: Curriculum) -> BlockSettings:
-        reading = _reading_of(first)
-        return BlockSettings(
-            reading,
-            reading.annotator_model(self.annotator_model),
-            self._chosen_joint(first),
-            first.steepness_,
-            self._label_steepness(first),
-            first.l2_,
-            bool(first.model_weight_),
-            self.class_prior,
-            self.cross_fit,
-            curriculum,
-            check_class_weight(self.class_weight, first.classes_),
-            self.scale,
-            self.fit_intercept,
-            self.max_rounds,
-            self.tol,
-            _DAMPING,
-            check_seed(self.random_state),
-        )
-
-    def _keep_blocks(self, first: CrowdLogisticClassifier, survey: Survey, sample: CrowdLabels, fit: BlockFit) -> None:
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = survey.n_features
-        if survey.feature_names is not None:
-            self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
-        self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
-        self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
-        # Who shares a vote was found in the sample; in the rounds each label counted one.
-        among = first.fitted_.annotators
-        together = among.together.at(encode_declared(survey.annotators, among.annotators).astype(np.int64))
-        fitted = replace(fit.annotators, together=together)
-        self.by_votes_ = together.by_votes
-        self.fitted_ = FittedLogistic(fitted, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_)
-        self._keep_record()
-        annotators = fitted.results(recoded(sample, survey.annotators, survey.classes), survey.labels_per_annotator)
-        self.classes_ = survey.classes
-        self._keep(StreamResults(annotators, survey.n_examples, first.steepness_, fit.objective, fit.converged))
-
-    def _first_step(self, stream: LogisticStream) -> Stepwise:
-        rows = stream.rows()
-        first = self._fit_sample(rows)
-        features = sample_features(rows, centred=self.fit_intercept)
-        begin = _begin(first, stream.seen)
-        behaviour, classes = first.fitted_.annotators.behaviour, stream.seen.classes
-        n_annotators, n_states = len(stream.seen.annotators), behaviour.share.size
-        theta = in_unit(begin, features)
-        return Stepwise(
-            chosen=Chosen(
-                first.steepness_, self._label_steepness(first), features.penalty(first.l2_), self._chosen_joint(first),
-                first.model_weight_, self.cross_fit == 0,
-            ),
-            n_examples=0,
-            counts=np.zeros((n_annotators, n_states, len(classes))),
-            share=np.zeros(behaviour.share.shape),
-            mass=np.zeros(len(classes)),
-            gram=np.zeros((theta.shape[1], len(theta), len(theta))),
-            pull=np.zeros(theta.shape),
-            behaviour=behaviour.of(np.arange(n_annotators)),
-            log_frequency=np.log(np.maximum(begin.class_prior, np.finfo(np.float64).tiny)),
-            theta=theta,
-            temperature=first.temperature_,
-            unit=features.unit,
-            shift=features.rows.shift,
-            spread=features.spread(),
-        )  # fmt: skip
-
-    def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
-        seen, chosen = stream.seen, stepwise.chosen
-        levels = stream.weighting(self.scale, chosen.steepness, chosen.label_steepness)
-        model = self._stream_reading(stream).annotator_model(self.annotator_model)
-        with one_blas_thread():
-            return stepwise.step(blocks, seen.annotators, seen.classes, model, levels, fit_intercept=self.fit_intercept)
-
-    def _stream_reading(self, stream: LogisticStream) -> Reading:
-        return reading_of(stream.rows().labels[:0], self.kind, self.consensus_by)
-
-    def _learn_stream(self, stream: LogisticStream) -> None:
-        seen, rows, stepwise = stream.seen, stream.rows(), stream.stepwise
-        if seen.n_examples == 0:
-            raise LabelError("there is no label yet: no example of the stream so far has one.")
-        if stepwise is None:
-            self.fit(rows.X, rows.labels, rows.weight)
-            results = self.results_
-            del self.results_
-            for name in results.attributes():
-                delattr(self, name)
-            self.classes_ = seen.classes
-            self._keep(
-                StreamResults(
-                    results.annotators, seen.n_examples, results.steepness, results.objective, results.converged
-                )
-            )
-            return
-        active = seen.labels_per_annotator > 0
-        behaviour = stepwise.behaviour.of(np.flatnonzero(active)).among(active)
-        reading = self._stream_reading(stream)
-        annotators = FittedAnnotators(
-            seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels,
-            Together(None, COMMON_ERRORS if self.errors_in_common else 0.0),
-        )  # fmt: skip
-        self.by_votes_ = False
-        coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
-        chosen = stepwise.chosen
-        self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight
-        self.l2_ = chosen.l2 * stepwise.unit * stepwise.unit
-        self.fitted_ = FittedLogistic(annotators, *coef, np.ones(len(seen.classes)), chosen.model_weight)
-        self._keep_record()
-        self.classes_ = seen.classes
-        found = annotators.results(rows.labels, seen.labels_per_annotator)
-        self._keep(StreamResults(found, seen.n_examples, chosen.steepness, np.empty(0), True))
-
-    def _keep_record(self) -> None:
-        self.coef_, self.intercept_ = self.fitted_.coef.T, self.fitted_.intercept_at_zero
-        self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
-        self.class_weight_ = self.fitted_.class_weight
 
     def _check_settings(self) -> float:
         check_number("l2", self.l2, auto=True)
@@ -745,7 +469,7 @@ class CrowdLogisticClassifier(LogisticStreamMixin, CrowdClassifierMixin, BaseEst
             fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out
             models = data.models(fold, theta)
-            return models, OutOfFold(SoftmaxFolds(models), damping=_DAMPING)
+            return models, OutOfFold(SoftmaxFolds(models), damping=DAMPING)
         model = data.model(_mean(theta, 1))
         return model, InSample(model)
 

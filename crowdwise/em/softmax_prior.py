@@ -21,6 +21,9 @@ _STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
 # No fold is left out.
 _NONE = np.array([-1])
 
+# Share of the last round's out-of-fold probabilities that is kept: else two examples may change each other in turn.
+DAMPING = 0.5
+
 
 @dataclass(frozen=True)
 class SoftmaxData:

@@ -46,7 +46,7 @@ _RECORDS = {
     "FitResults": "results",
     "FittedAnnotators": "em.fitted",
     "FittedEstimator": "em.any_classifier",
-    "FittedLogistic": "em.logistic",
+    "FittedLogistic": "em.fitted_logistic",
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",

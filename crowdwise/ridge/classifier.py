@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask, refuse_truth
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
-from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
@@ -25,13 +24,13 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.ridge.streaming import StreamMixin
+from crowdwise.ridge.streaming import RidgeStreamMixin
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
+class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator):
     """Linear classifier and expertise from the labels of many annotators, easy examples first.
 
     Each round solves a ridge regression on the expertise-weighted mean of the labels (coded +1 and -1), with every
@@ -225,12 +224,7 @@ class CrowdRidgeClassifier(StreamMixin, CrowdClassifierMixin, BaseEstimator):
         self : CrowdRidgeClassifier
         """
         self._forget_stream()
-        if is_dask(X):
-            refuse_truth(truth)
-            self._fit_dask(X, y, sample_weight, on_round)
-            return self
-        if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
+        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepness, l2 = self._check_numbers()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)

@@ -9,10 +9,8 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number, check_whole
-from crowdwise.cluster.blocks import is_dask, refuse_truth
 from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import all_or_nothing
-from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
@@ -174,12 +172,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self : CrowdRidgeClassifierCV
         """
         self._forget_stream()
-        if is_dask(X):
-            refuse_truth(truth)
-            self._fit_dask(X, y, sample_weight, on_round)
-            return self
-        if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
+        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepnesses, _ = self._check_grid()
         curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)

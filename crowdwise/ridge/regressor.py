@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask, refuse_truth
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
-from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
@@ -27,13 +26,13 @@ from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.ridge.streaming import StreamMixin
+from crowdwise.ridge.streaming import RidgeStreamMixin
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEstimator):
+class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, BaseEstimator):
     """Linear regression and expertise from the ratings of many annotators, easy examples first.
 
     Parameters
@@ -196,12 +195,7 @@ class CrowdRidgeRegressor(StreamMixin, CrowdResultsMixin, RegressorMixin, BaseEs
         self : CrowdRidgeRegressor
         """
         self._forget_stream()
-        if is_dask(X):
-            refuse_truth(truth)
-            self._fit_dask(X, y, sample_weight, on_round)
-            return self
-        if isinstance(X, Blocks):
-            self._fit_blocks(X, {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}, on_round)
+        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepness, _ = self._check_settings()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)

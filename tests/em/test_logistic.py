@@ -15,8 +15,8 @@ from crowdwise.crowd import disagreement, easiness
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.labels_alone import vote_shares
-from crowdwise.em.logistic import FittedLogistic
 from crowdwise.em.penalty import simplest_of_the_best
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax

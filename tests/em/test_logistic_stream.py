@@ -149,7 +149,7 @@ def test_sparse_features_single_precision_and_unlabelled_rows(few_are_kept):
 def test_examples_are_not_kept_and_settings_that_need_them_are_told():
     X, labels, _ = clear_crowd(7, n_examples=60)
     model = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels)
-    with pytest.raises(AttributeError, match="consensus_ is about single examples, which partial_fit does not keep"):
+    with pytest.raises(AttributeError, match="consensus_ is about single examples, which neither partial_fit"):
         model.consensus_  # noqa: B018
     with pytest.raises(DataError, match="keeps no single examples"):
         model.consensus_frame()

@@ -1,0 +1,87 @@
+"""Coefficients and annotators of a fit -> a record that scores examples and gives a consensus on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from crowdwise.arrays import Floats
+from crowdwise.consensus import Consensus
+from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.temperature import ClassScores
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.training_set import TrainingSet
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLogistic:
+    """Everything that a fitted model needs to score examples and to give a consensus on them.
+
+    Parameters
+    ----------
+    annotators : FittedAnnotators
+        How the annotators of the fit answer.
+    coef : ndarray of shape (n_features, n_columns)
+        Coefficients; one column for two classes, else one per class.
+    intercept : ndarray of shape (n_columns,)
+        Intercepts at `shift`.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from features that are far from zero, which would cost digits otherwise.
+    class_weight : ndarray of shape (n_classes,)
+        What each class counted for the classifier.
+    model_weight : float, default=1.0
+        1 if the classifier counts in the consensus, 0 if features mislead: then labels alone do.
+    """
+
+    annotators: FittedAnnotators
+    coef: Floats
+    intercept: Floats
+    shift: Floats | None
+    class_weight: Floats
+    model_weight: float = 1.0
+
+    def scores(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
+        if self.shift is None:
+            return np.asarray(X @ self.coef) + self.intercept
+        if sparse.issparse(X):
+            return self._sparse_scores(sparse.csr_array(X), self.shift)
+        return np.asarray((X - self.shift) @ self.coef) + self.intercept
+
+    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
+        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
+        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
+            X = X.copy()
+            X.sum_duplicates()
+        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+        scores = np.asarray(stored @ self.coef) + self.intercept
+        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
+        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
+        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
+        return scores
+
+    @property
+    def intercept_at_zero(self) -> Floats:
+        """Intercepts for features that are not shifted."""
+        return self.intercept if self.shift is None else self.intercept - self.shift @ self.coef
+
+    def knows(self, training: TrainingSet) -> bool:
+        """Whether features, classes and annotators are those of this fit, so that it can be gone on from."""
+        return (
+            len(self.coef) == training.X.shape[1]
+            and np.array_equal(self.annotators.classes, training.classes)
+            and np.array_equal(self.annotators.annotators, training.labels.annotators)
+        )
+
+    def log_prior(self, X: Any) -> Floats:
+        """Logarithms of the classifier's probabilities as the consensus uses them."""
+        return ClassScores(log_softmax(self.scores(X)), self.class_weight, are_probabilities=True).log_proba(1.0)
+
+    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples."""
+        counts = use_model and self.model_weight > 0
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
