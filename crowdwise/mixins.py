@@ -142,7 +142,7 @@ class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
 
     @by_block
     def predict(self, X: Any) -> Array:
-        """The class of the highest score.
+        """The class of the highest score; of classes with an order what the model's `consensus_by` says.
 
         Parameters
         ----------
@@ -153,6 +153,10 @@ class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
         -------
         classes : ndarray of shape (n_examples,)
         """
+        check_is_fitted(self)
+        return self._classes_of(X)
+
+    def _classes_of(self, X: Any) -> Array:
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]

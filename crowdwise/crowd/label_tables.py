@@ -142,12 +142,8 @@ def tally_labels(
     ----------
     table : data frame, lazy or not
         A row per label, as `label_statistics` takes it.
-    example : column name, default=None
-        Column with the example's identifier; by default "example", "task", "item", ...
-    annotator : column name, default=None
-        Column with the annotator's name; by default "annotator", "worker", "rater", ...
-    label : column name, default=None
-        Column with the label; by default "label", "rating", "answer", ...
+    example, annotator, label : column name, default=None
+        Columns with the example's identifier, the annotator's name and the label, as `label_statistics` takes them.
 
     Returns
     -------

@@ -20,22 +20,18 @@ from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
+from crowdwise.em.guard import note_votes, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
 from crowdwise.em.labels_alone import (
     HardExamples,
     Init,
     Joint,
     Start,
-    check_hard_examples,
-    start_from_labels,
-    who_errs_together,
 )
-from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
+from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
 from crowdwise.em.temperature import ClassScores
-from crowdwise.em.together import Together
 from crowdwise.em.weighted_copies import (
     Learner,
     check_numbers,
@@ -44,9 +40,10 @@ from crowdwise.em.weighted_copies import (
     usable_weights,
     weight_parameter,
 )
+from crowdwise.em.with_features import WithFeaturesMixin
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
 from crowdwise.truths.calibration import Calibration
@@ -104,7 +101,7 @@ class FittedEstimator:
         return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
 
 
-class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
 
     Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for
@@ -363,13 +360,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
-        reading = self._reading(training)
-        together = who_errs_together(
-            training, weights.first, reading.annotator_model(self.annotator_model),
-            difficulties=check_hard_examples(self.hard_examples, reading),
-            groups=groups, errors_in_common=self.errors_in_common,
-        )  # fmt: skip
-        start = self._start(training, weights.first, together, reporter)
+        together = self._together(training, weights.first, groups)
+        start = self._labels_alone(training, weights.first, together, reporter)
         self.by_votes_ = start.alone.together.by_votes
         self.temperature_, self.model_weight_, rounds = 1.0, 1.0, start.alone.rounds
         if training.core.n_annotators > 1:
@@ -426,25 +418,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
         return weights
 
-    def _start(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
-        if training.core.n_annotators == 1:
-            return Start.believed(training.core, training.known)
-        return start_from_labels(
-            training.core,
-            weight,
-            self.annotator_model,
-            known=training.known,
-            reading=self._reading(training),
-            hard_examples=self.hard_examples,
-            joint=self.joint,
-            init=self.init,
-            together=together,
-            reporter=reporter,
-        )
-
-    def _reading(self, training: TrainingSet) -> Reading:
-        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
-
     def _rounds(
         self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
     ) -> tuple[Start, Rounds]:
@@ -455,10 +428,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return start, start.alone.rounds
         first = folds.out_of_fold(weights.again(start.posterior))
         if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
-            note_misleading()
-            self.model_weight_ = 0.0
-            if self.steepness == "auto" and self.steepness_ > 0:
-                start = self._start(training, training.sample_weight, start.alone.together, reporter)
+            start = self._without_features(training, start, reporter)
             return start, start.alone.rounds
         prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
         rounds = run_em(
@@ -473,13 +443,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _record(
         self, training: TrainingSet, start: Start, targets: SoftTargets, calibration: Calibration | None
     ) -> FittedEstimator:
-        if self.model_weight_:
-            frequency = np.average(targets.posterior, axis=0, weights=targets.weight)
-            behaviour = start.annotators.behaviour
-        else:
-            frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        reading, together = self._reading(training), start.alone.together
-        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
+        annotators = self._fitted_annotators(training, start, targets, calibration)
         n_learnt = int((targets.weight > 0).sum())
         return FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_

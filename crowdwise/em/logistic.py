@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
@@ -19,19 +19,16 @@ from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import FittedAnnotators, fit_results
+from crowdwise.em.fitted import fit_results
 from crowdwise.em.fitted_logistic import FittedLogistic
-from crowdwise.em.guard import note_misleading, note_votes, predicts_truth
+from crowdwise.em.guard import note_votes, predicts_truth
 from crowdwise.em.labels_alone import (
     HardExamples,
     Init,
     Joint,
     Start,
-    check_hard_examples,
-    start_from_labels,
-    who_errs_together,
 )
-from crowdwise.em.levels import ClassKind, Reading, check_abstentions, check_kind, reading_of
+from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.logistic_out_of_core import LogisticOutOfCoreMixin
 from crowdwise.em.penalty import FirstModels, first_models
@@ -46,6 +43,7 @@ from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
+from crowdwise.ridge.fitted import check_new
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.known import known_answers
@@ -351,7 +349,6 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             note_votes()
             self.model_weight_, rounds = 0.0, start.alone.rounds
         elif self.cross_fit and not self._features_count(training, first, start):
-            self.model_weight_ = 0.0
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
@@ -398,14 +395,6 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             None if training.known is None else training.known.at,
         )
 
-    def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
-        reading = self._reading(training)
-        return who_errs_together(
-            training, weight, reading.annotator_model(self.annotator_model),
-            difficulties=check_hard_examples(self.hard_examples, reading),
-            groups=groups, errors_in_common=self.errors_in_common,
-        )  # fmt: skip
-
     def _start(
         self,
         training: TrainingSet,
@@ -414,21 +403,10 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         reporter: Reporter,
         warm: FittedLogistic | None,
     ) -> Start:
-        if training.core.n_annotators == 1:
-            return Start.believed(training.core, training.known)
         start = self._labels_alone(training, weights.first, together, reporter)
-        if warm is None or not warm.knows(training):
+        if warm is None or training.core.n_annotators == 1 or not warm.knows(training):
             return start
         return replace(start, posterior=warm.consensus(training.rows, training.core).proba)
-
-    def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
-        return start_from_labels(
-            training.core, weight, self.annotator_model, known=training.known, reading=self._reading(training),
-            hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
-        )  # fmt: skip
-
-    def _reading(self, training: TrainingSet) -> Reading:
-        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
 
     def _first_models(
         self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
@@ -453,13 +431,6 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         return predicts_truth(
             first.scores, labels, start.alone.annotators.behaviour, training.sample_weight[first.some]
         )
-
-    def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:
-        """What labels alone say; features that do not predict the truth are no reason for weights either."""
-        note_misleading()
-        if self.steepness == "auto" and self.steepness_ > 0:
-            return self._labels_alone(training, training.sample_weight, start.alone.together, reporter)
-        return start
 
     def _prior(
         self, data: SoftmaxData, features: LogisticFeatures, fold: NDArray[np.int64], theta: Floats | None
@@ -488,32 +459,13 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        if self.model_weight_:
-            frequency = np.average(targets.posterior, axis=0, weights=targets.weight)
-            behaviour = start.annotators.behaviour
-        else:
-            frequency, behaviour = start.alone.prior.frequency, start.alone.annotators.behaviour
-        reading, together = self._reading(training), start.alone.together
-        annotators = FittedAnnotators.of(training, behaviour, frequency, reading, together, calibration)
+        annotators = self._fitted_annotators(training, start, targets, calibration)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
-    @by_block
-    def predict(self, X: Any) -> Array:
-        """The most probable class; for classes with an order what `consensus_by` says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_examples,)
-        """
-        check_is_fitted(self)
+    def _classes_of(self, X: Any) -> Array:
         annotators = self.fitted_.annotators
         if annotators.levels is None:
-            return super().predict(X)
+            return super()._classes_of(X)
         return annotators.classes[chosen_classes(self.predict_proba(X), annotators.by, annotators.levels)]
 
     @by_block
@@ -530,7 +482,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         proba : ndarray of shape (n_examples, n_classes)
         """
         check_is_fitted(self)
-        return np.exp(log_softmax(self.fitted_.scores(self._checked(X))))
+        return np.exp(log_softmax(self.fitted_.scores(check_new(self, X))))
 
     @by_block
     def decision_function(self, X: Any) -> Floats:
@@ -546,7 +498,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
         check_is_fitted(self)
-        scores = self.fitted_.scores(self._checked(X))
+        scores = self.fitted_.scores(check_new(self, X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
@@ -574,11 +526,4 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         if is_dask(X):
             return lazy_consensus(self, X, labels, use_model=use_model)
         X, crowd = align(X, as_labels(labels))
-        return self.fitted_.consensus(self._checked(X), with_ids_of(X, crowd), use_model=use_model)
-
-    def _checked(self, X: Any) -> Any:
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
-        check_finite(X)
-        return X
+        return self.fitted_.consensus(check_new(self, X), with_ids_of(X, crowd), use_model=use_model)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -16,15 +16,12 @@ from sklearn.utils.metaestimators import available_if
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice, check_seed
 from crowdwise.cluster.blocks import DaskBlocks
-from crowdwise.consensus import ConsensusBy
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
-from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.fitted_logistic import FittedLogistic
-from crowdwise.em.labels_alone import Joint
-from crowdwise.em.levels import ClassKind, Reading, reading_of
+from crowdwise.em.levels import Reading, reading_of
 from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
 from crowdwise.em.logistic_features import undo
 from crowdwise.em.logistic_stream import LogisticStream
@@ -32,10 +29,11 @@ from crowdwise.em.softmax_prior import DAMPING
 from crowdwise.em.stepwise import Chosen, Stepwise
 from crowdwise.em.survey import MOST_ROWS, Survey
 from crowdwise.em.together import Together
+from crowdwise.em.with_features import WithFeaturesMixin
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.progress import Reporter
 from crowdwise.results import StreamResults
@@ -65,25 +63,16 @@ def _begin(first: LogisticOutOfCoreMixin, survey: Survey) -> Beginning:
     )
 
 
-class LogisticOutOfCoreMixin(StreamMixin, CrowdClassifierMixin):
+class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     """Learns from blocks that are read again in every round, or from batches, one after the other."""
 
     _kept_in = "stream_"
     stream_: LogisticStream
     fitted_: FittedLogistic
     feature_names_in_: Array
-    steepness_: float
     l2_: float
     temperature_: float
-    model_weight_: float
     fit: Any  # of the estimator, in memory
-    steepness: float | Literal["auto"]
-    kind: ClassKind
-    consensus_by: ConsensusBy | None
-    informative_abstentions: bool
-    annotator_model: AnnotatorModel | None
-    errors_in_common: bool
-    joint: Joint
     class_prior: float
     cross_fit: int
     curriculum: Curriculum | None

@@ -19,13 +19,13 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
-from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
+from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.ridge.streaming import RidgeStreamMixin
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.ridge.streaming import RidgeStreamMixin, flat
+from crowdwise.training_set import TrainingSet, check_features
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -286,7 +286,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
         check_is_fitted(self)
-        return _flat(self.fitted_.scores(check_new(self, X)))
+        return flat(self.fitted_.scores(check_new(self, X)))
 
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any examples, by their labels and by the model.
@@ -342,28 +342,11 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
 
     def _keep_fit(
         self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None, groups: Any = None
-    ) -> None:
-        """Store what was learnt, and say what is remarkable about it."""
-        fit.warn(data, self.tol)
-        fitted: FittedRidge
-        if stream is None:
-            note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-            found = ridge_results(data, folds, fit, groups)
-            fitted, self.label_score_ = found.fitted, _flat(found.label_score)
-            self._keep(found.results)
-        else:
-            stream.note_effective_number(fit.steepness)
-            fitted, results = stream.results(fit)
+    ) -> FittedRidge:
+        fitted = super()._keep_fit(data, folds, fit, stream, groups)
+        if stream is not None:  # results about no example do not say it
             self.classes_ = data.classes
-            self._keep(results)
-        self.fitted_ = fitted
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
-        self.l2_, self.route_ = fit.l2, fit.route
-        self.model_precision_ = fitted.model_precision
         class_weight = fit.settled.weights.class_weight
         self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
-
-
-def _flat(scores: Floats) -> Floats:
-    """One dimension if there is one target."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores
+        return fitted

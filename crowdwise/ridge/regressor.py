@@ -21,13 +21,13 @@ from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, one_blas_thread
-from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new, ridge_results
+from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import RidgeStreamMixin
-from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
+from crowdwise.training_set import TrainingSet, check_features, check_sample_weight
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -237,23 +237,10 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
             self._keep_fit(data, folds, fit, stream, groups)
         reporter.done()
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> None:
-        """Store what was learnt, and say what is remarkable about it."""
-        fit.warn(data, self.tol)
-        fitted: FittedRidge
-        if stream is None:
-            note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-            found = ridge_results(data, folds, fit, groups)
-            fitted, self.label_score_ = found.fitted, found.label_score[:, 0]
-            self._keep(found.results)
-        else:
-            stream.note_effective_number(fit.steepness)
-            fitted, results = stream.results(fit)
-            self._keep(results)
-        self.fitted_ = fitted
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
+        fitted = super()._keep_fit(data, folds, fit, stream, groups)
         self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
-        self.l2_, self.route_ = fit.l2, fit.route
-        self.model_precision_ = fitted.model_precision
+        return fitted
 
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_settings()

@@ -1,4 +1,4 @@
-"""What all ridge models share to learn from streams: sums that add, from batches, blocks and Dask collections."""
+"""What all ridge models share: what is kept of a fit, and sums that add, of batches, blocks and Dask collections."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
+from crowdwise.arrays import Floats
 from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.mixins import all_or_nothing
+from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import available_cores, one_blas_thread
+from crowdwise.ridge.fitted import FittedRidge, ridge_results
+from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.streaming import Declared, StreamMixin, batch_names, can_stream
+from crowdwise.training_set import note_effective_number
 from crowdwise.weights.curricula import Curriculum
 
 # Blocks that are summed up at a time: each is in memory.
@@ -33,12 +38,19 @@ _WHY_NOT_ROWS = (
 )
 
 
-class RidgeStreamMixin(StreamMixin):
+class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
     """Learns from blocks of examples, one after the other, exactly as from all of them together."""
 
     _kept_in = "sums_"
     sums_: StreamSums
+    fitted_: FittedRidge
+    label_score_: Floats
+    l2_: float
+    route_: str
+    model_precision_: float
+    n_features_in_: int
     scale: Scale
+    tol: float
 
     @available_if(can_stream)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -279,6 +291,22 @@ class RidgeStreamMixin(StreamMixin):
             )
         return super()._why_no_stream()
 
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
+        """Store what was learnt, and say what is remarkable about it."""
+        fit.warn(data, self.tol)
+        if stream is None:
+            note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
+            found = ridge_results(data, folds, fit, groups)
+            self.fitted_, self.label_score_ = found.fitted, flat(found.label_score)
+            self._keep(found.results)
+        else:
+            stream.note_effective_number(fit.steepness)
+            self.fitted_, results = stream.results(fit)
+            self._keep(results)
+        self.l2_, self.route_ = fit.l2, fit.route
+        self.model_precision_ = self.fitted_.model_precision
+        return self.fitted_
+
     def _stream_plan(self) -> StreamPlan:
         """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
@@ -286,6 +314,11 @@ class RidgeStreamMixin(StreamMixin):
     def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
         """Solve the rounds and store what was learnt."""
         raise NotImplementedError
+
+
+def flat(scores: Floats) -> Floats:
+    """One dimension if there is one target."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def _sums_of_block(model: Any, block: Block) -> StreamSums:
