@@ -212,3 +212,25 @@ def assert_same_fit(one, other, X, X_of_other=None, *, rtol=1e-8, atol=1e-10, an
         close(other.consensus_[rows], one.consensus_, err_msg="consensus_")
     elif not hasattr(one, "consensus_proba_") and np.array_equal(one.classes_, other.classes_):
         np.testing.assert_array_equal(other.consensus_[rows], one.consensus_)
+
+
+class FittedModels(dict):
+    """Every model, fitted when it is first asked for to labels with names: {name: (X, labels, model)}."""
+
+    def __missing__(self, name):
+        X, y = data_for(name, missing=0.3)
+        matrix, annotators = y.to_matrix().astype(float), ["eve", "ann", "dan", "bob", "cyd"]
+        labels = labels_for(name, matrix, examples=[f"e{i}" for i in range(len(X))][::-1], annotators=annotators)
+        self[name] = X, labels, fit_quietly(new(name), X, labels)
+        return self[name]
+
+
+def sure_of(consensus):
+    return consensus.proba if hasattr(consensus, "proba") else consensus.label
+
+
+def splits_for(name, n, order=None):
+    """Splits of examples, those of another order of them if one is given; for models with folds by position."""
+    fold = np.arange(n) % 5 if order is None else (np.arange(n) % 5)[order]
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+    return {"cv": splits} if name in ANY else {}

@@ -24,6 +24,14 @@ def trusted(monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def fitted():
+    """Every model, fitted once to labels with names, when it is first asked for: {name: (X, labels, model)}."""
+    from all_models import FittedModels  # slow to import, and few tests need it
+
+    return FittedModels()
+
+
+@pytest.fixture(scope="session")
 def data_home():
     """The directory with data sets, from CROWDWISE_DATA."""
     home = os.environ.get("CROWDWISE_DATA")

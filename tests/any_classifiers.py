@@ -1,0 +1,128 @@
+"""CrowdClassifier with settings for tests that compare digits, its slow twin, and estimators to put into it."""
+
+import numpy as np
+import pytest
+from crowds import labels_of
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from crowdwise import CrowdClassifier
+
+# A solver that gives the same to nearly all digits wherever it starts from.
+EXACT = LogisticRegression(solver="newton-cholesky", max_iter=1000, tol=1e-12)
+few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
+
+
+def fit(X, matrix, n_classes=2, *, estimator=None, sample_weight=None, **settings):
+    # One kind of examples, annotators who err independently and are judged with the classifier from the votes on.
+    plain = {"steepness": 0.0, "hard_examples": False, "errors_in_common": False, "joint": True, "init": "votes"}
+    settings = {"max_rounds": 3, "tol": 0.0, **plain, **settings}
+    return CrowdClassifier(estimator, **settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
+
+
+def twin_counts(matrix, posterior, weight):
+    """How often each annotator said what, by looking at one label after the other."""
+    n_classes = len(posterior[0])
+    counts = np.zeros((len(matrix[0]), n_classes, n_classes))
+    for i, row in enumerate(matrix):
+        for annotator, label in enumerate(row):
+            if label is not None:
+                for k in range(n_classes):
+                    counts[annotator, k, label] += weight[i] * posterior[i][k]
+    return counts
+
+
+def twin_around(counts, shared, strength):
+    """Confusion matrices drawn towards the crowd's, and how well they explain labels and prior."""
+    confusion, worth = np.zeros_like(counts), 0.0
+    for annotator, k in np.ndindex(counts.shape[:2]):
+        row = [counts[annotator, k, c] + strength * shared[k][c] for c in range(counts.shape[1])]
+        for c in range(counts.shape[1]):
+            confusion[annotator, k, c] = row[c] / sum(row)
+            worth += row[c] * np.log(confusion[annotator, k, c]) - strength * shared[k][c] * np.log(shared[k][c])
+    return confusion, worth
+
+
+def twin_confusion(counts, strength, last_shared):
+    """Confusion matrices and the crowd's: that of all labels, or that of the round before if it explains more."""
+    n_classes = counts.shape[1]
+    pooled = [[1 / n_classes + sum(one[k, c] for one in counts) for c in range(n_classes)] for k in range(n_classes)]
+    pooled = [[count / sum(row) for count in row] for row in pooled]
+    found, worth = twin_around(counts, pooled, strength)
+    if last_shared is not None:
+        other, other_worth = twin_around(counts, last_shared, strength)
+        if other_worth > worth:
+            return other, last_shared
+    return found, pooled
+
+
+def twin_scores(X, matrix, posterior, weight, splits, class_weight):
+    """Logarithms of out-of-fold probabilities of logistic regressions on copies made one by one."""
+    n_classes = len(posterior[0])
+    scores = np.zeros((len(X), n_classes))
+    for learn, held_out in splits:
+        rows, classes, weights = [], [], []
+        admitted = [i for i in learn if weight[i] > 0]
+        for i in admitted:
+            kept = [k for k in range(n_classes) if posterior[i][k] >= 1e-3]
+            for k in kept:
+                rows.append(X[i])
+                classes.append(k)
+                weights.append(class_weight[k] * weight[i] * posterior[i][k] / sum(posterior[i][c] for c in kept))
+        model = clone(EXACT).fit(rows, classes, sample_weight=weights)
+        for i in held_out:
+            probability = dict(zip(model.classes_.tolist(), model.predict_proba(X[[i]])[0].tolist(), strict=True))
+            for k in range(n_classes):
+                n_learnt = len(admitted)
+                scores[i, k] = np.log((n_learnt * probability.get(k, 0.0) + 1) / (n_learnt + n_classes))
+                scores[i, k] -= np.log(class_weight[k])
+    return scores
+
+
+def twin_likelihood(matrix, confusion):
+    n_classes = confusion.shape[1]
+    found = np.zeros((len(matrix), n_classes))
+    for i, row in enumerate(matrix):
+        for annotator, label in enumerate(row):
+            if label is not None:
+                for k in range(n_classes):
+                    found[i, k] += np.log(confusion[annotator, k, label])
+    return found
+
+
+def twin_posterior(scores, likelihood, temperature):
+    prior = np.exp(temperature * scores)
+    prior /= prior.sum(axis=1, keepdims=True)
+    joint = prior * np.exp(likelihood)
+    return joint / joint.sum(axis=1, keepdims=True), np.log(joint.sum(axis=1))
+
+
+def twin_temperature(scores, likelihood, weight):
+    """The best of many temperatures, then of many around it."""
+    low, high = np.log(1e-3), np.log(1e2)
+    for _ in range(6):
+        grid = np.linspace(low, high, 101)
+        best = grid[
+            np.argmax([weight @ twin_posterior(scores, likelihood, np.exp(t))[1] + t - np.exp(t) for t in grid])
+        ]
+        step = grid[1] - grid[0]
+        low, high = best - step, best + step
+    return np.exp(best)
+
+
+ESTIMATORS = {
+    "none": None,
+    "gradient boosting": GradientBoostingClassifier(n_estimators=10),
+    "histogram boosting": HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=4, min_samples_leaf=5),
+    "forest": RandomForestClassifier(20, min_samples_leaf=3),
+    "svc": SVC(),
+    "sgd": SGDClassifier(alpha=0.1),
+    "ridge": RidgeClassifier(),
+    "pipeline": make_pipeline(StandardScaler(), SVC()),
+    "pipeline in pipeline": make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), DecisionTreeClassifier())),
+}

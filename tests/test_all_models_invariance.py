@@ -1,0 +1,223 @@
+"""What all models promise alike: the same result however data are written."""
+
+import numpy as np
+import pytest
+from all_models import (
+    ANY,
+    CLASSIFIERS,
+    EVERYTHING,
+    LEARNERS,
+    LOGISTIC,
+    MODELS,
+    PERCEPTRONS,
+    RIDGE,
+    assert_all_finite,
+    assert_same_fit,
+    data_for,
+    fit_quietly,
+    labels_for,
+    new,
+    over,
+    reference,
+    scores_of,
+    splits_for,
+    steady,
+    sure_of,
+)
+from scipy import sparse
+
+from crowdwise.exceptions import DataError
+
+# ---------------------------------------------------------------------- the same, written in another way
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@over(EVERYTHING, variants=True)
+def test_permuting_examples_permutes_the_result(name, n_classes):
+    if n_classes == 3 and name in ("regressor", *PERCEPTRONS):
+        pytest.skip("takes no three classes")
+    X, y = data_for(name, missing=0.3, n_classes=n_classes, clarity=3.0)
+    order = np.random.default_rng(1).permutation(80)
+    one = fit_quietly(steady(name, **splits_for(name, 80)), X, y)
+    other = fit_quietly(steady(name, **splits_for(name, 80, order)), X[order], y[order])
+    back = np.argsort(order)
+    if name in PERCEPTRONS:  # ties keep the order of the rows, which is part of what it learns from
+        assert np.array_equal(other.disagreement_[back], one.disagreement_)
+        return
+    tolerance = 1e-4 if name == "any" else 1e-6  # of the solver in scikit-learn
+    assert_same_fit(one, other, X, X[order], rows=back, rtol=tolerance, atol=tolerance)
+    assert other.examples_.tolist() == order.tolist()
+
+
+@over(EVERYTHING)
+def test_permuting_annotators_permutes_expertise_and_nothing_else(name):
+    X, y = data_for(name, missing=0.3)
+    order = np.random.default_rng(1).permutation(5)
+    matrix, names = y.to_matrix().astype(float), np.array(list("abcde"))
+    one = fit_quietly(steady(name), X, labels_for(name, matrix, annotators=names))
+    other = fit_quietly(steady(name), X, labels_for(name, matrix[:, order], annotators=names[order]))
+    assert other.annotators_.tolist() == names[order].tolist()
+    assert other.annotator_flags_ == one.annotator_flags_
+    assert_same_fit(one, other, X, annotators=np.argsort(order), rtol=1e-6, atol=1e-6)
+
+
+@over(LEARNERS, without=["any tree"])  # which draws features at random
+def test_permuting_features_changes_nothing(name):
+    X, y = data_for(name, missing=0.3, n_features=4)
+    order = np.array([2, 0, 3, 1])
+    one, other = fit_quietly(steady(name), X, y), fit_quietly(steady(name), X[:, order], y)
+    tolerance = 1e-4 if name == "any" else 1e-6
+    assert_same_fit(one, other, X, X[:, order], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@over([*CLASSIFIERS, *PERCEPTRONS, "aggregate"])
+def test_permuting_the_names_of_classes_permutes_the_result(name, n_classes):
+    if n_classes == 3 and name in PERCEPTRONS:
+        pytest.skip("takes no three classes")
+    X, y = data_for(name, missing=0.3, n_classes=n_classes, clarity=3.0)
+    swapped = np.array([1, 0] if n_classes == 2 else [2, 0, 1])  # what each class is called in the other fit
+    matrix = y.to_matrix().astype(float)
+    renamed = np.where(np.isnan(matrix), np.nan, swapped[np.nan_to_num(matrix).astype(int)])
+    one = fit_quietly(steady(name, **splits_for(name, 80)), X, matrix)
+    other = fit_quietly(steady(name, **splits_for(name, 80)), X, renamed)
+    if name in PERCEPTRONS:
+        assert np.allclose(other.coef_, -one.coef_, rtol=1e-10)
+        return
+    tolerance = 1e-4 if name == "any" else 1e-6
+    assert_same_fit(one, other, X, classes=swapped, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@over(MODELS, without=["any tree"], variants=True)  # whose leaves have a least number of rows
+def test_repeated_rows_are_whole_numbers_of_sample_weight(name, seed):
+    X, y = data_for(name, missing=0.3, n_annotators=9, seed=seed)
+    assert y.labels_per_example.min() > 1  # a single label has the mean disagreement of all
+    matrix, weight = y.to_matrix().astype(float), np.random.default_rng(2).integers(1, 4, 80)
+    rows = np.repeat(np.arange(80), weight)
+    fold = (np.arange(80) % 5)[rows]
+    repeated_splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+    settings = {} if name == "regressor" else {"steepness": "auto"}
+    one = fit_quietly(steady(name, **settings, **splits_for(name, 80)), X, labels_for(name, matrix), weight)
+    splits = {"cv": repeated_splits} if name in ANY else {}
+    other = fit_quietly(steady(name, **settings, **splits), X[rows], labels_for(name, matrix[rows]))
+    first = np.searchsorted(rows, np.arange(80))
+    # An estimator's probabilities are smoothed by the number of rows that it has learnt from.
+    tolerance = 5e-3 if name == "any" else 1e-6
+    assert_same_fit(one, other, X, X[rows], rows=first, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_matrix])
+@over([*RIDGE, *LOGISTIC, "any"])
+def test_sparse_features_give_the_result_of_dense_ones(name, make):
+    X, y = data_for(name, missing=0.3, n_features=6)
+    X[np.abs(X) < 0.7] = 0.0
+    one, other = fit_quietly(steady(name), X, y), fit_quietly(steady(name), make(X), y)
+    tolerance = 1e-4 if name == "any" else 1e-7
+    assert_same_fit(one, other, X, make(X), rtol=tolerance, atol=tolerance)
+    found = [one.consensus(X, y), other.consensus(make(X), y)]
+    assert np.allclose(sure_of(found[0]), sure_of(found[1]), atol=tolerance)
+
+
+@over(LEARNERS)
+def test_single_precision_gives_the_result_of_double_precision(name):
+    X, y = data_for(name, missing=0.3)
+    X = X.astype(np.float32)
+    one, other = fit_quietly(steady(name), X.astype(np.float64), y), fit_quietly(steady(name), X, y)
+    tolerance = 1e-3 if name == "any" else 1e-6  # scikit-learn then computes in single precision
+    assert_same_fit(one, other, X.astype(np.float64), X, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e-160, 1e60, 1e-60])
+@over(LOGISTIC)
+def test_features_of_any_size_give_the_result_of_features_around_one(name, scale):
+    X, y, one = reference(name, missing=0.3)
+    power = 2.0 ** np.round(np.log2(scale))  # so that no digit is lost
+    other = fit_quietly(new(name), X * power, y)
+    assert_same_fit(one, other, X, X * power, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e60, 1e-60])
+@over(RIDGE)
+def test_ridge_features_of_any_size_give_the_result_of_features_around_one_with_l2_in_their_unit(name, scale):
+    X, y = data_for(name, missing=0.3)
+    power = 2.0 ** np.round(np.log2(scale))
+    settings = {"l2s": (power**2,)} if name == "ridge cv" else {"l2": power**2}
+    plain = {"l2s": (1.0,)} if name == "ridge cv" else {"l2": 1.0}
+    one, other = fit_quietly(new(name, **plain), X, y), fit_quietly(new(name, **settings), X * power, y)
+    assert_same_fit(one, other, X, X * power, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e155, 1e300])
+@over(LEARNERS, without=ANY)
+def test_features_that_cannot_be_squared_are_learnt_from_or_refused(name, scale):
+    X, y = data_for(name, missing=0.3, n=40)
+    try:
+        model = fit_quietly(new(name), X * scale, y)
+    except DataError as error:
+        refused = str(error)
+    else:
+        refused = None
+        assert np.isfinite(scores_of(model, X * scale)).all()
+    assert refused is None or "escale the features" in refused
+
+
+@pytest.mark.parametrize("seed", range(2))
+@over([*RIDGE, *LOGISTIC])
+def test_a_jitter_of_the_last_digits_changes_next_to_nothing(name, seed):
+    X, y = data_for(name, missing=0.3, seed=seed)
+    settings = {} if name == "regressor" else {"steepness": "auto"}
+    jitter = 1e-13 * np.random.default_rng(seed).normal(size=X.shape)
+    one, other = fit_quietly(steady(name, **settings), X, y), fit_quietly(steady(name, **settings), X + jitter, y)
+    assert one.steepness_ == other.steepness_
+    assert_same_fit(one, other, X, rtol=1e-6, atol=1e-6)
+
+
+# ---------------------------------------------------------------------- sample_weight
+
+
+@over(MODELS)
+def test_one_number_as_sample_weight_counts_for_all_in_fit_and_score(name):
+    X, y = data_for(name)
+    one, other = fit_quietly(new(name), X, y, 2.0), fit_quietly(new(name), X, y, np.full(80, 2.0))
+    assert_same_fit(one, other, X, rtol=0, atol=0)
+    assert np.array_equal(sure_of(one.consensus(X, y)), sure_of(other.consensus(X, y)))
+    assert one.score(X, y, 2.0) == pytest.approx(one.score(X, y))
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e308])
+@over(MODELS, variants=True)
+def test_tiny_and_huge_weights_give_a_finite_result_without_stray_warnings(name, weight):
+    X, y, plain = reference(name, n=60)
+    model = fit_quietly(new(name), X, y, np.full(60, weight))  # any other warning is an error
+    assert_all_finite(model)
+    assert_same_fit(plain, model, X, rtol=1e-8, atol=1e-8)
+    mixed = np.ones(60)
+    mixed[::7] = weight
+    assert_all_finite(fit_quietly(new(name), X, y, mixed))
+
+
+@over(MODELS)
+def test_examples_of_weight_zero_take_no_part(name):
+    X, y = data_for(name)
+    weight = np.where(np.arange(80) % 8 == 3, 0.0, 1.0)
+    learnt = np.flatnonzero(weight)
+    model, without = fit_quietly(new(name), X, y, weight), fit_quietly(new(name), X[learnt], y[learnt])
+    assert_same_fit(without, model, X[learnt], X, rows=learnt, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(80), "sample_weight must be finite and at least 0"),
+        (np.full(80, np.nan), "sample_weight must be finite and at least 0"),
+        (np.ones(79), r"sample_weight.shape == \(79,\), expected \(80,\)"),
+        (["1"] * 80, "sample_weight must be numbers"),
+        (np.zeros(80), "the sample_weight of every labelled example is zero"),
+    ],
+)
+@over(MODELS)
+def test_weights_that_make_no_sense_are_refused(name, weight, message):
+    X, y = data_for(name)
+    with pytest.raises(ValueError, match=message):
+        new(name).fit(X, y, weight)
