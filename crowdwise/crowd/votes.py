@@ -14,7 +14,6 @@ normal variables do whose means, in standard deviations, are the strengths.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -64,9 +63,7 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     n_votes : ndarray of shape (n_examples,)
     """
     counted = np.ones(labels.n_labels) if part is None else part
-    who = labels.annotator_index.astype(np.int32)  # else SciPy looks through all of them for the largest
-    votes = sparse.csr_array((counted, who, labels.indptr), shape=labels.shape)
-    total, squares = np.ascontiguousarray((votes @ np.column_stack([strength, strength**2])).T)
+    total, squares = np.ascontiguousarray((labels.as_sparse(counted) @ np.column_stack([strength, strength**2])).T)
     number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
     return np.maximum(number, 1.0, out=number)
 

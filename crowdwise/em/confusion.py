@@ -66,11 +66,12 @@ class Incidence:
         ones = np.ones(int(np.diff(bounds).max(initial=0)))  # the same for all parts: much less memory
         for start in range(0, max(len(labels), 1), _ROWS):
             rows = slice(start, min(start + _ROWS, len(labels)))
-            indptr = starts[start : rows.stop + 1].astype(np.int64)
-            chosen = columns[indptr[0] : indptr[-1]]
-            counted = ones[: len(chosen)] if part is None else part[indptr[0] : indptr[-1]]
-            matrix = (counted, chosen, indptr - indptr[0])
-            parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
+            bounds = starts[start : rows.stop + 1].astype(np.int64)
+            some = slice(bounds[0], bounds[-1])
+            counted = ones[: some.stop - some.start] if part is None else part[some]
+            # With one array of 64 bits SciPy would make the other one so too, which is slower.
+            indptr = (bounds - bounds[0]).astype(columns.dtype)
+            parts.append((rows, sparse.csr_array((counted, columns[some], indptr), shape=(len(indptr) - 1, n_columns))))
         return cls(parts, labels.n_annotators, n_answers)
 
     @property

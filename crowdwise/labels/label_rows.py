@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from crowdwise.arrays import Array, FrozenArrays
 from crowdwise.exceptions import LabelError
@@ -192,6 +193,23 @@ class LabelRows(FrozenArrays):
         """
         sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
         return sums.astype(np.float64, copy=False)
+
+    def as_sparse(self, per_label: NDArray[np.float64]) -> sparse.csr_array:
+        """A quantity given for every label, as a matrix of examples by annotators; zeros are stored too.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        matrix : sparse array of shape (n_examples, n_annotators)
+        """
+        # SciPy gives both index arrays the larger type of the two: products with 64 bits are slower.
+        index = np.int32 if self.n_labels < 2**31 else np.int64
+        entries = (per_label, self.annotator_index.astype(index), self.indptr.astype(index))
+        return sparse.csr_array(entries, shape=self.shape)
 
     def _need_classes(self, purpose: str) -> Array:
         if self.classes is None:

@@ -192,6 +192,9 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
                 per_annotator[j] += amount
     assert labels.sum_per_example(np.array(amounts, dtype=int)).tolist() == per_example
     assert labels.sum_per_annotator(np.array(amounts, dtype=float)).tolist() == per_annotator
+    as_sparse = labels.as_sparse(np.array(amounts, dtype=float))
+    assert (as_sparse.sum(axis=1).tolist(), as_sparse.sum(axis=0).tolist()) == (per_example, per_annotator)
+    assert as_sparse.indices.dtype == as_sparse.indptr.dtype == np.int32
     if labels.is_complete and len(labels.classes) > 1:
         weight = np.arange(1.0, labels.n_annotators + 1)
         for k, value in enumerate(labels.classes.tolist()):
