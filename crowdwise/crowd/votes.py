@@ -17,6 +17,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.label_rows import sparse_blocks
 
 # The correlation of errors of two annotators that is assumed without known truths.
 COMMON_ERRORS = 0.4
@@ -62,8 +63,10 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     -------
     n_votes : ndarray of shape (n_examples,)
     """
-    counted = np.ones(labels.n_labels) if part is None else part
-    total, squares = np.ascontiguousarray((labels.as_sparse(counted) @ np.column_stack([strength, strength**2])).T)
+    total, squares = np.empty((2, len(labels)))
+    powers = np.column_stack([strength, strength**2])
+    for rows, votes in sparse_blocks(labels.indptr, labels.annotator_index, part, labels.n_annotators):
+        total[rows], squares[rows] = (votes @ powers).T
     number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
     return np.maximum(number, 1.0, out=number)
 
