@@ -385,7 +385,7 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
     crowd = labels[kept]
     n_classes = found.confusion.shape[1]
     confusion = np.nan_to_num(found.confusion).reshape(labels.n_annotators, -1)
-    incidence = sparse.csr_array((np.ones(crowd.n_labels), crowd.annotator_index, crowd.indptr), shape=crowd.shape)
+    incidence = crowd.as_sparse(np.ones(crowd.n_labels))
     agreeing = (
         ((incidence @ confusion) ** 2 - incidence @ confusion**2).reshape(len(crowd), n_classes, n_classes).sum(axis=2)
     )

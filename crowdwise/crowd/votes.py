@@ -14,10 +14,10 @@ normal variables do whose means, in standard deviations, are the strengths.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.label_rows import sparse_blocks
 
 # The correlation of errors of two annotators that is assumed without known truths.
 COMMON_ERRORS = 0.4
@@ -63,10 +63,10 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     -------
     n_votes : ndarray of shape (n_examples,)
     """
-    counted = np.ones(labels.n_labels) if part is None else part
-    who = labels.annotator_index.astype(np.int32)  # else SciPy looks through all of them for the largest
-    votes = sparse.csr_array((counted, who, labels.indptr), shape=labels.shape)
-    total, squares = np.ascontiguousarray((votes @ np.column_stack([strength, strength**2])).T)
+    total, squares = np.empty((2, len(labels)))
+    powers = np.column_stack([strength, strength**2])
+    for rows, votes in sparse_blocks(labels.indptr, labels.annotator_index, part, labels.n_annotators):
+        total[rows], squares[rows] = (votes @ powers).T
     number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
     return np.maximum(number, 1.0, out=number)
 

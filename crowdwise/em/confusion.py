@@ -20,14 +20,15 @@ from scipy.special import gammaln, xlogy
 from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.label_rows import sparse_blocks
 from crowdwise.ridge.features import run_parallel
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12
 # Entries of confusion matrices that are worked on at a time: many annotators of many classes take much memory.
 _BLOCK = 2**20
-# Examples whose labels are worked on at a time, and what a label costs, in multiplications.
-_ROWS, _COST_PER_LABEL = 2**17, 50
+# What a label costs, in multiplications.
+_COST_PER_LABEL = 50
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,7 @@ class Incidence:
         if abstentions and labels.n_abstentions:
             columns, starts, order = _with_abstentions(labels, columns, n_answers)
             part = None if part is None else np.append(part, np.ones(labels.n_abstentions))[order]
-        n_columns, parts = labels.n_annotators * n_answers, []
-        bounds = starts[np.append(np.arange(0, len(labels), _ROWS), len(labels))]
-        ones = np.ones(int(np.diff(bounds).max(initial=0)))  # the same for all parts: much less memory
-        for start in range(0, max(len(labels), 1), _ROWS):
-            rows = slice(start, min(start + _ROWS, len(labels)))
-            indptr = starts[start : rows.stop + 1].astype(np.int64)
-            chosen = columns[indptr[0] : indptr[-1]]
-            counted = ones[: len(chosen)] if part is None else part[indptr[0] : indptr[-1]]
-            matrix = (counted, chosen, indptr - indptr[0])
-            parts.append((rows, sparse.csr_array(matrix, shape=(len(indptr) - 1, n_columns))))
+        parts = list(sparse_blocks(starts, columns, part, labels.n_annotators * n_answers))
         return cls(parts, labels.n_annotators, n_answers)
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from crowdwise.arrays import Array, FrozenArrays
 from crowdwise.exceptions import LabelError
@@ -16,8 +18,8 @@ from crowdwise.labels.encode import smallest_integer_type
 # Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's
 # table, whose ids were sorted.
 IdSource = Literal["position", "default", "given", "sorted"]
-# Examples whose labels are weighed at a time.
-_BLOCK = 2**13
+# Examples whose labels are weighed at a time, and how many labels a sparse matrix of some examples may have.
+_BLOCK, _MOST_STORED = 2**13, 2**19
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +195,61 @@ class LabelRows(FrozenArrays):
         sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
         return sums.astype(np.float64, copy=False)
 
+    def as_sparse(self, per_label: NDArray[np.float64]) -> sparse.csr_array:
+        """A quantity given for every label, as a matrix of examples by annotators; zeros are stored too.
+
+        Parameters
+        ----------
+        per_label : ndarray of shape (n_labels,)
+            In the order of `values`.
+
+        Returns
+        -------
+        matrix : sparse array of shape (n_examples, n_annotators)
+        """
+        index = np.int32 if self.n_labels < 2**31 else np.int64  # SciPy takes the larger type of both
+        entries = (per_label, self.annotator_index.astype(index), self.indptr.astype(index))
+        return sparse.csr_array(entries, shape=self.shape)
+
     def _need_classes(self, purpose: str) -> Array:
         if self.classes is None:
             raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
         return self.classes
+
+
+def sparse_blocks(
+    indptr: Array, columns: Array, per_label: NDArray[np.float64] | None, n_columns: int
+) -> Iterator[tuple[slice, sparse.csr_array]]:
+    """Sparse matrices of some examples at a time: together they take less memory than one, and can be threaded.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_examples + 1,)
+        Where the labels of each example begin.
+    columns : ndarray of shape (n_labels,)
+        The column of each label.
+    per_label : ndarray of shape (n_labels,) or None
+        What is stored for each; None is a one.
+    n_columns : int
+        Number of columns.
+
+    Yields
+    ------
+    rows : slice
+        Which examples.
+    matrix : sparse array of shape (n_rows, n_columns)
+    """
+    n_examples = len(indptr) - 1
+    step = max(1, n_examples * _MOST_STORED // max(int(indptr[-1]), 1))
+    ones = np.ones(0)  # the same for all
+    for start in range(0, max(n_examples, 1), step):
+        rows = slice(start, min(start + step, n_examples))
+        some = slice(int(indptr[start]), int(indptr[rows.stop]))
+        if per_label is None and len(ones) < some.stop - some.start:
+            ones = np.ones(some.stop - some.start)
+        stored = ones[: some.stop - some.start] if per_label is None else per_label[some]
+        # SciPy gives both index arrays the larger type of the two, and products with 64 bits are slower.
+        index = np.int32 if len(stored) < 2**31 else np.int64
+        own = (indptr[start : rows.stop + 1] - some.start).astype(index)
+        entries = (stored, columns[some].astype(index, copy=False), own)
+        yield rows, sparse.csr_array(entries, shape=(rows.stop - start, n_columns))

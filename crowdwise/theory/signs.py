@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from crowdwise.arrays import Floats
 from crowdwise.exceptions import LabelError
@@ -38,8 +37,7 @@ def label_signs(labels: CrowdLabels) -> Any:
     if labels.classes is None or len(labels.classes) > 2:
         found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
         raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")
-    signs = 2.0 * labels.values - 1.0
-    return sparse.csr_array((signs, labels.annotator_index.astype(np.int64), labels.indptr), shape=labels.shape)
+    return labels.as_sparse(2.0 * labels.values - 1.0)
 
 
 def weighted_majority(signs: Any, expertise: ArrayLike | None = None) -> Floats:

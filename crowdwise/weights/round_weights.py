@@ -65,10 +65,10 @@ class RoundWeights:
     rng: np.random.Generator
     known: Positions | None = None
     n_rounds: int = 0
-    current: Floats = field(init=False)
+    weight: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.current = self.easiness
+        self.weight = self.first
 
     @classmethod
     def fixed(cls, weight: Floats) -> RoundWeights:
@@ -107,19 +107,21 @@ class RoundWeights:
         targets : SoftTargets
         """
         self.n_rounds += 1
+        if self.n_rounds > 1 and type(self.curriculum) is Fixed:  # nothing has changed
+            return self.again(posterior)
         losses = None
         if log_prior is not None and self.curriculum.reads_losses:
             losses = -np.einsum("ik,ik->i", posterior, np.broadcast_to(log_prior, posterior.shape))
-        self.current = checked_weights(self._by_curriculum(posterior, losses), self.curriculum)
+        current = checked_weights(self._by_curriculum(posterior, losses), self.curriculum)
         if self.known is not None and not isinstance(self.curriculum, Fixed):
-            self.current = self.current.copy()
-            self.current[self.known] = 1.0
+            current = current.copy()
+            current[self.known] = 1.0
+        self.weight = current * self.sample_weight
         return self.again(posterior)
 
     def again(self, posterior: Floats) -> SoftTargets:
         """The same for a newer consensus: only what the classes count may have changed."""
-        weight = self.current * self.sample_weight
-        counts = np.ones(posterior.shape[1])
+        weight, counts = self.weight, np.ones(posterior.shape[1])
         if self.class_weight is not None:
             counts = class_weights(self.class_weight, posterior, weight)
         if isinstance(self.class_weight, str):  # balanced, but no class is blown up from less than one example
