@@ -108,6 +108,8 @@ class StreamMixin:
         """Learn from a Dask collection or from blocks, if X is that; whether it is."""
         if is_dask(X):
             refuse_truth(truth)
+            if groups is not None:
+                raise ValueError("groups cannot be given beside Dask collections: leave it out, or fit in memory.")
             self._fit_dask(X, y, sample_weight, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         if isinstance(X, Blocks):

@@ -1,4 +1,4 @@
-"""One test for each fault that labels promise to survive, or to name; those of the models are in test_all_models_faults."""
+"""One test for each fault that labels promise to survive or to name; those of models are in test_all_models_faults."""
 
 import tracemalloc
 import unicodedata

@@ -289,6 +289,8 @@ def test_settings_that_need_single_examples_are_refused():
     for model in (*map(clone, MODELS), CrowdLogisticClassifier()):
         with pytest.raises(ValueError, match="truth is matched"):
             model.fit(chunks, y, truth=y[:, 0])
+        with pytest.raises(ValueError, match="groups cannot be given beside Dask"):
+            model.fit(chunks, y, groups=["a", "a", "b"])
 
 
 def test_sums_that_do_not_fit_are_told(monkeypatch):
