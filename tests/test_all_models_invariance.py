@@ -25,6 +25,7 @@ from all_models import (
     sure_of,
 )
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 from crowdwise.exceptions import DataError
 
@@ -123,8 +124,10 @@ def test_sparse_features_give_the_result_of_dense_ones(name, make):
 def test_single_precision_gives_the_result_of_double_precision(name):
     X, y = data_for(name, missing=0.3)
     X = X.astype(np.float32)
-    one, other = fit_quietly(steady(name), X.astype(np.float64), y), fit_quietly(steady(name), X, y)
-    tolerance = 1e-3 if name == "any" else 1e-6  # scikit-learn then computes in single precision
+    settings, tolerance = {}, 1e-6
+    if name == "any":  # scikit-learn then computes in single precision, and can come no nearer
+        settings, tolerance = {"estimator": LogisticRegression(tol=1e-5)}, 1e-3
+    one, other = fit_quietly(steady(name, **settings), X.astype(np.float64), y), fit_quietly(steady(name, **settings), X, y)
     assert_same_fit(one, other, X.astype(np.float64), X, rtol=tolerance, atol=tolerance)
 
 

@@ -623,7 +623,7 @@ def test_threads_change_no_bit(n_classes, monkeypatch, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
     monkeypatch.setattr("crowdwise.em.softmax_rows._BLOCK_BYTES", 2**10)
-    monkeypatch.setattr("crowdwise.em.confusion._ROWS", 100)
+    monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", 200)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     monkeypatch.setattr("crowdwise.ridge.features._PARALLEL_FROM", 0)
     monkeypatch.setattr("crowdwise.ridge.features.available_cores", lambda: 3)
