@@ -272,7 +272,7 @@ def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("one.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
     _, out, _ = run("fit", "one.csv")
-    assert "Changed     no answer of the majority; no example below" in out
+    assert "Changed     no majority answer; no example below" in out
     assert "unknown: there is one annotator" in out
     assert "ask a second one" in run("next", "run")[1]
 
