@@ -566,3 +566,20 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
     assert "--kind ordinal" not in run("check", "words.csv")[1]
     found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
+
+
+def test_personal_names_are_not_on_the_report_and_their_key_is_in_a_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{i},{who},{(i + (who == 'bob@example.org')) % 2}\n" for i in range(9) for who in ("ann", "bob@example.org")
+    ]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    _, _, talk = run("fit", "labels.csv", "--out", "hidden")
+    assert "names.csv has the key, --names keeps them" in talk
+    assert "bob@example.org" not in Path("hidden/report.html").read_text(encoding="utf-8")
+    assert "bob@example.org" in Path("hidden/annotators.csv").read_text(encoding="utf-8")
+    assert Path("hidden/names.csv").read_text(encoding="utf-8") == "in_report,annotator\nA1,bob@example.org\n"
+    run("fit", "labels.csv", "--out", "shown", "--names")
+    assert "bob@example.org" in Path("shown/report.html").read_text(encoding="utf-8")
+    assert not Path("shown/names.csv").exists()
+    assert run("fit", "labels.csv", "--out", "hidden", "--force")[0] == 0
