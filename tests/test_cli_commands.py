@@ -321,7 +321,7 @@ def test_simulate_writes_files_that_fit_takes(run, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ help
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_ends_with_examples_that_the_command_understands(name, run):
     code, out, _ = run(name, "--help")
     assert code == 0
@@ -583,3 +583,30 @@ def test_personal_names_are_not_on_the_report_and_their_key_is_in_a_file(run, tm
     assert "bob@example.org" in Path("shown/report.html").read_text(encoding="utf-8")
     assert not Path("shown/names.csv").exists()
     assert run("fit", "labels.csv", "--out", "hidden", "--force")[0] == 0
+
+
+@pytest.mark.parametrize(("form", "beginning"), [("md", "# 9 examples"), ("json", "{")])
+def test_a_report_has_the_form_that_is_asked_for(run, tmp_path, monkeypatch, form, beginning):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i},{who},{i % 2}\n" for i in range(9) for who in ("ann", "bob")]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    code, out, _ = run("fit", "labels.csv", "--report", form)
+    assert (code, f"Report      run/report.{form}" in out) == (0, True)
+    assert Path(f"run/report.{form}").read_text(encoding="utf-8").startswith(beginning)
+    assert not Path("run/report.html").exists()
+    assert run("fit", "labels.csv", "--force")[0] == 0
+    assert sorted(path.suffix for path in Path("run").glob("report.*")) == [".html"]
+
+
+@pytest.mark.parametrize("name", ["consensus", "annotators", "next"])
+def test_every_table_can_be_learnt_from_known_answers(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i},{who},{(i + (who == 'cy')) % 2}\n" for i in range(30) for who in ("ann", "bob", "cy")]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    Path("truth.csv").write_text("task,label\n" + "".join(f"{i},{(i + 1) % 2}\n" for i in range(20)))  # cy is right
+    code, without, _ = run(name, "labels.csv")
+    assert code == 0
+    code, learnt, talk = run(name, "labels.csv", "--truth", "truth.csv", "--use-truth")
+    assert code == 0
+    assert "20 known answers" in talk
+    assert learnt != without

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import FILE, json_option, kind_option, labels_options, talk_options
+from crowdwise.cli.options import FILE, json_option, kind_option, labels_options, talk_options, truth_options
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
@@ -15,10 +15,12 @@ from crowdwise.cli.show_table import csv_option, show_table_of
     epilog="""\b
 Examples:
   crowdwise annotators labels.csv
+  crowdwise annotators votes.csv --truth answers.csv --use-truth
   crowdwise annotators run --json
 """,
 )
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
+@truth_options
 @labels_options
 @kind_option
 @json_option

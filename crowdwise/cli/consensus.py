@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import FILE, json_option, kind_option, labels_options, talk_options
+from crowdwise.cli.options import FILE, json_option, kind_option, labels_options, talk_options, truth_options
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
@@ -20,8 +20,7 @@ Examples:
 """,
 )
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
-@click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
-@click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
+@truth_options
 @labels_options
 @kind_option
 @json_option

@@ -22,6 +22,7 @@ from crowdwise.cli.options import (
     reading_of_labels,
     talk,
     talk_options,
+    truth_options,
 )
 
 MODELS = ("auto", "logistic", "ridge", "labels-only")
@@ -58,9 +59,14 @@ Examples:
 @click.option(
     "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
 )
-@click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
-@click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
+@truth_options
 @click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
+@click.option(
+    "--report",
+    type=click.Choice(["html", "md", "json"]),
+    default="html",
+    help="Form of the report; by default a page for browsers.",
+)
 @click.option("--names", is_flag=True, help="The report shows names that look like personal data, too.")
 @labels_options
 @kind_option
@@ -96,6 +102,7 @@ def command(
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    form = options["report"]
     typed = shlex.join(["crowdwise", *given])
     with talking.warnings_as_notes(), talking.step("Fitting"):
         run = fit(
@@ -114,5 +121,5 @@ def command(
     if as_json:
         show_json("fit", {"out": out, "summary": summary})
     else:
-        lines = [*summary_lines(summary), f"Report      {out}/report.html"]
+        lines = [*summary_lines(summary), f"Report      {out}/report.{form}"]
         show("\n".join(textwrap.fill(line, 110, subsequent_indent=" " * 12) for line in lines))

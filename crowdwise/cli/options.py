@@ -100,8 +100,10 @@ labels_options = _options(
     click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
     encoding_option,
     click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
-    click.option("--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1."),
-    click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell. It is counted."),
+    click.option(
+        "--missing", metavar="VALUE", multiple=True, help="A label that means no label, such as -1; may be repeated."
+    ),
+    click.option("--abstain", metavar="VALUE", multiple=True, help="A label that means: cannot tell; may be repeated."),
     click.option("--classes", type=Names(), help="Every class there is, in this order; any other label is an error."),
     click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
     click.option(
@@ -129,6 +131,10 @@ features_options = _options(
         default="exact",
         help="inner leaves out labelled examples without features; by default they are an error.",
     ),
+)
+truth_options = _options(
+    click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result."),
+    click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them."),
 )
 talk_options = _options(
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result."),

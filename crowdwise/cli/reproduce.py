@@ -33,7 +33,15 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _COUNT = click.IntRange(min=1)
 
 
-@click.command("reproduce")
+@click.command(
+    "reproduce",
+    epilog="""\b
+Examples:
+  crowdwise reproduce all --quick
+  crowdwise reproduce table2 --seeds 10 --out results
+  crowdwise reproduce table3 --datasets heart,sonar --jobs 2
+""",
+)
 @click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]), metavar="WHAT")
 @click.option("--trials", type=_COUNT, help="Repetitions of every setting; by default 100, as in the paper.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the experiment.")

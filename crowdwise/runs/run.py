@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from crowdwise import formats
+from crowdwise.checks import check_choice
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
@@ -24,8 +25,9 @@ from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
 from crowdwise.progress import OnRound
-from crowdwise.reporting import render_html, summarize
+from crowdwise.reporting import summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
+from crowdwise.reporting.report import RENDERERS
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
@@ -33,8 +35,7 @@ from crowdwise.runs.result_table import ResultTable, read_table
 from crowdwise.runs.tables import annotators_table, consensus_table, next_table
 from crowdwise.versions import versions
 
-NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
-NAMES = "names.csv"
+NOTE, MODEL, RECIPE, NAMES = "run.json", "model.crowdwise", "features.json", "names.csv"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
 Say = Callable[[str], None]
@@ -98,6 +99,7 @@ def fit(
     join: Join = "exact",
     settings: Settings | None = None,
     command: str | None = None,
+    report: Literal["html", "md", "json"] = "html",
     names: bool = False,
     say: Say = lambda _: None,
     on_round: OnRound | None = None,
@@ -118,6 +120,8 @@ def fit(
         Which model, and how; by default all is chosen.
     command : str, default=None
         What makes the run again, to be noted in it.
+    report : {"html", "md", "json"}, default="html"
+        Form of the report.
     names : bool, default=False
         Whether the report shows names of annotators that look like personal data. By default they are A1, A2, ...
         there, and the file names.csv has the key.
@@ -144,6 +148,7 @@ def fit(
     """
     if is_run(labels):
         raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
+    check_choice("report", report, ("html", "md", "json"))
     wanted = settings or Settings()
     files = {"labels": labels, "features": features, "truth": truth}
 
@@ -160,7 +165,7 @@ def fit(
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
         aliases = {} if names else aliases_of(run.inputs.labels.annotators.tolist())
-        _write(run, folder, aliases)
+        _write(run, folder, report, aliases)
         if aliases:
             say(
                 f"report: annotators whose names look like personal data are A1, A2, ...; {NAMES} has the key, --names "
@@ -211,14 +216,15 @@ def _check_extras() -> None:
         raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
 
 
-def _write(run: Run, folder: Path, aliases: Mapping[str, str]) -> None:
+def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> None:
     tables = [run.consensus(), run.annotators(), run.next(_MOST_NEXT)]
     if aliases:
         tables.append(ResultTable("names", {"in_report": [*aliases.values()], "annotator": [*aliases]}))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
             file.writelines(table.csv_parts())
-    (folder / REPORT).write_text(render_html(with_aliases(run.summary, aliases)), encoding="utf-8")
+    page = RENDERERS[f".{form}"](with_aliases(run.summary, aliases))
+    (folder / f"report.{form}").write_text(page, encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None and run.settings.model != "labels-only":
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
