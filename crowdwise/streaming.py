@@ -108,17 +108,15 @@ class StreamMixin:
         """Learn from a Dask collection or from blocks, if X is that; whether it is."""
         if is_dask(X):
             refuse_truth(truth)
-            if groups is not None:
-                raise ValueError("groups cannot be given beside Dask collections: leave it out, or fit in memory.")
-            self._fit_dask(X, y, sample_weight, Reporter(type(self).__name__, self.verbose, on_round))
+            self._fit_dask(X, y, sample_weight, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         if isinstance(X, Blocks):
-            given = {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}
+            given = {"y": y, "sample_weight": sample_weight, "truth": truth}
             if names := [name for name, value in given.items() if value is not None]:
                 raise ValueError(
                     f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
                 )
-            self._fit_blocks(X, Reporter(type(self).__name__, self.verbose, on_round))
+            self._fit_blocks(X, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         return False
 
@@ -134,11 +132,11 @@ class StreamMixin:
         for name in [*learnt, "_stream_settings"]:
             vars(self).pop(name, None)
 
-    def _solve(self, reporter: Reporter | None = None) -> None:
+    def _solve(self, reporter: Reporter | None = None, groups: Any = None) -> None:
         """Find what was learnt with the settings of the last batch, whatever was set since."""
         solver = type(self)(**self._stream_settings)
         vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
-        solver._learn_kept(vars(self)[self._kept_in], reporter or Reporter(type(self).__name__, solver.verbose))
+        solver._learn_kept(vars(self)[self._kept_in], groups, reporter or Reporter(type(self).__name__, solver.verbose))
         learnt = {name: value for name, value in vars(solver).items() if name.endswith("_") and name not in _LASTING}
         vars(self).update(learnt)
 
@@ -156,15 +154,15 @@ class StreamMixin:
         """What is to be kept after one more batch."""
         raise NotImplementedError
 
-    def _learn_kept(self, kept: Any, reporter: Reporter) -> None:
-        """Store what is learnt from what was kept."""
+    def _learn_kept(self, kept: Any, groups: Any, reporter: Reporter) -> None:
+        """Store what is learnt from what was kept; `groups` of annotators have one vote together."""
         raise NotImplementedError
 
-    def _fit_blocks(self, blocks: Blocks, reporter: Reporter) -> None:
+    def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn from all blocks."""
         raise NotImplementedError
 
-    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> None:
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
         """Learn from the blocks of Dask collections, where they are."""
         raise NotImplementedError
 

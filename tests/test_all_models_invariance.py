@@ -127,7 +127,10 @@ def test_single_precision_gives_the_result_of_double_precision(name):
     settings, tolerance = {}, 1e-6
     if name == "any":  # scikit-learn then computes in single precision, and can come no nearer
         settings, tolerance = {"estimator": LogisticRegression(tol=1e-5)}, 1e-3
-    one, other = fit_quietly(steady(name, **settings), X.astype(np.float64), y), fit_quietly(steady(name, **settings), X, y)
+    one, other = (
+        fit_quietly(steady(name, **settings), X.astype(np.float64), y),
+        fit_quietly(steady(name, **settings), X, y),
+    )
     assert_same_fit(one, other, X.astype(np.float64), X, rtol=tolerance, atol=tolerance)
 
 

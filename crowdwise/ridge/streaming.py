@@ -165,16 +165,16 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
         return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
 
-    def _fit_blocks(self, blocks: Blocks, reporter: Reporter) -> None:
+    def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn from all blocks, one after the other."""
         plan = self._checked_plan()
         try:
             self._add_blocks(plan, blocks, reporter)
-            self._solve(reporter)
+            self._solve(reporter, groups)
         except SumsTooLargeError as error:
             if plan.tuned or not blocks.again:
                 raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
-            self._read_again(plan, blocks, reporter)
+            self._read_again(plan, blocks, groups, reporter)
 
     def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
@@ -195,18 +195,18 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
             reporter.step(f"block {number}: {total.n_given:,} examples")
         self._restart(total)
 
-    def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
+    def _read_again(self, plan: StreamPlan, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn by reading all blocks in every round; one more time before, to find out about labels."""
         self._add_blocks(replace(plan, by_level=False, labels_only=True), blocks, reporter)
         sums = self.sums_
-        stream = Stream.of(sums, scale=self.scale, weighting=plan.by_level)
+        stream = Stream.of(sums, groups, scale=self.scale, weighting=plan.by_level)
         check = partial(self._checked_batch, kind=plan.kind, reset=False)
         rows = BlockRows(blocks, check, sums, stream.data, self.scale)
         self._learn_stream(replace(stream, rows=rows), reporter)
         vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
         vars(self).pop("_stream_settings")
 
-    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> None:
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
         """Learn from the blocks of Dask collections, which are summed up where they are."""
         plan = self._checked_plan()
         blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
@@ -217,7 +217,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         except SumsTooLargeError as error:
             raise SumsTooLargeError(f"{error} Dask collections cannot be read again: use read_blocks.") from None
         reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
-        self._solve(reporter)
+        self._solve(reporter, groups)
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -279,8 +279,8 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         )
         return sums
 
-    def _learn_kept(self, kept: StreamSums, reporter: Reporter) -> None:
-        self._learn_stream(Stream.of(kept, scale=self.scale, weighting=kept.plan.by_level), reporter)
+    def _learn_kept(self, kept: StreamSums, groups: Any, reporter: Reporter) -> None:
+        self._learn_stream(Stream.of(kept, groups, scale=self.scale, weighting=kept.plan.by_level), reporter)
 
     def _why_no_stream(self) -> str | None:
         curriculum = self.get_params(deep=False)["curriculum"]
