@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.cluster.blocks import is_dask, refuse_truth
-from crowdwise.exceptions import warn
+from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, tidy
@@ -70,6 +70,10 @@ def batch_names(batch: Any) -> tuple[Any, ...]:
     return () if batch is None else (batch,)
 
 
+def _shown(settings: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items() if name != "verbose"}
+
+
 def can_stream(model: Any) -> bool:
     """Whether the settings of a model suit a stream."""
     return model._why_no_stream() is None
@@ -119,6 +123,23 @@ class StreamMixin:
             self._fit_blocks(X, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         return False
+
+    def _check_mergeable(self, other: Any) -> None:
+        """Raise unless another model learnt from batches of the same kind, with the same settings."""
+        if type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
+        for model, whose in ((self, "this model"), (other, "the other model")):
+            if not model._has_begun():
+                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
+        mine, theirs = (_shown(model._stream_settings) for model in (self, other))
+        if different := sorted(name for name in mine if mine[name] != theirs[name]):
+            name = different[0]
+            raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
+        lasting = [tuple(map(str, np.ravel(vars(model).get(name, ())))) for name in _LASTING for model in (self, other)]
+        if lasting[0::2] != lasting[1::2]:
+            raise DataError(
+                "models can be merged if they have the same features, with the same names and in the same order."
+            )
 
     def _restart(self, kept: Any) -> None:
         """Keep what there is of all batches, and forget what was found from fewer."""

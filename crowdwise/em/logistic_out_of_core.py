@@ -255,13 +255,55 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     def _with_batch(self, block: Block, declared: Declared, names: tuple[Any, ...]) -> LogisticStream:
         self._check_settings()
         checked = CheckedBlock.of(self._checked_batch(block, "class", reset=not self._has_begun()))
-        before = self._stream_before(checked.X.shape[1], declared)
-        after = before.with_batch(checked, names)
-        if before.stepwise is not None:
-            return replace(after, stepwise=self._step(before.stepwise, after, [checked]))
+        return self._after(self._stream_before(checked.X.shape[1], declared), checked, names)
+
+    def _after(self, before: LogisticStream, batch: CheckedBlock, names: tuple[Any, ...]) -> LogisticStream:
+        """What is kept after one more batch."""
+        after = before.with_batch(batch, names)
+        if after.stepwise is not None:
+            return replace(after, stepwise=self._step(after.stepwise, after, [batch]))
         if not after.is_complete:
-            return replace(after, stepwise=self._step(self._first_step(after), after, [before.rows(), checked]))
+            return replace(after, stepwise=self._step(self._first_step(after), after, [before.rows(), batch]))
         return after
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Join what another model has learnt from other batches.
+
+        As long as all examples of both are kept, the result is that of `fit` on all of them. If those of one model are,
+        they are one more batch of the other. Beyond that, the statistics of both are added, each batch as it was judged
+        by the model that met it, what was chosen stays as the model with more examples chose it, and the parameters are
+        estimated anew: near `fit` on everything, not equal to it.
+
+        Parameters
+        ----------
+        other : CrowdLogisticClassifier
+            With the same settings, fitted by `partial_fit`; it stays as it is.
+
+        Returns
+        -------
+        self : estimator
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLogisticClassifier
+        >>> one = CrowdLogisticClassifier().partial_fit([[0.0], [1.0]], [[0, 0], [1, 1]])
+        >>> other = CrowdLogisticClassifier().partial_fit([[0.2], [0.9]], [[0, 1], [1, 1]])
+        >>> one.merge(other).stream_.seen.n_examples
+        4
+        """
+        self._check_mergeable(other)
+        self._check_settings()
+        mine, theirs = self.stream_, other.stream_
+        if mine.stepwise is None:
+            mine, theirs = theirs, mine
+        if theirs.stepwise is None:
+            self._restart(self._after(mine, theirs.rows(), theirs.batches))
+            return self
+        model = self._stream_reading(mine).annotator_model(self.annotator_model)
+        with one_blas_thread():
+            self._restart(mine.joined(theirs, model, fit_intercept=self.fit_intercept))
+        return self
 
     def _check_settings(self) -> float:
         """Raise if a setting makes no sense; the steepness, NaN for "auto"."""

@@ -257,15 +257,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         """
         if isinstance(other, StreamSums):
             return self._merge_sums(other, self._checked_plan())
-        if type(other) is not type(self):
-            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
-        for model, whose in ((self, "this model"), (other, "the other model")):
-            if not model._has_begun():
-                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
-        mine, theirs = (_shown(model._stream_settings) for model in (self, other))
-        if different := sorted(name for name in mine if mine[name] != theirs[name]):
-            name = different[0]
-            raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
+        self._check_mergeable(other)
         return self._merge_sums(other.sums_, self._checked_plan())
 
     def _merge_sums(self, sums: StreamSums, plan: StreamPlan) -> Self:
@@ -359,7 +351,3 @@ def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
     if not sums.fixed_classes or labels.classes is None or sums.classes is None:
         return labels
     return labels.with_classes(sums.classes)
-
-
-def _shown(settings: dict[str, Any]) -> dict[str, str]:
-    return {name: repr(value) for name, value in settings.items() if name != "verbose"}
