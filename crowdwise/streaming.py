@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.cluster.blocks import is_dask, refuse_truth
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -110,12 +110,16 @@ class StreamMixin:
         self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, on_round: OnRound | None
     ) -> bool:
         """Learn from a Dask collection or from blocks, if X is that; whether it is."""
+        if truth is not None and (is_dask(X) or isinstance(X, Blocks)):
+            raise ValueError(
+                "truth is held out example by example, and examples of blocks and Dask collections are not kept. Give "
+                "what is known as the labels of one more annotator, or fit in memory."
+            )
         if is_dask(X):
-            refuse_truth(truth)
             self._fit_dask(X, y, sample_weight, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         if isinstance(X, Blocks):
-            given = {"y": y, "sample_weight": sample_weight, "truth": truth}
+            given = {"y": y, "sample_weight": sample_weight}
             if names := [name for name, value in given.items() if value is not None]:
                 raise ValueError(
                     f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."

@@ -316,7 +316,7 @@ def test_settings_that_need_single_examples_are_refused():
     with pytest.raises(ValueError, match="there are no sums for these settings: curriculum=SelfPaced"):
         CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
     for model in (*map(clone, MODELS), CrowdLogisticClassifier()):
-        with pytest.raises(ValueError, match="truth is matched"):
+        with pytest.raises(ValueError, match="truth is held out example by example"):
             model.fit(chunks, y, truth=y[:, 0])
 
 

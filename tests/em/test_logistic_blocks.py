@@ -304,8 +304,10 @@ def test_what_cannot_be_learnt_from_is_told():
     model = CrowdLogisticClassifier(l2=1.0)
     with pytest.raises(DataError, match="no blocks to learn from"):
         model.fit(read_blocks([]))
-    with pytest.raises(ValueError, match="y, truth cannot be given beside blocks"):
-        model.fit(read_blocks([(X, labels)]), labels, truth=[0] * 60)
+    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+        model.fit(read_blocks([(X, labels)]), labels)
+    with pytest.raises(ValueError, match="Give what is known as the labels of one more annotator"):
+        model.fit(read_blocks([(X, labels)]), truth=[0] * 60)
     with pytest.raises(ValueError, match="ranks the examples in every round"):
         CrowdLogisticClassifier(curriculum=SelfPaced()).fit(read_blocks([(X, labels)]))
     with pytest.raises(DataError, match="the same features; one has 2 and another 1"):
