@@ -60,9 +60,22 @@ def disagreement(
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
+    if n_classes == 2 and labels.is_complete and labels.n_annotators:
+        return _of_two_classes(labels, scale)
     total, n_labels = pair_sums(labels), labels.labels_per_example
     moments = PairMoments.of(total, n_labels, sample_weight)
     return scaled_pair_sums(total, n_labels, scale, moments, n_classes=n_classes, span=span)
+
+
+def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
+    """The disagreement of complete labels of two classes: computed once for every number of labels of the second."""
+    n, of_second = labels.n_annotators, labels.tally[:, 1]
+    second = np.arange(n + 1.0)
+    total, n_labels = CLASS_DISTANCE * ((n - second) * second), np.full(n + 1, n)
+    count = np.bincount(of_second, minlength=n + 1)
+    found = count > 0
+    moments = PairMoments.of(total[found], n_labels[found], count[found])
+    return scaled_pair_sums(total, n_labels, scale, moments, n_classes=2).take(of_second)
 
 
 @dataclass(frozen=True)

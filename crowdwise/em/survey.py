@@ -154,14 +154,23 @@ class Survey:
         moments = PairMoments.of(totals, n_labels, self.examples_per_level)
         return scaled_pair_sums(totals, n_labels, scale, moments, n_classes=len(self.classes))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all examples are among the rows that were kept."""
+        return sum(len(key) for key, _ in self.kept) == self.n_examples
+
     def sample(self) -> CheckedBlock:
         """The rows that were kept, in the order of their keys."""
-        order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
+        order, rows = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable"), self.rows()
+        return CheckedBlock(rows.X[order], rows.labels[order], rows.weight[order])
+
+    def rows(self) -> CheckedBlock:
+        """The rows that were kept, in the order of the blocks."""
         blocks = [block.among(self.annotators, self.classes) for _, block in self.kept]
         rows = [block.X for block in blocks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
         labels = _stacked([block.labels for block in blocks])
-        return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
+        return CheckedBlock(X, labels, np.concatenate([block.weight for block in blocks]))
 
 
 def _sums(place: Positions, values: Floats, n_places: int) -> Floats:

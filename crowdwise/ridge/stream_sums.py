@@ -461,6 +461,8 @@ def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
 
 def _union(one: Array, other: Array, one_fixed: bool, other_fixed: bool, what: str = "annotators") -> Array:
     """All names; those of the first side first, unless the other side has them all."""
+    if np.array_equal(one, other):
+        return one
     in_one, in_other = encode_declared(other, one) >= 0, encode_declared(one, other) >= 0
     if in_one.all():
         return one
