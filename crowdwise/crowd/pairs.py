@@ -89,7 +89,7 @@ def suspects(labels: CrowdLabels) -> Pairs:
     if not three.any() or (labels.labels_per_annotator >= _NEVER).sum() < 2:
         return _no_pairs()
     labels = labels if three.all() else labels[three]
-    left, right, example = _label_pairs(labels)
+    left, right, example = label_pairs(labels)
     products = _of_ratings if labels.classes is None else _of_classes
     return _pairs(labels, left, right, *products(labels, left, right, example)).alike(_SUSPECT)
 
@@ -129,7 +129,7 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     -------
     pairs : Pairs
     """
-    left, right, _ = _label_pairs(labels)
+    left, right, _ = label_pairs(labels)
     squared = np.einsum("ic,ic->i", residual, residual)
     product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
     return _pairs(labels, left, right, product, squared[left], squared[right])
@@ -182,8 +182,8 @@ def enough_pairs(labels: CrowdLabels) -> Positions | None:
     return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
 
 
-def _label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
-    """Positions of two labels of the same example, for every two, and the example."""
+def label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
+    """Positions of two labels of the same example, for every two, and the example; annotators in their order."""
     n_labels = labels.labels_per_example
     left, right, examples = [_NONE], [_NONE], [_NONE]
     for n in np.unique(n_labels[n_labels > 1]).tolist():

@@ -36,7 +36,7 @@ Init = Literal["labels", "votes"]
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
 # If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle.
 _CLOSE = 0.01
-# Labels alone are only where the rounds of a classifier begin.
+# Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 
@@ -300,6 +300,7 @@ def start_from_labels(
     init: Any,
     together: Together | None = None,
     reading: Reading = CLASSES,
+    tol: float = TOLERANCE,
     reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
@@ -325,6 +326,8 @@ def start_from_labels(
         Who shares a vote; by default all are independent.
     reading : Reading, default=CLASSES
         Whether classes have an order, and whether abstentions are answers.
+    tol : float, default=1e-5
+        Stop when probabilities change by no more than this per example, or by 1e-5 if that is less.
     reporter : Reporter, default=SILENT
         Reports the rounds.
 
@@ -337,8 +340,9 @@ def start_from_labels(
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
     fit = fit_labels(
-        labels, weight, model, together=together, known=known, difficulties=difficulties, reporter=reporter
-    )
+        labels, weight, model, together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, tol),
+        reporter=reporter,
+    )  # fmt: skip
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":

@@ -35,7 +35,7 @@ from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import DAMPING, InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
@@ -412,7 +412,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
     ) -> tuple[SoftmaxData, FirstModels | None]:
         """Features with their penalty, and classifiers of the first consensus."""
-        data = SoftmaxData(features.X, features.shift, features.variance, self.class_prior, self.fit_intercept)
+        data = SoftmaxData(
+            features.X, features.shift, features.variance, self.class_prior, self.fit_intercept, min(CLOSE, self.tol)
+        )
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
             data = replace(data, l2=features.penalty(self.l2_))
@@ -440,9 +442,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out
             models = data.models(fold, theta)
-            return models, OutOfFold(SoftmaxFolds(models), damping=DAMPING)
+            return models, OutOfFold(SoftmaxFolds(models, data.close), damping=DAMPING)
         model = data.model(_mean(theta, 1))
-        return model, InSample(model)
+        return model, InSample(model, data.close)
 
     def _record(
         self,

@@ -6,7 +6,7 @@ blocks, ``+`` joins what it gives, and only sums travel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax import normalisers
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.survey import levels_of_labels
+from crowdwise.em.together import Together, vote_strength
 from crowdwise.weights.folds import stored_keys
 from crowdwise.weights.round_weights import SoftTargets
 
@@ -56,6 +57,8 @@ class RoundState:
     prior : ndarray of shape (n_classes,), or (n_features + 1, n_folds, n_outputs)
         What is believed before labels are looked at: logarithms of the frequencies of classes, or coefficients of a
         classifier for the rows of every fold, with temperature and damping.
+    together : Together, default=Together()
+        Who shares a vote, and whether votes decide what the classifier learns.
     """
 
     annotators: Array
@@ -69,6 +72,7 @@ class RoundState:
     shift: Floats | None
     theta: Floats | None
     prior: Floats
+    together: Together = field(default_factory=Together)
 
     @property
     def n_models(self) -> int:
@@ -108,6 +112,8 @@ class LogisticSums:
         How often each annotator said c in every state.
     share : ndarray of shape (n_difficulties, n_classes)
         How many examples are in every state.
+    parts : ndarray of shape (n_annotators,)
+        Sums of the parts of votes that their labels are.
     votes : ndarray of shape (n_classes,)
         Sums of the shares of votes.
     value : ndarray of shape (n_models,)
@@ -124,6 +130,7 @@ class LogisticSums:
     evidence: float
     counts: Floats
     share: Floats
+    parts: Floats
     votes: Floats
     value: Floats
     slope: Floats
@@ -170,27 +177,37 @@ def block_sums(state: RoundState, given: Any) -> LogisticSums:
     """
     block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
+    part = state.together.parts(block.labels)
     unknown = np.ones((0, len(state.behaviour.share), n_classes))
-    annotators = Annotators(Incidence.of(block.labels), state.model, unknown)
+    annotators = Annotators(Incidence.of(block.labels, part), state.model, unknown)
     annotators.behaviour = state.behaviour
     likelihood = annotators.log_likelihood()
     votes = np.zeros(n_classes)
     if state.prior.ndim == 1:
-        votes = weight @ vote_shares(block.labels)
-    if state.theta is None and state.prior.ndim == 1:
+        votes = weight @ vote_shares(block.labels, part)
         posterior, evidence = expectation(state.prior, likelihood)
-        of_models = [np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))]
     else:
         posterior, evidence = np.empty_like(likelihood), np.empty(len(likelihood))
+    of_models = [np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))]
+    if state.theta is not None:
+        if state.together.by_votes:
+            posterior = _by_votes(state, block, posterior)
         of_models = _over_rows(state, block.X, weight, likelihood, posterior, evidence)
     counts, share = annotators.counts(posterior, weight)
-    return LogisticSums(len(block), float(weight @ evidence), counts, share, votes, *of_models)
+    given = block.labels.labels_per_annotator if part is None else block.labels.sum_per_annotator(part)
+    return LogisticSums(len(block), float(weight @ evidence), counts, share, given + 0.0, votes, *of_models)
+
+
+def _by_votes(state: RoundState, block: CheckedBlock, posterior: Floats) -> Floats:
+    """What the classifier learns where the classes of the model do not mean what labels say: votes, not the model."""
+    strength = vote_strength(state.behaviour.by_class(), np.exp(state.prior))
+    return state.together.stated(posterior, block.labels, state.prior, strength)
 
 
 def _over_rows(
     state: RoundState, X: Any, weight: Floats, likelihood: Floats, posterior: Floats, evidence: Floats
 ) -> list[Floats]:
-    """Sums of the models; `posterior` and `evidence` are written to."""
+    """Sums of the models; `posterior` and `evidence` are written to, unless they are those of labels alone."""
     assert state.theta is not None
     n_columns, n_models, n_outputs = state.theta.shape
     value, sums = np.zeros(n_models), np.zeros((n_columns, n_models * (2 * n_outputs + 1)))
@@ -201,11 +218,10 @@ def _over_rows(
         rows = slice(start, start + step)
         x = state.read(X[rows])
         scores = scores_of(x, together)  # one product is cheaper than two thin ones
-        prior = state.prior
-        if prior.ndim == 3:
-            where = n_models + (fold[rows] if prior.shape[1] > 1 else 0)
+        if state.prior.ndim == 3:
+            where = n_models + (fold[rows] if state.prior.shape[1] > 1 else 0)
             prior = log_softmax(scores[np.arange(len(scores)), where])
-        posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
+            posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
         found = _of_models(state, scores[:, :n_models], posterior[rows], weight[rows], fold[rows])
         value += found[0]
         sums[:-1] += x.T @ found[1]

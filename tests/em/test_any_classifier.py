@@ -66,6 +66,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     sample_weight = np.random.default_rng(1).uniform(0.5, 2, len(X))
     if round_weights is paced_twin:
         sample_weight = np.full(len(X), 1.5)  # the twin counts examples once
+    count = sample_weight / sample_weight.mean()
     splits = list(KFold(4).split(X))
     model = fit(X, matrix, n_classes, sample_weight=sample_weight, estimator=EXACT, cv=splits, **settings)
 
@@ -81,7 +82,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
             of_class = class_weights(posterior, weight)
         counts = twin_counts(matrix.tolist(), posterior, weight)
         confusion, shared = twin_confusion(counts, 3.0, shared)
-        scores = twin_scores(X, matrix, posterior, weight, splits, of_class)
+        scores = twin_scores(X, posterior, weight, splits, of_class, count)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature = twin_temperature(scores, likelihood, weight)
         posterior, _ = twin_posterior(scores, likelihood, temperature)
