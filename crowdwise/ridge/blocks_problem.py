@@ -169,7 +169,7 @@ class BlocksProblem:
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
         parts = (
-            label_products(data, data.labels, data.rows.scores(theta), weights.product[data.labels.example_index])
+            label_products(data, data.labels, data.rows.scores(theta), weights.product)
             for data, weights in self._parts()
         )
         products, values, scores = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
