@@ -34,6 +34,8 @@ Init = Literal["labels", "votes"]
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
+# If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle.
+_CLOSE = 0.01
 # Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
@@ -146,8 +148,11 @@ def fit_labels(
         if len(difficulties) == 1:
             return run(labels, weight, difficulties[0], tol)
         if len(labels) <= _ENOUGH:
-            tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
-            chosen = max(tried.values(), key=lambda fit: fit.evidence(weight))
+            tried = [run(labels, weight, n, max(tol, _TRIED)) for n in difficulties]
+            evidence = [fit.evidence(weight) for fit in tried]
+            if np.ptp(evidence) < _CLOSE * weight.sum():  # rounds that still rise may decide it
+                tried = [go_on(fit, weight, tol) for fit in tried]
+            chosen = max(tried, key=lambda fit: fit.evidence(weight))
             settled = chosen.rounds.change <= tol
             if settled or chosen.rounds.n_rounds == max_rounds:
                 return replace(chosen, rounds=replace(chosen.rounds, converged=settled))

@@ -67,7 +67,7 @@ class LogisticStream(FrozenArrays):
             labels_per_class=np.zeros(len(known), dtype=np.int64),
             labels_per_annotator=np.zeros(len(names), dtype=np.int64),
             levels=none,
-            examples_per_level=none,
+            examples_per_level=np.zeros(0),
             kept=(),
         )
         kept = KeptRows.none(n_features, ratings=False)

@@ -60,7 +60,7 @@ class Survey:
     levels : ndarray of shape (n_levels,)
         Levels of disagreement that occur, ascending; a number for both labels and differing pairs of an example.
     examples_per_level : ndarray of shape (n_levels,)
-        How many examples are of each.
+        How many examples are of each, every one as often as it counts.
     kept : tuple of (keys, CheckedBlock)
         Rows with the smallest keys.
     """
@@ -74,7 +74,7 @@ class Survey:
     labels_per_class: NDArray[np.int64]
     labels_per_annotator: NDArray[np.int64]
     levels: NDArray[np.int64]
-    examples_per_level: NDArray[np.int64]
+    examples_per_level: Floats
     kept: tuple[tuple[Keys, CheckedBlock], ...]
 
     @classmethod
@@ -85,7 +85,7 @@ class Survey:
         labels = block.labels
         if labels.classes is None:
             raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
-        levels, counts = np.unique(levels_of_labels(labels), return_counts=True)
+        levels, level = np.unique(levels_of_labels(labels), return_inverse=True)
         return cls(
             block.X.shape[1],
             _names_of_features(given),
@@ -96,7 +96,7 @@ class Survey:
             labels.tally.sum(axis=0, dtype=np.int64),
             np.array(labels.labels_per_annotator),
             levels,
-            counts,
+            _sums(level, block.weight, len(levels)),
             _smallest(((sample_keys(block.X, labels), block),), block.X.shape[1]) if keep else (),
         )
 
@@ -112,8 +112,7 @@ class Survey:
             classes = encode(classes)[1]
         annotators = _joined(self.annotators, other.annotators)
         levels, place = np.unique(np.concatenate([self.levels, other.levels]), return_inverse=True)
-        counts = np.zeros(len(levels), dtype=np.int64)
-        np.add.at(counts, place, np.concatenate([self.examples_per_level, other.examples_per_level]))
+        counts = _sums(place, np.concatenate([self.examples_per_level, other.examples_per_level]), len(levels))
         return Survey(
             self.n_features,
             self.feature_names,
@@ -172,6 +171,11 @@ class Survey:
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
         labels = _stacked([block.labels for block in blocks])
         return CheckedBlock(X, labels, np.concatenate([block.weight for block in blocks]))
+
+
+def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
+    """The sum of the values at each place."""
+    return np.bincount(place, values, n_places).astype(np.float64)
 
 
 def _names_of_features(given: Any) -> tuple[str, ...] | None:

@@ -77,10 +77,12 @@ class LabelRows(FrozenArrays):
         """Whether every annotator labelled every example."""
         return self.n_labels == self.n_examples * self.n_annotators
 
-    @property
+    @cached_property
     def labels_per_example(self) -> NDArray[np.int64]:
         """How many labels each example has."""
-        return np.diff(self.indptr)
+        given = np.diff(self.indptr)
+        given.setflags(write=False)
+        return given
 
     @cached_property
     def labels_per_annotator(self) -> NDArray[np.int64]:

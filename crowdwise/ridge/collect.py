@@ -20,7 +20,7 @@ WriteValues = Callable[[Any, Floats], None]
 # Rows that are sorted by cell together: gathered from further apart, they would come from all over the memory.
 _SORT_ROWS = 2**19
 # A cell should have this many of them, or its products are too small to be fast.
-_CELL_ROWS = 2**12
+_CELL_ROWS = 2**14
 
 
 def collect(
@@ -94,7 +94,8 @@ def _complete_sums(
 
     def write_values(at: Any, out: Floats) -> None:
         targets.write(matrix[at] if isinstance(at, slice) else matrix.take(at, axis=0), out[:-n_targets])
-        np.multiply(first[at].T, n_annotators, out=out[-n_targets:])
+        some = first[at] if isinstance(at, slice) else first.take(at, axis=0)
+        np.multiply(some.T, n_annotators, out=out[-n_targets:])
 
     gram, cross = row_sums(rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)

@@ -20,7 +20,7 @@ from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import available_cores, one_blas_thread
+from crowdwise.ridge.features import available_cores, one_blas_thread, sharing_cores
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.stream import Stream
@@ -31,6 +31,8 @@ from crowdwise.weights.curricula import Curriculum
 
 # Blocks that are summed up at a time: each is in memory.
 _MOST_THREADS = 2
+# Blocks whose sums are added before they are added to all: the sample that is kept of all takes longest.
+_TOGETHER = 8
 # Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
 _WHY_NOT_ROWS = (
     "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
@@ -189,17 +191,25 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         first = next(coming, None)
         if first is None:
             raise DataError("there are no blocks to learn from.")
-        total = near = self._with_block(plan, first)
+        n_threads = min(available_cores(), _MOST_THREADS)
 
         def sums_of(block: Block) -> StreamSums:
-            return StreamSums.of(plan, *self._checked_batch(block, plan.kind, reset=False), near=near)
+            with sharing_cores(n_threads):
+                sums = StreamSums.of(plan, *self._checked_batch(block, plan.kind, reset=False), near=near)
+                return replace(sums, feature_names=near.feature_names)
 
-        reporter.step(f"block 1: {total.n_given:,} examples")
-        for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
-            total = total + replace(sums, feature_names=near.feature_names)
-            near = replace(near, kept=total.kept)  # fewer rows of later blocks can still be kept; the rest stays
-            reporter.step(f"block {number}: {total.n_given:,} examples")
-        self._restart(total)
+        with one_blas_thread():
+            total = near = self._with_block(plan, first)
+            reporter.step(f"block 1: {total.n_given:,} examples")
+            n_examples, waiting = total.n_given, None
+            for number, sums in enumerate(map_blocks(sums_of, coming, n_threads), start=2):
+                n_examples += sums.n_given
+                waiting = sums if waiting is None else waiting + sums
+                if number % _TOGETHER == 0:
+                    total, waiting = total + waiting, None
+                    near = replace(near, kept=total.kept)  # of later blocks fewer rows can still be kept
+                reporter.step(f"block {number}: {n_examples:,} examples")
+        self._restart(total if waiting is None else total + waiting)
 
     def _read_again(self, plan: StreamPlan, total: Total, groups: Any, reporter: Reporter) -> None:
         """Learn by reading all blocks in every round; what there is to know about labels is known."""
