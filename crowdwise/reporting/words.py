@@ -89,7 +89,8 @@ def votes_sentence(summary: Summary) -> str:
     if votes["effective"] is None or summary["size"]["annotators"] == 1:
         return ""
     labels = summary["size"]["labels_per_example"]["mean"]
-    copies = f", of which {count(votes['shared'], 'group')} have one vote each" if votes["shared"] else ""
+    groups = "one group has one vote" if votes["shared"] == 1 else f"{votes['shared']:,} groups have one vote each"
+    copies = f" ({groups})" if votes["shared"] else ""
     return (
         f"The {rounded(labels)} labels of an example{copies} say as much as about {rounded(votes['effective'])} "
         "independent votes, at a usual amount of errors in common."
