@@ -566,3 +566,24 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
     assert "--kind ordinal" not in run("check", "words.csv")[1]
     found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
+
+
+def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = ["example,annotator,label"]
+    for example in range(60):
+        for annotator in "abc":
+            unsure = rng.random() < (0.6 if example % 2 else 0.05)  # whoever sees a one hesitates
+            rows.append(f"{example},{annotator},{'unsure' if unsure else example % 2}")
+    Path("labels.csv").write_text("\n".join(rows))
+    wanted = ["labels.csv", "--abstain", "unsure", "-q"]
+    plain, informed = run("consensus", *wanted)[1], run("consensus", *wanted, "--informative-abstentions")[1]
+    right = [sum(int(row.split(",")[1]) == int(row.split(",")[0]) % 2 for row in table.splitlines()[1:]
+                 if row.split(",")[1]) for table in (plain, informed)]  # fmt: skip
+    assert right[0] < right[1] == 60
+    assert run("fit", *wanted, "--informative-abstentions", "--out", "run")[0] == 0
+    assert json.loads(Path("run/run.json").read_text())["settings"]["informative_abstentions"] is True
+    code, _, said = run("fit", "labels.csv", "--ratings", "--informative-abstentions")
+    assert code == ExitCode.WRONG_USAGE
+    assert "leaves abstentions out" in said

@@ -34,7 +34,9 @@ Init = Literal["labels", "votes"]
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
-# Labels alone are only where the rounds of a classifier begin.
+# If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle.
+_CLOSE = 0.01
+# Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 
@@ -146,8 +148,11 @@ def fit_labels(
         if len(difficulties) == 1:
             return run(labels, weight, difficulties[0], tol)
         if len(labels) <= _ENOUGH:
-            tried = {n: run(labels, weight, n, max(tol, _TRIED)) for n in difficulties}
-            chosen = max(tried.values(), key=lambda fit: fit.evidence(weight))
+            tried = [run(labels, weight, n, max(tol, _TRIED)) for n in difficulties]
+            evidence = [fit.evidence(weight) for fit in tried]
+            if np.ptp(evidence) < _CLOSE * weight.sum():  # rounds that still rise may decide it
+                tried = [go_on(fit, weight, tol) for fit in tried]
+            chosen = max(tried, key=lambda fit: fit.evidence(weight))
             settled = chosen.rounds.change <= tol
             if settled or chosen.rounds.n_rounds == max_rounds:
                 return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
@@ -295,6 +300,7 @@ def start_from_labels(
     init: Any,
     together: Together | None = None,
     reading: Reading = CLASSES,
+    tol: float = TOLERANCE,
     reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
@@ -320,6 +326,8 @@ def start_from_labels(
         Who shares a vote; by default all are independent.
     reading : Reading, default=CLASSES
         Whether classes have an order, and whether abstentions are answers.
+    tol : float, default=1e-5
+        Stop when probabilities change by no more than this per example, or by 1e-5 if that is less.
     reporter : Reporter, default=SILENT
         Reports the rounds.
 
@@ -332,8 +340,9 @@ def start_from_labels(
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
     fit = fit_labels(
-        labels, weight, model, together=together, known=known, difficulties=difficulties, reporter=reporter
-    )
+        labels, weight, model, together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, tol),
+        reporter=reporter,
+    )  # fmt: skip
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":

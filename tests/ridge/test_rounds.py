@@ -92,7 +92,7 @@ def assert_same(one, other, rtol=1e-8):
 @pytest.mark.parametrize("weighting", CLASS_WEIGHTS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, in_slow_run(False)])
 def test_equals_the_slow_twin(name, weighting, n_classes, missing, fit_intercept):
     X, matrix = rare(n_classes=n_classes, missing=missing)
     curriculum, reweight = CURRICULA.get(name, (None, None))
