@@ -25,9 +25,9 @@ _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
 _ADDED = 7.0
 # Copies give the same label to so large a part of the examples that they share, and share at least so many. Of fewer,
 # the labels must be the same so often that chance would hardly make any pair agree so if each agreed in that part.
-_SAME, _FEWEST, _HARDLY = 0.9, 100, 0.05
+_SAME, _FEWEST, _HARDLY = 0.9, 100, 0.01
 # Of fewer than this, nobody can tell: that is how many have all to be the same if there is but one pair.
-_NEVER = 29
+_NEVER = 44
 # From these correlations on two annotators may be copies, and are.
 _SUSPECT, _COPY = 0.7, 0.75
 # Counts per pair of annotators are kept in a square while that is small.
