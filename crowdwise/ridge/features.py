@@ -177,7 +177,8 @@ def spans(n_rows: int) -> list[range]:
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
     """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    n_threads = getattr(_MINE, "n_threads", available_cores()) if n_multiplications >= _PARALLEL_FROM else 1
+    mine = max(1, available_cores() // getattr(_MINE, "n_tasks", 1))
+    n_threads = mine if n_multiplications >= _PARALLEL_FROM else 1
     if n_threads == 1:
         yield from map(task, parts)
         return
@@ -191,11 +192,11 @@ _MINE = local()
 @contextmanager
 def sharing_cores(n_tasks: int) -> Iterator[None]:
     """Let this thread use its part of the cores only, where so many tasks run at a time."""
-    before, _MINE.n_threads = getattr(_MINE, "n_threads", available_cores()), max(1, available_cores() // n_tasks)
+    before, _MINE.n_tasks = getattr(_MINE, "n_tasks", 1), n_tasks
     try:
         yield
     finally:
-        _MINE.n_threads = before
+        _MINE.n_tasks = before
 
 
 def available_cores() -> int:
