@@ -33,7 +33,7 @@ from crowdwise.exceptions import DataError
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@over(EVERYTHING, variants=True)
+@over(EVERYTHING)
 def test_permuting_examples_permutes_the_result(name, n_classes):
     if n_classes == 3 and name in ("regressor", *PERCEPTRONS):
         pytest.skip("takes no three classes")
@@ -193,7 +193,7 @@ def test_one_number_as_sample_weight_counts_for_all_in_fit_and_score(name):
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e308])
-@over(MODELS, variants=True)
+@over(MODELS)
 def test_tiny_and_huge_weights_give_a_finite_result_without_stray_warnings(name, weight):
     X, y, plain = reference(name, n=60)
     model = fit_quietly(new(name), X, y, np.full(60, weight))  # any other warning is an error

@@ -272,7 +272,7 @@ def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("one.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
     _, out, _ = run("fit", "one.csv")
-    assert "Changed     no answer of the majority; no example below" in out
+    assert "Changed     no majority answer; no example below" in out
     assert "unknown: there is one annotator" in out
     assert "ask a second one" in run("next", "run")[1]
 
@@ -587,3 +587,20 @@ def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):
     code, _, said = run("fit", "labels.csv", "--ratings", "--informative-abstentions")
     assert code == ExitCode.WRONG_USAGE
     assert "leaves abstentions out" in said
+
+
+def test_personal_names_are_not_on_the_report_and_their_key_is_in_a_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{i},{who},{(i + (who == 'bob@example.org')) % 2}\n" for i in range(9) for who in ("ann", "bob@example.org")
+    ]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    _, _, talk = run("fit", "labels.csv", "--out", "hidden")
+    assert "names.csv has the key, --names keeps them" in talk
+    assert "bob@example.org" not in Path("hidden/report.html").read_text(encoding="utf-8")
+    assert "bob@example.org" in Path("hidden/annotators.csv").read_text(encoding="utf-8")
+    assert Path("hidden/names.csv").read_text(encoding="utf-8") == "in_report,annotator\nA1,bob@example.org\n"
+    run("fit", "labels.csv", "--out", "shown", "--names")
+    assert "bob@example.org" in Path("shown/report.html").read_text(encoding="utf-8")
+    assert not Path("shown/names.csv").exists()
+    assert run("fit", "labels.csv", "--out", "hidden", "--force")[0] == 0

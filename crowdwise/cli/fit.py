@@ -63,6 +63,7 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
 @click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
+@click.option("--names", is_flag=True, help="The report shows names that look like personal data, too.")
 @labels_options
 @kind_option
 @abstentions_option

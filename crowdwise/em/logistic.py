@@ -37,6 +37,8 @@ from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.survey import first_of_sample
+from crowdwise.em.temperature import ENOUGH
 from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
@@ -339,7 +341,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         note_effective_number(weights.first, self.n_features_in_)
         together = self._together(training, weights.first, groups)
         start = self._start(training, weights, together, reporter, warm)
-        fold = content_folds(features.rows.X, N_FOLDS)
+        fold = content_folds(training.rows, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
         self.by_votes_ = start.alone.together.by_votes
@@ -352,7 +354,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
-            models, prior = self._prior(data, features, fold, theta)
+            models, prior = self._prior(data, training, fold, theta)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
@@ -435,14 +437,15 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         )
 
     def _prior(
-        self, data: SoftmaxData, features: LogisticFeatures, fold: NDArray[np.int64], theta: Floats | None
+        self, data: SoftmaxData, training: TrainingSet, fold: NDArray[np.int64], theta: Floats | None
     ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
         """The classifiers of the rounds, beginning with the mean of some coefficients, and the prior made of them."""
         if self.cross_fit not in (0, N_FOLDS):
-            fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
+            fold, theta = content_folds(training.rows, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out
             models = data.models(fold, theta)
-            return models, OutOfFold(SoftmaxFolds(models, data.close), damping=DAMPING)
+            some = first_of_sample(training.rows, training.core, ENOUGH)  # those that rounds over blocks have, too
+            return models, OutOfFold(SoftmaxFolds(models, data.close), damping=DAMPING, some=some)
         model = data.model(_mean(theta, 1))
         return model, InSample(model, data.close)
 

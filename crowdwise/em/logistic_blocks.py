@@ -32,13 +32,14 @@ from crowdwise.em.priors import ClassFrequencies, OutOfFold
 from crowdwise.em.rounds import NEAR, Leaps, expectation, mean_change
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.survey import Survey
-from crowdwise.em.temperature import ClassScores
+from crowdwise.em.temperature import ENOUGH, ClassScores
 from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.progress import Report, Reporter
 from crowdwise.ridge.features import Rows
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights.folds import telling_columns
 from crowdwise.weights.round_weights import SoftTargets
 
 # Passes in which the classifier of all rows is fitted to the last consensus. It is close enough at this share of the
@@ -197,6 +198,7 @@ class BlockRounds:
     def __post_init__(self) -> None:
         survey, settings = self.survey, self.settings
         self.sample = survey.sample().among(survey.active, survey.classes)
+        self.fold_columns = telling_columns(self.sample.X)
         self.features = sample_features(self.sample, centred=settings.fit_intercept)
         self.rows = SoftmaxRows(
             self.features.X, self.features.shift, np.zeros(len(self.sample), dtype=np.int64),
@@ -250,7 +252,7 @@ class BlockRounds:
         state = RoundState(
             self.survey.active, self.survey.classes, self.settings.annotator_model, self.annotators.behaviour,
             self.survey.levels, easiness, self.class_weight, self.features.unit, shift, theta, prior,
-            self.settings.together,
+            self.settings.together, self.fold_columns,
         )  # fmt: skip
         self.n_passes += 1
         sums: LogisticSums | None = total(partial(block_sums, state), self.blocks, self.mapper)
@@ -379,11 +381,14 @@ class _Classifiers:
 
     def __init__(self, rounds: BlockRounds, weight: Floats) -> None:
         self.rounds, n_models = rounds, max(rounds.settings.cross_fit, 1)
-        self.fold = row_folds(rounds.sample.X, n_models)
+        self.fold = row_folds(rounds.sample.X, n_models, rounds.fold_columns)
         self.x = rounds.rows.read(slice(None))
         l2 = rounds.features.penalty(rounds.settings.l2)
         self.models = BlockModels(rounds._first_theta(n_models), l2, rounds.rows, weight)
-        self.prior_of = OutOfFold(self, damping=rounds.settings.damping) if rounds.settings.cross_fit else None
+        self.prior_of = None
+        if rounds.settings.cross_fit:  # the sample is in the order of its keys
+            some = np.arange(min(len(self.fold), ENOUGH))
+            self.prior_of = OutOfFold(self, damping=rounds.settings.damping, some=some)
         self.prior = self._tempered(rounds.begin.temperature if rounds.settings.cross_fit else 1.0)
 
     @property
@@ -403,6 +408,7 @@ class _Classifiers:
             return self.posterior()
         likelihood = self.rounds.annotators.log_likelihood()
         targets = SoftTargets(posterior, weight, self.rounds.class_weight)
+        self.prior_of.total = float(sums.mass.sum())
         log_prior = self.prior_of.update(targets, likelihood)
         # Logarithms of probabilities are linear in the coefficients, but for what makes them sum to one: the share of
         # the last round that is kept of them is kept of the coefficients.

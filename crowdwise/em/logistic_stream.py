@@ -80,7 +80,12 @@ class LogisticStream(FrozenArrays):
         seen = self.seen + Survey.of(block, keep=False)
         labels = recoded(block.labels, seen.annotators, seen.classes)
         rows = KeptRows.of(
-            sample_keys(block), block.X, labels, block.weight, np.zeros(len(block), dtype=np.int64), self.kept.bound
+            sample_keys(block.X, block.labels),
+            block.X,
+            labels,
+            block.weight,
+            np.zeros(len(block), dtype=np.int64),
+            self.kept.bound,
         )
         there = self.among(seen)
         return replace(there, seen=seen, kept=there.kept + rows, batches=self.batches + names)

@@ -23,7 +23,7 @@ from crowdwise.em.softmax import normalisers
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.survey import levels_of_labels
 from crowdwise.em.together import Together, vote_strength
-from crowdwise.weights.folds import stored_keys
+from crowdwise.weights.folds import hashed_folds
 from crowdwise.weights.round_weights import SoftTargets
 
 # Features that are worked on at a time: they stay in the cache of one core.
@@ -59,6 +59,8 @@ class RoundState:
         classifier for the rows of every fold, with temperature and damping.
     together : Together, default=Together()
         Who shares a vote, and whether votes decide what the classifier learns.
+    fold_columns : int or None, default=None
+        How many columns tell the fold of a row; None is all.
     """
 
     annotators: Array
@@ -73,6 +75,7 @@ class RoundState:
     theta: Floats | None
     prior: Floats
     together: Together = field(default_factory=Together)
+    fold_columns: int | None = None
 
     @property
     def n_models(self) -> int:
@@ -88,7 +91,7 @@ class RoundState:
 
     def folds(self, X: Any) -> NDArray[np.int64]:
         """The fold of each row, by its content."""
-        return row_folds(X, self.n_folds)
+        return row_folds(X, self.n_folds, X.shape[1] if self.fold_columns is None else self.fold_columns)
 
     def read(self, X: Any) -> Any:
         """Features in the unit and around the shift of the coefficients."""
@@ -154,11 +157,11 @@ def weights_of(block: CheckedBlock, levels: NDArray[np.int64], easiness: Floats)
     return block.weight * easiness[np.minimum(level, len(levels) - 1)]
 
 
-def row_folds(X: Any, n_folds: int) -> NDArray[np.int64]:
-    """A fold for every row, by what is stored of it, whatever rows it comes with."""
+def row_folds(X: Any, n_folds: int, n_columns: int) -> NDArray[np.int64]:
+    """A fold for every row by its first columns, whatever rows it comes with: that of many examples in memory."""
     if n_folds == 1:
         return np.zeros(X.shape[0], dtype=np.int64)
-    return (stored_keys(X, 0) % np.uint64(n_folds)).astype(np.int64)
+    return hashed_folds(X, n_folds, n_columns)
 
 
 def block_sums(state: RoundState, given: Any) -> LogisticSums:

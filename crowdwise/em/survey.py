@@ -97,7 +97,7 @@ class Survey:
             np.array(labels.labels_per_annotator),
             levels,
             _sums(level, block.weight, len(levels)),
-            _smallest(((sample_keys(block), block),), block.X.shape[1]) if keep else (),
+            _smallest(((sample_keys(block.X, labels), block),), block.X.shape[1]) if keep else (),
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -184,9 +184,18 @@ def _names_of_features(given: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names.tolist())
 
 
-def sample_keys(block: CheckedBlock) -> Keys:
+def sample_keys(X: Any, labels: CrowdLabels) -> Keys:
     """A number for every row, from its features and labels: the sample is of the rows with the smallest."""
-    return joint_keys(stored_keys(block.X, _SEED), label_keys(block.labels))
+    return joint_keys(stored_keys(X, _SEED), label_keys(labels))
+
+
+def first_of_sample(X: Any, labels: CrowdLabels, most: int) -> Positions | None:
+    """Positions of so many rows with the smallest keys, as a sample of blocks has them; None if that is all rows."""
+    if len(labels) <= most:
+        return None
+    keys = sample_keys(X, labels)
+    some = np.argpartition(keys, most - 1)[:most]
+    return some[np.argsort(keys[some], kind="stable")]
 
 
 def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 
@@ -18,7 +18,7 @@ _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
 # many times that distance around, where it is found to the last digits: rounds then settle to as many as are wanted.
 _NEAR, _ABOUT, _AROUND, _EXACTLY = 0.1, 1e-4, 10.0, 1e-14
 # More examples than this make the factor no surer.
-_ENOUGH = 10_000
+ENOUGH = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,14 @@ class ClassScores:
         return self.scores - np.log(self.class_weight) if self.are_probabilities else self.scores
 
 
-def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats, last: float | None = None) -> float:
+def best_temperature(
+    scores: ClassScores,
+    log_likelihood: Floats,
+    weight: Floats,
+    last: float | None = None,
+    some: Positions | None = None,
+    total: float | None = None,
+) -> float:
     """The factor on a classifier's scores under which the labels are most probable.
 
     A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
@@ -70,17 +77,21 @@ def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats
         Of each example.
     last : float, default=None
         That of the last round, if it is likely to be near.
+    some : ndarray of positions, default=None
+        Examples that are enough and stand for all; by default some of many.
+    total : float, default=None
+        What all examples count together; by default the sum of the weights.
 
     Returns
     -------
     temperature : float
     """
-
-    if len(weight) > _ENOUGH:  # a part is enough, and stands for all
-        some = slice(None, None, len(weight) // _ENOUGH + 1)
-        share = weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny)
+    total = float(weight.sum()) if total is None else total
+    if some is None and len(weight) > ENOUGH:
+        some = np.arange(0, len(weight), len(weight) // ENOUGH + 1)
+    if some is not None:
         scores, log_likelihood, weight = replace(scores, scores=scores.scores[some]), log_likelihood[some], weight[some]
-        weight = weight * share
+        weight = weight * (total / max(weight.sum(), np.finfo(np.float64).tiny))
 
     def loss(logarithm: float) -> float:
         prior = logarithm - np.exp(logarithm)

@@ -195,8 +195,7 @@ def _squared_errors(theta: Floats, data: RidgeData, weights: Weights) -> tuple[F
 
 
 def _label_products(theta: Floats, data: RidgeData, weights: Weights) -> tuple[Floats, Floats, Floats]:
-    of_labels = weights.product[data.labels.example_index]
-    return label_products(data, data.labels, data.rows.scores(theta), of_labels)
+    return label_products(data, data.labels, data.rows.scores(theta), weights.product)
 
 
 @dataclass(eq=False)

@@ -112,7 +112,10 @@ class Rows:
             x = np.subtract(x, self.shift, out=out, dtype=np.float64)
         if root is not None:
             x = np.multiply(x, root, out=out, dtype=np.float64)
-        return x if x.dtype == np.float64 else np.positive(x, out=out, dtype=np.float64)
+        if x.dtype == np.float64 or out is None:
+            return x.astype(np.float64, copy=False)
+        out[...] = x
+        return out
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""

@@ -19,7 +19,6 @@ from crowdwise import (
     read_blocks,
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
-from crowdwise.em.logistic_sums import row_folds
 from crowdwise.em.survey import Survey
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import stream_sums
@@ -133,7 +132,7 @@ def test_the_logistic_model_gives_the_fit_in_memory():
 
 
 def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, monkeypatch):
-    monkeypatch.setattr("crowdwise.em.logistic.content_folds", lambda X, n_folds: row_folds(X, n_folds))
+    monkeypatch.setattr("crowdwise.weights.folds._MANY", 0)  # the folds of many examples
     X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
     settings = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 1.0}
     expected = CrowdLogisticClassifier(**settings).fit(X, labels)
