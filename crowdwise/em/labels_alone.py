@@ -158,9 +158,9 @@ def fit_labels(
                 return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
             return go_on(chosen, weight, tol)
         some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-        tried = {n: run(labels[some], weight[some], n, max(tol, _TRIED)) for n in difficulties}
-        n = max(difficulties, key=lambda n: tried[n].evidence(weight[some]))
-        return run(labels, weight, n, tol, begin=tried[n])
+        of_part = {n: run(labels[some], weight[some], n, max(tol, _TRIED)) for n in difficulties}
+        n = max(difficulties, key=lambda n: of_part[n].evidence(weight[some]))
+        return run(labels, weight, n, tol, begin=of_part[n])
 
     if known is not None and len(difficulties) > 1:
         # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.
