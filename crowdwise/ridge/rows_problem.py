@@ -191,11 +191,12 @@ def label_products(
     def values(at: slice, example: Positions) -> Floats:
         return weight[example] * data.targets.of_values(labels.values[at])[:, t]
 
+    def scored(at: slice, example: Positions) -> Floats:
+        return weight[example] * scores[example, t]
+
     of_values, of_scores = np.empty((2, labels.n_annotators, data.targets.n_targets))
     for t in range(data.targets.n_targets):
-        of_values[:, t] = labels.sum_in_blocks(values)
-        weighted = weight * scores[:, t]
-        of_scores[:, t] = labels.sum_in_blocks(lambda at, example, weighted=weighted: weighted[example])
+        of_values[:, t], of_scores[:, t] = labels.sum_in_blocks(values), labels.sum_in_blocks(scored)
     return labels.sum_in_blocks(products), of_values, of_scores
 
 

@@ -479,3 +479,13 @@ def test_repeated_answers_are_settled_as_asked():
         with pytest.warns(CrowdWarning, match=f"2 labels repeat .* 1 of them different: the {which} was kept"):
             labels = CrowdLabels.from_table(table, on_duplicate=which)
         assert labels.to_matrix().tolist() == [[expected], ["x"]]
+
+
+@pytest.mark.parametrize("most", [1, 7, 10**6])
+def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, monkeypatch):
+    monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", most)
+    matrix = [[1, None, 2], [None] * 3, [2, 2, 1], [None, None, 1]]
+    labels = CrowdLabels.from_matrix(matrix)
+    found = labels.sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))
+    by_hand = [sum((i + 1) * row[j] for i, row in enumerate(matrix) if row[j] is not None) for j in range(3)]
+    assert found.tolist() == by_hand

@@ -89,6 +89,19 @@ def test_threads_change_no_bit(saved, monkeypatch):
     assert_array_equal(one.sums_.kept.X, two.sums_.kept.X)
 
 
+def test_how_many_blocks_are_added_together_changes_next_to_nothing(saved, monkeypatch):
+    _, X, y = saved
+    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
+    models = []
+    for together in (1, 2, 8):
+        monkeypatch.setattr("crowdwise.ridge.streaming._TOGETHER", together)
+        models.append(CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X + 5, y, max_bytes=SMALL)))
+    for other in models[1:]:
+        assert_same(other, models[0])
+        assert other.sums_.n_examples == len(X)
+        assert_array_equal(other.sums_.kept.X, models[0].sums_.kept.X)
+
+
 def test_a_fit_on_blocks_goes_on_with_partial_fit(saved):
     _, X, y = saved
     model = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X[:40], y[:40], max_bytes=SMALL)).partial_fit(X[40:], y[40:])
@@ -211,6 +224,7 @@ def test_blocks_say_whether_they_can_be_read_again():
     assert repr(read_blocks(iter([]))) == "Blocks that can be read once"
     assert isinstance(read_blocks([]), Blocks)
     assert rows_per_block(10**9, 1) == 1
+    assert rows_per_block(8, 2**40) == 2**16  # what is made of more does not stay in the cache
 
 
 # ------------------------------------------------------------------ tables

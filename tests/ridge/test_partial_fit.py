@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import crowd
+from crowds import crowd, labels_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import in_slow_run
@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import crowdwise
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
-from crowdwise.ridge import stream_sums
+from crowdwise.ridge import kept_rows, stream_sums
 from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.ridge.stream_sums import RatingMoments
 from crowdwise.weights import SelfPaced, Smooth
@@ -523,6 +523,19 @@ def test_keys_of_rows_spread_and_are_those_of_equal_rows():
         assert counts.min() > 900
         assert_array_equal(stored_keys(np.asfortranarray(X)[[7, 7]], 0), keys[[7, 7]])
         assert np.mean(stored_keys(X, 1) == keys) < 0.01
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_keys_of_labels_are_sums_over_the_labels(n_classes, missing):
+    _, matrix = crowd(3, missing=missing, n_classes=n_classes)
+    labels = labels_of(matrix, n_classes)
+    who = kept_rows._named_factors(labels.annotators, kept_rows._ANNOTATOR_BITS)
+    klass = kept_rows._named_factors(labels.classes, kept_rows._CLASS_BITS)
+    place = {name: k for k, name in enumerate(labels.classes.tolist())}
+    column = {name: k for k, name in enumerate(labels.annotators.tolist())}
+    by_hand = [sum(who[column[a]] * klass[place[value]] for a, value in given.items()) for _, given in labels]
+    assert kept_rows.label_keys(labels).view(np.float64).tolist() == by_hand
 
 
 def test_no_rows_are_kept_of_nothing():

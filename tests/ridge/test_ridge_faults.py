@@ -18,7 +18,9 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
+from crowdwise.ridge import features
 from crowdwise.ridge.features import one_blas_thread
+from crowdwise.ridge.levels import levels_of
 from crowdwise.weights import Curriculum, SelfPaced, Smooth
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
@@ -285,3 +287,29 @@ def test_jitter_does_not_change_the_steepness_that_is_found(seed):
     order = rng.permutation(5)
     assert CrowdRidgeClassifier("auto").fit(X[:, order], labels).steepness_ == steepness
     assert CrowdRidgeClassifier("auto").fit(sparse.csr_array(X), labels).steepness_ == steepness
+
+
+def test_tasks_that_share_the_cores_start_no_more_threads_than_there_are(monkeypatch):
+    monkeypatch.setattr(features, "available_cores", lambda: 4)
+
+    def works_alone():
+        return set(features.run_parallel(lambda _: threading.get_ident(), range(8), 1e12)) == {threading.get_ident()}
+
+    with features.sharing_cores(4):
+        assert works_alone()
+        with features.sharing_cores(2):
+            assert not works_alone()
+        assert works_alone()
+    assert not works_alone()
+
+
+@pytest.mark.parametrize("n_levels", [1, 7, 300])
+@pytest.mark.parametrize("late", [False, True])
+def test_levels_are_those_of_a_sort(n_levels, late):
+    values = np.random.default_rng(0).integers(0, n_levels, 9000) / 7
+    if late:  # in no row that is looked at first
+        values[[1, 2]] = [-1.0, 1e9]
+    levels, level = levels_of(values)
+    right, place = np.unique(values, return_inverse=True)
+    assert levels.tolist() == right.tolist()
+    assert level.tolist() == place.tolist()

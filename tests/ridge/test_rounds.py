@@ -164,6 +164,19 @@ def test_ratings_too(name):
     assert_allclose(model.expertise_, expertise, rtol=1e-8)
 
 
+def test_rows_are_read_where_sums_per_annotator_would_outgrow_the_features(monkeypatch):
+    X, matrix = crowd(2, missing=0.4)
+    sums = CrowdRidgeClassifier().fit(X, labels_of(matrix, 2))
+    monkeypatch.setattr("crowdwise.ridge.data._SMALL_SUMS", 0)
+    still = CrowdRidgeClassifier().fit(X, labels_of(matrix, 2))  # fewer numbers than the features have
+    few = slice(0, matrix.shape[1] * (X.shape[1] + 1) - 1)
+    rows = CrowdRidgeClassifier().fit(X[few], labels_of(matrix[few], 2))
+    monkeypatch.undo()
+    same = CrowdRidgeClassifier().fit(X[few], labels_of(matrix[few], 2))
+    assert (sums.route_, still.route_, rows.route_, same.route_) == ("sums", "sums", "rows", "sums")
+    assert_allclose(rows.coef_, same.coef_, rtol=1e-8, atol=1e-10)
+
+
 @few_rounds
 @pytest.mark.parametrize("curriculum", [Fading(0.5), Smooth(1.0)])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
