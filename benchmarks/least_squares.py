@@ -22,7 +22,7 @@ from crowdwise.crowd.votes import vote_parts
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.ridge.votes import Votes
 
-PLACE = Place("docs/evidence/models.md", "least squares")
+PLACE = Place("docs/evidence/models.md", "least_squares")
 COLUMNS = ("set", "each by expertise", "copies share a vote", "generalised least squares", "negative weights")
 # Eigenvalues of a matrix of correlations are at least this: shrunk pair by pair, it may be none.
 SMALLEST = 0.1
