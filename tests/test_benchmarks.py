@@ -23,6 +23,7 @@ NEEDS_DATA = {
     "diagnose",
     "imbalance",
     "judges",
+    "least_squares",
     "ordinal",
     "reproduction",
     "stream_logistic",
