@@ -37,6 +37,7 @@ from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.em.temperature import best_temperature
 from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
@@ -352,7 +353,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
-            models, prior = self._prior(data, features, fold, theta)
+            models, prior = self._prior(data, features, fold, first, training, start, weights)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
@@ -433,9 +434,25 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         )
 
     def _prior(
-        self, data: SoftmaxData, features: LogisticFeatures, fold: NDArray[np.int64], theta: Floats | None
+        self,
+        data: SoftmaxData,
+        features: LogisticFeatures,
+        fold: NDArray[np.int64],
+        first: FirstModels | None,
+        training: TrainingSet,
+        start: Start,
+        weights: RoundWeights,
     ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
-        """The classifiers of the rounds, beginning with the mean of some coefficients, and the prior made of them."""
+        """The classifiers of the rounds, beginning with the first ones, and the prior made of them."""
+        theta = None if first is None else first.theta
+        if self.cross_fit == N_FOLDS and first is not None and len(first.some) < len(fold):
+            behaviour, labels = start.alone.annotators.behaviour, training.core[first.some]
+            likelihood = behaviour.log_likelihood(behaviour.incidence(labels))
+            # They are as unsure as the labels that they were fitted to; the consensus that they are part of is surer.
+            sure = best_temperature(first.scores, likelihood, training.sample_weight[first.some])
+            folds = SoftmaxFolds(data.models(fold, first.theta * sure))
+            scores = folds.as_they_are(weights.again(start.posterior))
+            return folds.models, OutOfFold(folds, damping=DAMPING, first=scores)
         if self.cross_fit not in (0, N_FOLDS):
             fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out

@@ -15,7 +15,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next. None if it is this close.
-_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 2, 1e-6
+_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 1, 1e-6
 # Where nothing comes after; it stops by itself before.
 _STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
 # No fold is left out.
@@ -79,7 +79,8 @@ class InSample:
     temperature: float = field(default=1.0, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        return _scores(self.model, targets).log_proba(1.0)
+        # A classifier that has seen the examples holds on to what it said: one step would hardly lead away from it.
+        return _scores(self.model, targets, 2 * _STEPS_PER_ROUND).log_proba(1.0)
 
     def log_density(self) -> float:
         return self.model.log_density()
@@ -98,11 +99,14 @@ class SoftmaxFolds:
     models: SoftmaxModels
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        return _scores(self.models, targets)
+        return _scores(self.models, targets, _STEPS_PER_ROUND)
+
+    def as_they_are(self, targets: SoftTargets) -> ClassScores:
+        """What models say that have been fitted before; only weights and what classes count is read of the targets."""
+        return _scores(self.models, targets, 0)
 
 
-def _scores(models: SoftmaxModels, targets: SoftTargets) -> ClassScores:
-    """What models a step further say about the rows that they leave out."""
-    steps = _FIRST_STEPS if models.theta is None else _STEPS_PER_ROUND
-    models.fit(*targets.by_class(), max_steps=steps, tol=_CLOSE)
+def _scores(models: SoftmaxModels, targets: SoftTargets, n_steps: int) -> ClassScores:
+    """What models some steps further say about the rows that they leave out."""
+    models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=_CLOSE)
     return ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.rounds import expectation
@@ -13,8 +13,8 @@ from crowdwise.em.softmax_rows import log_softmax
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
-# The logarithm is found so exactly, at first not further from the last one than this.
-_EXACTLY, _NEAR = 1e-5, 0.1
+# The logarithm is found so exactly, by steps of at most this length, from the best of these on.
+_EXACTLY, _LONGEST, _BEGINNINGS = 1e-5, 1.0, (0.0, -1.5, 1.5)
 # More examples than this make the factor no surer.
 _ENOUGH = 10_000
 
@@ -42,10 +42,13 @@ class ClassScores:
 
     def log_proba(self, temperature: float) -> Floats:
         """Logarithms of probabilities when scores are multiplied by a temperature."""
+        scaled, offset = self.parts()
+        return log_softmax(temperature * scaled + offset)
+
+    def parts(self) -> tuple[Floats, Floats]:
+        """What a temperature multiplies, and what it does not."""
         shift = np.log(self.class_weight)
-        if self.are_probabilities:
-            return log_softmax(temperature * (self.scores - shift))
-        return log_softmax(temperature * self.scores - shift)
+        return (self.scores - shift, np.zeros_like(shift)) if self.are_probabilities else (self.scores, -shift)
 
 
 def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats, last: float | None = None) -> float:
@@ -76,16 +79,36 @@ def best_temperature(scores: ClassScores, log_likelihood: Floats, weight: Floats
         scores, log_likelihood, weight = replace(scores, scores=scores.scores[some]), log_likelihood[some], weight[some]
         weight = weight * share
 
-    def loss(logarithm: float) -> float:
-        prior = logarithm - np.exp(logarithm)
-        return -float(weight @ expectation(scores.log_proba(np.exp(logarithm)), log_likelihood)[1] + prior)
+    scaled, offset = scores.parts()
 
-    def search(low: float, high: float) -> float:
-        return float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": _EXACTLY}).x)
+    def at(logarithm: float) -> tuple[float, float, float]:
+        """What is maximised, its slope and how that bends, at the logarithm of a factor."""
+        factor = np.exp(logarithm)
+        log_prior = log_softmax(factor * scaled + offset)
+        posterior, evidence = expectation(log_prior, log_likelihood)
+        after, before = _moments(posterior, scaled), _moments(np.exp(log_prior), scaled)
+        slope, bend = (float(weight @ (one - other)) * factor for one, other in zip(after, before, strict=True))
+        return float(weight @ evidence) + logarithm - factor, slope + 1 - factor, bend * factor + slope - factor
 
-    if last is not None:
-        low, high = np.log(last) - _NEAR, np.log(last) + _NEAR
-        found = search(low, high)
-        if low + 10 * _EXACTLY < found < high - 10 * _EXACTLY:
-            return float(np.exp(found))
-    return float(np.exp(search(_SMALLEST, _LARGEST)))
+    begin = max(_BEGINNINGS, key=lambda logarithm: at(logarithm)[0]) if last is None else float(np.log(last))
+    return float(np.exp(_top(at, begin)))
+
+
+def _moments(proba: Floats, scaled: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of scores over the classes of each example."""
+    mean = np.einsum("ik,ik->i", proba, scaled)
+    return mean, np.einsum("ik,ik,ik->i", proba, scaled, scaled) - mean**2
+
+
+def _top(at: Callable[[float], tuple[float, float, float]], where: float) -> float:
+    """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
+    low, high = _SMALLEST, _LARGEST
+    where = min(max(where, low), high)
+    while high - low > _EXACTLY:
+        _, slope, bend = at(where)
+        low, high = (where, high) if slope > 0 else (low, where)
+        step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
+        if abs(step) < _EXACTLY:
+            return where + step
+        where = where + step if low < where + step < high else (low + high) / 2
+    return where
