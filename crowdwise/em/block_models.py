@@ -149,7 +149,7 @@ class BlockModels:
         """Divides slopes by the first guess of the curvature."""
         if self._factor is None:
             weight = self.weight * (total.mean() / max(self.weight.sum(), np.finfo(np.float64).tiny))
-            self._factor = factored(curvature(self.sample, self.l2, weight, self.theta))
+            self._factor = factored(curvature(self.sample, weight, self.theta), self.l2, len(self.theta))
         return solver(self._factor, self.theta.shape)
 
 

@@ -37,28 +37,26 @@ class Weighted:
         Their weighted means, with a one for the intercept.
     others : ndarray of shape (n_folds, n_models)
         One where a model does not leave a fold out.
-    factor : ndarray of shape (n, n) or (n,)
-        A triangle whose square is about the curvature of all models, or a diagonal.
+    bends : ndarray of shape (n, n) or (n,)
+        About the curvature of all models without penalties, as `curvature` gives it.
     """
 
     weight: Floats
     total: Floats
     middle: Floats
     others: Floats
-    factor: Floats
+    bends: Floats
 
     @classmethod
-    def of(
-        cls, rows: SoftmaxRows, left_out: NDArray[np.int64], l2: float, weight: Floats, theta: Floats
-    ) -> Weighted:
+    def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:
         """One thin pass over the rows; curvature is that at some coefficients."""
         others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
         sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0] @ others
         total = sums[-1]
         middle = sums / np.where(total > 0, total, 1.0)
         middle[-1] = 1.0
-        bends = curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        return cls(weight, total, middle, others, factored(bends))
+        bends = curvature(rows, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
+        return cls(weight, total, middle, others, bends)
 
     @property
     def counts(self) -> Floats:
@@ -68,10 +66,6 @@ class Weighted:
     def of_models(self, sums: Floats) -> Floats:
         """Sums over the rows of each model from those over folds."""
         return np.einsum("pfo,fj->pjo", sums, self.others)
-
-    def solver(self, shape: tuple[int, ...]) -> Solve:
-        """Divides slopes by the curvature, a row per model; `shape` is that of coefficients side by side."""
-        return solver(self.factor, shape)
 
 
 def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
@@ -101,13 +95,18 @@ def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     return solve
 
 
-def factored(bends: Floats) -> Floats:
-    """A triangle whose square is a curvature, or the root of a diagonal."""
-    return np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
+def factored(bends: Floats, l2: float, n_columns: int) -> Floats:
+    """A triangle whose square is a curvature and a penalty on all but the last column, or the root of a diagonal."""
+    bends, n_intercepts = bends.copy(), len(bends) // n_columns
+    if bends.ndim == 1:
+        bends[:-n_intercepts] += l2
+        return np.sqrt(bends)
+    bends.reshape(-1)[:: len(bends) + 1][:-n_intercepts] += l2
+    return np.asarray(linalg.cholesky(bends, lower=True, overwrite_a=True, check_finite=False))
 
 
-def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats) -> Floats:
-    """About the second derivative of a model's loss at the mean of some coefficients.
+def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
+    """About the second derivative of a model's loss at the mean of some coefficients, without penalty.
 
     Of all columns and outputs, if they are few; else of all pairs of columns, the same for every output; else a
     diagonal. Some of the rows are enough.
@@ -116,8 +115,6 @@ def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats) -> Fl
     ----------
     rows : SoftmaxRows
         Features.
-    l2 : float
-        Strength of the penalty.
     weight : ndarray of shape (n_examples,)
         How much each row counts.
     theta : ndarray of shape (n_columns, n_models, n_outputs)
@@ -144,13 +141,12 @@ def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats) -> Fl
     else:
         bends = _of_columns(x, share * _spread(proba))
         diagonal = bends.reshape(-1)[:: n + 1]
-    largest, of_intercept = float(np.max(diagonal, initial=0.0)), slice(-(n // n_columns), None)
     if not rows.fit_intercept and bends.ndim == 2:
+        of_intercept = slice(n - n // n_columns, n)
         bends[of_intercept], bends[:, of_intercept] = 0.0, 0.0
         diagonal[of_intercept] = 1.0
-    diagonal[: of_intercept.start] += l2
     # Directions without data or penalty would have none; they stay where they are.
-    diagonal += max(largest * 1e-10, np.finfo(np.float64).tiny)
+    diagonal += max(float(np.max(diagonal, initial=0.0)) * 1e-10, np.finfo(np.float64).tiny)
     return bends
 
 

@@ -450,7 +450,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             likelihood = behaviour.log_likelihood(behaviour.incidence(labels))
             # They are as unsure as the labels that they were fitted to; the consensus that they are part of is surer.
             sure = best_temperature(first.scores, likelihood, training.sample_weight[first.some])
-            folds = SoftmaxFolds(data.models(fold, first.theta * sure))
+            folds = SoftmaxFolds(data.models(fold, first.theta * sure), n_steps=1)
             scores = folds.as_they_are(weights.again(start.posterior))
             return folds.models, OutOfFold(folds, damping=DAMPING, first=scores)
         if self.cross_fit not in (0, N_FOLDS):

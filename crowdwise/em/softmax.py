@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
-from crowdwise.em.curvature import Weighted
+from crowdwise.em.curvature import Weighted, factored, solver
 from crowdwise.em.descent import Memory, Point, descend
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 
@@ -32,7 +32,7 @@ class _Pass:
     theta : ndarray of shape (n_features + 1, n_models, n_outputs)
         The coefficients.
     value : ndarray of shape (n_models,)
-        The part of the losses in which classes do not occur.
+        The part of the losses in which neither classes nor penalties occur.
     slope : ndarray of shape (n_features + 1, n_models, n_outputs)
         Its slope.
     held_out : ndarray of shape (n_examples, n_outputs)
@@ -66,6 +66,7 @@ class SoftmaxModels:
     l2: float
     theta: Floats | None = None
     _weighted: Weighted | None = field(default=None, init=False)
+    _factor: Floats | None = field(default=None, init=False)
     _last: _Pass | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
 
@@ -96,6 +97,9 @@ class SoftmaxModels:
         if self._last is None or self._last.theta is not self.theta:
             self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
 
+        if self._factor is None:
+            self._factor = factored(weighted.bends, self.l2, shape[0])
+
         def by_model(values: Floats) -> Floats:
             return values.transpose(1, 0, 2).reshape(shape[1], -1)
 
@@ -103,8 +107,9 @@ class SoftmaxModels:
             return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
 
         def loss(at: _Pass) -> Point:
-            value = at.value - np.einsum("pjo,pjo->j", targets, at.theta)
-            slope = (at.slope - targets) * weighted.counts[:, np.newaxis]
+            added, added_slope = penalty(at.theta, weighted.middle, self.l2, self.rows.class_prior)
+            value = at.value + added - np.einsum("pjo,pjo->j", targets, at.theta)
+            slope = (at.slope + added_slope - targets) * weighted.counts[:, np.newaxis]
             if not self.rows.fit_intercept:
                 slope[-1] = 0.0
             return Point(by_model(at.theta), value, by_model(slope), at)
@@ -113,13 +118,18 @@ class SoftmaxModels:
             lambda point: loss(self._normaliser(side_by_side(point), weighted)),
             loss(self._last),
             self._memory,
-            weighted.solver(shape),
+            solver(self._factor, shape),
             max_steps=max_steps,
             tol=tol * np.sqrt(weighted.total),
         )
         self._last = end.found
         self.theta = self._last.theta
         return self.theta
+
+    def penalise(self, l2: float) -> None:
+        """Go on with another penalty."""
+        self.l2, self._factor = l2, None
+        self._memory.clear()
 
     @property
     def held_out_scores(self) -> Floats:
@@ -136,13 +146,13 @@ class SoftmaxModels:
     def _weighted_by(self, weight: Floats, theta: Floats) -> Weighted:
         """What depends on the weights; the same in every round whose weights are the same."""
         if self._weighted is None or not np.array_equal(self._weighted.weight, weight):
-            self._weighted = Weighted.of(self.rows, self.left_out, self.l2, weight, theta)
-            self._last = None
+            self._weighted = Weighted.of(self.rows, self.left_out, weight, theta)
+            self._last, self._factor = None, None
             self._memory.clear()
         return self._weighted
 
     def _normaliser(self, theta: Floats, weighted: Weighted) -> _Pass:
-        """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
+        """What depends on the coefficients alone, in one pass over the rows."""
         n_columns, n_models, n_outputs = theta.shape
         # A row per output and model, so that all that is done with scores runs along examples.
         flat = np.ascontiguousarray(theta.T).reshape(-1, n_columns)
@@ -171,8 +181,7 @@ class SoftmaxModels:
         for part, part_slope in self.rows.over_tasks(task, 4 * len(flat)):
             value += part
             slope += part_slope
-        added, added_slope = penalty(theta, weighted.middle, self.l2, self.rows.class_prior)
-        return _Pass(theta, value + added, slope.reshape(theta.T.shape).T + added_slope, held_out)
+        return _Pass(theta, value, slope.reshape(theta.T.shape).T, held_out)
 
 
 def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next. None if it is this close.
-_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 1, 1e-6
+_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 2, 1e-6
 # Where nothing comes after; it stops by itself before.
 _STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
 # No fold is left out.
@@ -79,8 +79,7 @@ class InSample:
     temperature: float = field(default=1.0, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        # A classifier that has seen the examples holds on to what it said: one step would hardly lead away from it.
-        return _scores(self.model, targets, 2 * _STEPS_PER_ROUND).log_proba(1.0)
+        return _scores(self.model, targets, _STEPS_PER_ROUND).log_proba(1.0)
 
     def log_density(self) -> float:
         return self.model.log_density()
@@ -94,12 +93,15 @@ class SoftmaxFolds:
     ----------
     models : SoftmaxModels
         Model k leaves fold k out.
+    n_steps : int, default=None
+        Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
     """
 
     models: SoftmaxModels
+    n_steps: int | None = None
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        return _scores(self.models, targets, _STEPS_PER_ROUND)
+        return _scores(self.models, targets, _STEPS_PER_ROUND if self.n_steps is None else self.n_steps)
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""
