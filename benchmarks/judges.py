@@ -8,7 +8,8 @@ python benchmarks/judges.py --sets framing      some sets
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
 truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy, stated
 confidence and expected calibration error (ten bins of equal size) are of the examples whose truth was not given, the
-mean of all draws. "Best judge" is the one that is right most often on the truths given, or, by hindsight, on all.
+mean of all draws; beside it what that error would be if all probabilities were right, on as many examples. "Best judge"
+is the one that is right most often on the truths given, or, by hindsight, on all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from calibration import calibration
+from calibration import calibration, if_right
 from contest import Task
 from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
@@ -148,16 +149,17 @@ def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float, float]:
 
 
 def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray]:
-    """The figures of every method in every draw of truths, of shape (n_draws, 3)."""
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in METHODS}
+    """The figures of every method in every draw of truths, and the error if it were right: of shape (n_draws, 4)."""
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in METHODS}
     for draw in range(n_draws if n_truths else 1):
         known = np.sort(np.random.default_rng([n_truths, draw]).permutation(len(judges.truth))[:n_truths])
         rest = np.delete(np.arange(len(judges.truth)), known)
         for name, method in METHODS.items():
             proba = method(judges, known)
             if proba is not None:
-                found[name].append(figures(proba[rest], judges.truth[rest]))
-    return {name: np.array(values).reshape(-1, 3) for name, values in found.items()}
+                perfect = if_right(proba[rest], 5) if name == OURS else np.nan
+                found[name].append((*figures(proba[rest], judges.truth[rest]), perfect))
+    return {name: np.array(values).reshape(-1, 4) for name, values in found.items()}
 
 
 # ---------------------------------------------------------------------- parts
@@ -174,10 +176,11 @@ def truths(run: Run, options: Namespace) -> None:
             means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
             cells = ["–" if mean is None else f"{mean[0]:.3f}" for mean in means.values()]
             accuracy.append([judges.name, str(n_truths), *bold_best(cells)])
-            stated = (means[method] for method in (OURS, STACK))
-            confidence.append([judges.name, str(n_truths), *("–" if mean is None else three(mean) for mean in stated)])
+            stated = ["–" if (mean := means[method]) is None else three(mean[:3]) for method in (OURS, STACK)]
+            confidence.append([judges.name, str(n_truths), *stated, f"{means[OURS][3]:.3f}"])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
-    run.table(CONFIDENCE, ("accuracy / says / calibration error", "truths", OURS, STACK), confidence)
+    columns = ("accuracy / says / calibration error", "truths", OURS, STACK, "error if the first were right")
+    run.table(CONFIDENCE, columns, confidence)
 
 
 def alone(run: Run, options: Namespace) -> None:

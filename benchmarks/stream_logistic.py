@@ -172,7 +172,7 @@ def main() -> None:
     if "distance" in options.parts:
         distance(run)
     if "blocks" in options.parts:
-        blocks(run, 20_000 if run.quick else options.examples, options.folder)
+        blocks(run, 30_000 if run.quick else options.examples, options.folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
-"""A number -> the number and what it counts, in the singular or the plural."""
+"""A number -> the number and what it counts, in the singular or the plural; many names -> the first few."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MOST_NAMES = 8
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -26,3 +30,25 @@ def count(n: int, one: str, many: str | None = None) -> str:
     ('1 label', '2,000 classes are')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Names with commas; of many the first few, and how many more there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Such as those of columns.
+
+    Returns
+    -------
+    listed : str
+
+    Examples
+    --------
+    >>> from crowdwise.counts import some_names
+    >>> some_names(["ann", "bob"]), some_names("abcdefghij")
+    ('ann, bob', 'a, b, c, d, e, f, g, h and 2 more')
+    """
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")

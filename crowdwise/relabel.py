@@ -211,7 +211,7 @@ def _class_words(tally: Array, by_labels: int, overruled: bool) -> str:
     if sum(given) == 1:
         words = "only one label"
     elif len(given) == 1:
-        words = f"{'both' if given[0] == 2 else f'all {given[0]}'} labels agree, but of annotators who often err"
+        words = f"{'both' if given[0] == 2 else f'all {given[0]}'} labels agree, but their annotators often err"
     else:
         words = "annotators split " + " to ".join(map(str, given))
     if overruled:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.cluster.blocks import is_dask, refuse_truth
-from crowdwise.exceptions import warn
+from crowdwise.cluster.blocks import is_dask
+from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, tidy
@@ -70,6 +70,10 @@ def batch_names(batch: Any) -> tuple[Any, ...]:
     return () if batch is None else (batch,)
 
 
+def _shown(settings: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items() if name != "verbose"}
+
+
 def can_stream(model: Any) -> bool:
     """Whether the settings of a model suit a stream."""
     return model._why_no_stream() is None
@@ -106,21 +110,40 @@ class StreamMixin:
         self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, on_round: OnRound | None
     ) -> bool:
         """Learn from a Dask collection or from blocks, if X is that; whether it is."""
+        if truth is not None and (is_dask(X) or isinstance(X, Blocks)):
+            raise ValueError(
+                "truth is held out example by example, and examples of blocks and Dask collections are not kept. Give "
+                "what is known as the labels of one more annotator, or fit in memory."
+            )
         if is_dask(X):
-            refuse_truth(truth)
-            if groups is not None:
-                raise ValueError("groups cannot be given beside Dask collections: leave it out, or fit in memory.")
-            self._fit_dask(X, y, sample_weight, Reporter(type(self).__name__, self.verbose, on_round))
+            self._fit_dask(X, y, sample_weight, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         if isinstance(X, Blocks):
-            given = {"y": y, "sample_weight": sample_weight, "truth": truth, "groups": groups}
+            given = {"y": y, "sample_weight": sample_weight}
             if names := [name for name, value in given.items() if value is not None]:
                 raise ValueError(
                     f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
                 )
-            self._fit_blocks(X, Reporter(type(self).__name__, self.verbose, on_round))
+            self._fit_blocks(X, groups, Reporter(type(self).__name__, self.verbose, on_round))
             return True
         return False
+
+    def _check_mergeable(self, other: Any) -> None:
+        """Raise unless another model learnt from batches of the same kind, with the same settings."""
+        if type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
+        for model, whose in ((self, "this model"), (other, "the other model")):
+            if not model._has_begun():
+                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
+        mine, theirs = (_shown(model._stream_settings) for model in (self, other))
+        if different := sorted(name for name in mine if mine[name] != theirs[name]):
+            name = different[0]
+            raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
+        lasting = [tuple(map(str, np.ravel(vars(model).get(name, ())))) for name in _LASTING for model in (self, other)]
+        if lasting[0::2] != lasting[1::2]:
+            raise DataError(
+                "models can be merged if they have the same features, with the same names and in the same order."
+            )
 
     def _restart(self, kept: Any) -> None:
         """Keep what there is of all batches, and forget what was found from fewer."""
@@ -134,11 +157,11 @@ class StreamMixin:
         for name in [*learnt, "_stream_settings"]:
             vars(self).pop(name, None)
 
-    def _solve(self, reporter: Reporter | None = None) -> None:
+    def _solve(self, reporter: Reporter | None = None, groups: Any = None) -> None:
         """Find what was learnt with the settings of the last batch, whatever was set since."""
         solver = type(self)(**self._stream_settings)
         vars(solver).update({name: vars(self)[name] for name in _LASTING if name in vars(self)})
-        solver._learn_kept(vars(self)[self._kept_in], reporter or Reporter(type(self).__name__, solver.verbose))
+        solver._learn_kept(vars(self)[self._kept_in], groups, reporter or Reporter(type(self).__name__, solver.verbose))
         learnt = {name: value for name, value in vars(solver).items() if name.endswith("_") and name not in _LASTING}
         vars(self).update(learnt)
 
@@ -156,15 +179,15 @@ class StreamMixin:
         """What is to be kept after one more batch."""
         raise NotImplementedError
 
-    def _learn_kept(self, kept: Any, reporter: Reporter) -> None:
-        """Store what is learnt from what was kept."""
+    def _learn_kept(self, kept: Any, groups: Any, reporter: Reporter) -> None:
+        """Store what is learnt from what was kept; `groups` of annotators have one vote together."""
         raise NotImplementedError
 
-    def _fit_blocks(self, blocks: Blocks, reporter: Reporter) -> None:
+    def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn from all blocks."""
         raise NotImplementedError
 
-    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> None:
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
         """Learn from the blocks of Dask collections, where they are."""
         raise NotImplementedError
 

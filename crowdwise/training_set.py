@@ -90,7 +90,7 @@ class TrainingSet:
         if weighting:
             note_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if learnt.all() else weight[learnt]
-        differs = _disagreement_of_all(labels, core, learnt, scale)
+        differs = _disagreement_of_all(labels, core, learnt, scale, weight)
         return cls(X, labels, learnt, active, core, weight, differs, truth)
 
     @property
@@ -317,9 +317,9 @@ def note_effective_number(weight: Floats, n_features: int, n_each: Array | None 
         )
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale) -> Floats:
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale, weight: Floats) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
-    differs = disagreement(core, scale=scale)
+    differs = disagreement(core, scale=scale, sample_weight=weight)
     if learnt.all():
         return differs
     of_all = disagreement(labels, scale=scale)

@@ -61,7 +61,7 @@ def twin_confusion(counts, strength, last_shared):
     return found, pooled
 
 
-def twin_scores(X, matrix, posterior, weight, splits, class_weight):
+def twin_scores(X, posterior, weight, splits, class_weight, count):
     """Logarithms of out-of-fold probabilities of logistic regressions on copies made one by one."""
     n_classes = len(posterior[0])
     scores = np.zeros((len(X), n_classes))
@@ -78,7 +78,7 @@ def twin_scores(X, matrix, posterior, weight, splits, class_weight):
         for i in held_out:
             probability = dict(zip(model.classes_.tolist(), model.predict_proba(X[[i]])[0].tolist(), strict=True))
             for k in range(n_classes):
-                n_learnt = len(admitted)
+                n_learnt = sum(count[i] for i in admitted)
                 scores[i, k] = np.log((n_learnt * probability.get(k, 0.0) + 1) / (n_learnt + n_classes))
                 scores[i, k] -= np.log(class_weight[k])
     return scores

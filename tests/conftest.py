@@ -7,7 +7,13 @@ from hypothesis import HealthCheck, settings
 
 from crowdwise.datasets import data_directory
 
-settings.register_profile("crowdwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws other examples: few in each are many in time. Continuous integration draws more.
+settings.register_profile(
+    "crowdwise",
+    deadline=None,
+    max_examples=100 if os.environ.get("CI") else 30,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("crowdwise")
 
 

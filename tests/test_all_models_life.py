@@ -130,7 +130,7 @@ def test_threads_change_no_bit_of_a_large_logistic_model(monkeypatch):
 
 @over(EVERYTHING, slow=[*LOGISTIC, *ANY, "ridge cv", "regressor", "perceptron by margin"])
 def test_many_fits_take_no_more_memory_than_one(name):
-    X, y = data_for(name, n=200)
+    X, y = data_for(name, n=100)
     settings = quick(name) | ({} if name in PERCEPTRONS else {"max_rounds": 1})
 
     def kept_after(n_fits):
@@ -144,9 +144,9 @@ def test_many_fits_take_no_more_memory_than_one(name):
     kept_after(1)
     tracemalloc.start()
     first, size = kept_after(1)
-    last, _ = kept_after(20)
+    last, _ = kept_after(10)
     tracemalloc.stop()
-    assert last - first < min(4 * size, 60_000)  # caches of Python grow a little; 20 models are 20 times the size
+    assert last - first < min(4 * size, 60_000)  # caches of Python grow a little; 10 models are 10 times the size
 
 
 def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_of_their_matrices(monkeypatch):

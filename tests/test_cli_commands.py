@@ -272,7 +272,7 @@ def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("one.csv").write_text("task,worker,label\n1,ann,a\n2,ann,b\n")
     _, out, _ = run("fit", "one.csv")
-    assert "Changed     no answer of the majority; no example below" in out
+    assert "Changed     no majority answer; no example below" in out
     assert "unknown: there is one annotator" in out
     assert "ask a second one" in run("next", "run")[1]
 
@@ -566,3 +566,41 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
     assert "--kind ordinal" not in run("check", "words.csv")[1]
     found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
+
+
+def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = ["example,annotator,label"]
+    for example in range(60):
+        for annotator in "abc":
+            unsure = rng.random() < (0.6 if example % 2 else 0.05)  # whoever sees a one hesitates
+            rows.append(f"{example},{annotator},{'unsure' if unsure else example % 2}")
+    Path("labels.csv").write_text("\n".join(rows))
+    wanted = ["labels.csv", "--abstain", "unsure", "-q"]
+    plain, informed = run("consensus", *wanted)[1], run("consensus", *wanted, "--informative-abstentions")[1]
+    right = [sum(int(row.split(",")[1]) == int(row.split(",")[0]) % 2 for row in table.splitlines()[1:]
+                 if row.split(",")[1]) for table in (plain, informed)]  # fmt: skip
+    assert right[0] < right[1] == 60
+    assert run("fit", *wanted, "--informative-abstentions", "--out", "run")[0] == 0
+    assert json.loads(Path("run/run.json").read_text())["settings"]["informative_abstentions"] is True
+    code, _, said = run("fit", "labels.csv", "--ratings", "--informative-abstentions")
+    assert code == ExitCode.WRONG_USAGE
+    assert "leaves abstentions out" in said
+
+
+def test_personal_names_are_not_on_the_report_and_their_key_is_in_a_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{i},{who},{(i + (who == 'bob@example.org')) % 2}\n" for i in range(9) for who in ("ann", "bob@example.org")
+    ]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    _, _, talk = run("fit", "labels.csv", "--out", "hidden")
+    assert "names.csv has the key, --names keeps them" in talk
+    assert "bob@example.org" not in Path("hidden/report.html").read_text(encoding="utf-8")
+    assert "bob@example.org" in Path("hidden/annotators.csv").read_text(encoding="utf-8")
+    assert Path("hidden/names.csv").read_text(encoding="utf-8") == "in_report,annotator\nA1,bob@example.org\n"
+    run("fit", "labels.csv", "--out", "shown", "--names")
+    assert "bob@example.org" in Path("shown/report.html").read_text(encoding="utf-8")
+    assert not Path("shown/names.csv").exists()
+    assert run("fit", "labels.csv", "--out", "hidden", "--force")[0] == 0

@@ -126,7 +126,7 @@ def test_reasons_are_given_in_words():
     assert reason[13] == "only one label"
     assert reason[14] == "no label yet"
     assert reason[15] == "annotators split 2 to 1"
-    assert reason[0] == "all 4 labels agree, but of annotators who often err"
+    assert reason[0] == "all 4 labels agree, but their annotators often err"
     assert frame["labels"].tolist()[frame["example"].tolist().index(15)] == 3
 
 

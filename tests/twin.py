@@ -21,8 +21,9 @@ def distance(a, b):
     return float(((a - b) ** 2).sum()) * (0.5 if len(a) > 1 else 1.0)
 
 
-def disagreement(matrix, classes, scale):
-    """`matrix` is a list of lists with None for a missing label."""
+def disagreement(matrix, classes, scale, weight=None):
+    """`matrix` is a list of lists with None for a missing label; `weight` is how often each row of it counts."""
+    weight = [1.0] * len(matrix) if weight is None else weight
     sums, n_pairs = [], []
     for row in matrix:
         given = [code(label, classes) for label in row if label is not None]
@@ -33,7 +34,9 @@ def disagreement(matrix, classes, scale):
         return np.array(sums)
     if not sum(n_pairs):
         return np.zeros(len(matrix))
-    crowd = sum(sums) / sum(n_pairs)
+    crowd = sum(w * s for w, s in zip(weight, sums, strict=True)) / sum(
+        w * n for w, n in zip(weight, n_pairs, strict=True)
+    )
     per_pair = [s / n if n else crowd for s, n in zip(sums, n_pairs, strict=True)]
     if scale == "observed":
         largest = [max(p for p, n in zip(per_pair, n_pairs, strict=True) if n)] * len(matrix)
@@ -117,7 +120,7 @@ def fit(
     X = np.asarray(X, dtype=float)
     n_examples, n_annotators = len(matrix), len(matrix[0])
     given = [1.0] * n_examples if sample_weight is None else list(sample_weight)
-    easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale)]
+    easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale, given)]
     easiness = [1.0 if i in known else e for i, e in enumerate(easiness)]
     answered = [[j for j in range(n_annotators) if row[j] is not None] for row in matrix]
     expertise, first, scores, worth = [1.0] * n_annotators, True, None, None

@@ -13,6 +13,7 @@ from crowdwise.cli.group import show, show_json
 from crowdwise.cli.options import (
     FILE,
     NumberOrAuto,
+    abstentions_option,
     features_options,
     json_option,
     kind_option,
@@ -36,6 +37,7 @@ Examples:
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit votes.csv --truth answers.csv --use-truth
   crowdwise fit stars.csv --kind ordinal
+  crowdwise fit labels.csv --abstain unsure --informative-abstentions
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
   crowdwise fit ratings.csv features.csv --ratings
@@ -61,8 +63,10 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result.")
 @click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them.")
 @click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
+@click.option("--names", is_flag=True, help="The report shows names that look like personal data, too.")
 @labels_options
 @kind_option
+@abstentions_option
 @ratings_option
 @features_options
 @json_option
@@ -86,7 +90,7 @@ def command(
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     kind = options.pop("kind")
-    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth")
+    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions")
     settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
     has_features = features is not None or bool(features_as["text"])
     try:

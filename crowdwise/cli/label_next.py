@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import FILE, json_option, kind_option, labels_options, talk_options
+from crowdwise.cli.options import FILE, abstentions_option, json_option, kind_option, labels_options, talk_options
 from crowdwise.cli.show_table import csv_option, show_table_of
 
 
@@ -22,6 +22,7 @@ Examples:
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
 @labels_options
 @kind_option
+@abstentions_option
 @json_option
 @csv_option
 @talk_options

@@ -117,6 +117,11 @@ kind_option = click.option(
     default="class",
     help="ordinal: labels have an order, as stars have, and annotators may be harsh; that of words: --classes.",
 )
+abstentions_option = click.option(
+    "--informative-abstentions",
+    is_flag=True,
+    help="Who abstains (--abstain) says something about the class by it; by default abstentions are left out.",
+)
 ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
 features_options = _options(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),

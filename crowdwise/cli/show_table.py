@@ -37,7 +37,7 @@ def show_table_of(
         raise click.UsageError("known answers are to be learnt from, and there are none: --truth FILE.")
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
-    kind = options.pop("kind")
+    reading = {name: options.pop(name) for name in ("kind", "informative_abstentions")}
     with talking.warnings_as_notes():
         if is_run(source):
             if truth is not None:
@@ -48,7 +48,7 @@ def show_table_of(
                 run = fit(
                     source,
                     truth=truth,
-                    settings=Settings(kind=kind, use_truth=use_truth),
+                    settings=Settings(use_truth=use_truth, **reading),
                     labels_as=labels_as,
                     say=talking.say,
                     on_round=talking.round_done,

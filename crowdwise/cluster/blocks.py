@@ -49,12 +49,6 @@ def is_dask_frame(data: object) -> bool:
     return is_dask(data) and hasattr(data, "divisions")
 
 
-def refuse_truth(truth: Any) -> None:
-    """Raise if a fit to Dask collections was given known answers."""
-    if truth is not None:
-        raise ValueError("truth is matched with single examples, and none are kept of Dask collections: leave it out.")
-
-
 @dataclass(frozen=True, eq=False)
 class DaskBlocks:
     """Blocks of rows that a Dask scheduler has or makes.

@@ -20,7 +20,9 @@ CLASS_DISTANCE = 4.0
 _TINY_SPAN = 1e-100
 
 
-def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[np.float64]:
+def disagreement(
+    labels: CrowdLabels, *, scale: Scale = "observed", sample_weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """How far the annotators of each example differ; zero means that they agree.
 
     The sum over pairs of annotators of the squared difference of their labels, where classes count as
@@ -34,6 +36,8 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
     scale : {"observed", "possible"} or None, default="observed"
         None gives the sum itself. "observed" divides the mean over pairs by the largest one present,
         "possible" by the largest one that the number of labels of the example allows.
+    sample_weight : ndarray of shape (n_examples,), default=None
+        How often each example counts in the mean over all pairs; once by default.
 
     Returns
     -------
@@ -56,8 +60,22 @@ def disagreement(labels: CrowdLabels, *, scale: Scale = "observed") -> NDArray[n
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
+    if n_classes == 2 and labels.is_complete and labels.n_annotators:
+        return _of_two_classes(labels, scale)
     total, n_labels = pair_sums(labels), labels.labels_per_example
-    return scaled_pair_sums(total, n_labels, scale, PairMoments.of(total, n_labels), n_classes=n_classes, span=span)
+    moments = PairMoments.of(total, n_labels, sample_weight)
+    return scaled_pair_sums(total, n_labels, scale, moments, n_classes=n_classes, span=span)
+
+
+def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
+    """The disagreement of complete labels of two classes: computed once for every number of labels of the second."""
+    n, of_second = labels.n_annotators, labels.tally[:, 1]
+    second = np.arange(n + 1.0)
+    total, n_labels = CLASS_DISTANCE * ((n - second) * second), np.full(n + 1, n)
+    count = np.bincount(of_second, minlength=n + 1)
+    found = count > 0
+    moments = PairMoments.of(total[found], n_labels[found], count[found])
+    return scaled_pair_sums(total, n_labels, scale, moments, n_classes=2).take(of_second)
 
 
 @dataclass(frozen=True)
@@ -82,10 +100,8 @@ class PairMoments:
     fewest: int = 2**31
 
     @classmethod
-    def of(
-        cls, total: NDArray[np.float64], n_labels: NDArray[Any], count: NDArray[np.integer] | None = None
-    ) -> PairMoments:
-        """From the sums over pairs, and the numbers of labels, of examples, or of levels that `count` of them have."""
+    def of(cls, total: NDArray[np.float64], n_labels: NDArray[Any], count: NDArray[Any] | None = None) -> PairMoments:
+        """From the sums over pairs, and the numbers of labels, of examples or levels of them that count so often."""
         n = n_labels.astype(np.float64)
         pairs = n * (n - 1) / 2
         paired = pairs > 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +12,17 @@ from scipy import sparse
 
 from crowdwise.arrays import Array, Codes, Floats
 from crowdwise.checks import check_whole
+from crowdwise.crowd.pairs import label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 
 Weights = Literal["linear", "quadratic"]
+
+# Two labels of an example are a pair: so many are counted at a time.
+_MOST_PAIRS = 2**18
+# The place of each pair of annotators is kept in a square while that is small.
+_SQUARE = 2**22
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -98,19 +106,22 @@ def kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> t
 
     It is one minus the distance between their labels over the distance of labels drawn from what each of them uses.
     """
-    given = _matrix(labels, np.ones(labels.n_labels))
-    first, second, n_shared = _pairs(given, min_shared)
-    of_class = [_matrix(labels, (labels.values == k).astype(np.float64)) for k in range(len(distance))]
-    use = np.zeros((len(first), len(distance)))  # of each class by the first of the pair, on the examples they share
-    for k, of_first in enumerate(of_class):
-        use[:, k] = _at(of_first.T @ given, first, second)
-    farthest = distance.max(initial=0.0)
-    observed, by_chance = n_shared * farthest, np.zeros(len(first))
-    for k, of_second in enumerate(of_class):
-        near = _matrix(labels, farthest - distance[labels.values, k])  # of unordered classes few are near
-        observed -= _at(near.T @ of_second, first, second)
-        by_chance += use @ distance[:, k] * _at(given.T @ of_second, first, second)
-    kappa = 1 - np.divide(n_shared * observed, by_chance, out=np.full(len(first), np.nan), where=by_chance > 0)
+    first, second, n_shared = _pairs(labels, min_shared)
+    n_pairs, n_classes = len(first), len(distance)
+    place_of = _places(first, second, labels.n_annotators)
+    observed = np.zeros(n_pairs)
+    use = np.zeros((2, n_pairs * n_classes))  # of each class by the two of a pair, on the examples they share
+    for some in _blocks(labels) if n_pairs else ():
+        left, right, _ = label_pairs(some)
+        pair = place_of(some.annotator_index[left], some.annotator_index[right])
+        counted = pair >= 0
+        pair, one, other = pair[counted], some.values[left[counted]], some.values[right[counted]]
+        observed += np.bincount(pair, distance[one, other], n_pairs)
+        for used, said in zip(use, (one, other), strict=True):
+            used += np.bincount(pair * n_classes + said, minlength=len(used))
+    of_first, of_second = use.reshape(2, n_pairs, n_classes)
+    by_chance = np.einsum("pk,pk->p", of_first @ distance, of_second)
+    kappa = 1 - np.divide(n_shared * observed, by_chance, out=np.full(n_pairs, np.nan), where=by_chance > 0)
     return first, second, n_shared, kappa
 
 
@@ -122,34 +133,43 @@ def distances(places: Floats, weights: Weights | None) -> Floats:
     return apart if weights == "linear" else apart**2
 
 
-def _matrix(labels: CrowdLabels, per_label: Floats) -> sparse.csr_array:
-    """A sparse matrix of examples by annotators with a number for every label; zeros are not stored."""
-    stored = per_label != 0
-    entries = (per_label[stored], (labels.example_index[stored], labels.annotator_index[stored]))
-    return sparse.csr_array(entries, shape=labels.shape)
+def _blocks(labels: CrowdLabels) -> Iterator[CrowdLabels]:
+    """Some examples at a time, so that what is made for every two labels of an example stays small."""
+    n_labels = labels.labels_per_example
+    block = np.cumsum(n_labels * (n_labels - 1) // 2) // _MOST_PAIRS
+    ends = [*(np.flatnonzero(np.diff(block)) + 1).tolist(), len(labels)]
+    for start, stop in pairwise([0, *ends]):
+        yield labels[start:stop]
 
 
-def _pairs(given: sparse.csr_array, min_shared: int) -> tuple[Codes, Codes, Codes]:
+def _pairs(labels: CrowdLabels, min_shared: int) -> tuple[Codes, Codes, Codes]:
     """The pairs of annotators who share so many examples, sorted, and how many these are."""
-    found = sparse.coo_array(sparse.triu(given.T @ given, k=1))
-    order = np.lexsort(found.coords[::-1])
-    order = order[found.data[order] >= min_shared]
-    first, second = (axis[order].astype(np.int64) for axis in found.coords)
-    return first, second, found.data[order].astype(np.int64)
+    shared = sparse.csr_array((labels.n_annotators, labels.n_annotators))
+    for some in _blocks(labels):
+        given = some.as_sparse(np.ones(some.n_labels))
+        shared = shared + sparse.triu(given.T @ given, k=1, format="csr")
+    shared.sort_indices()
+    found = sparse.coo_array(shared)
+    enough = found.data >= min_shared
+    first, second = (axis[enough].astype(np.int64) for axis in found.coords)
+    return first, second, found.data[enough].astype(np.int64)
 
 
-def _at(products: sparse.csr_array, rows: Codes, columns: Codes) -> Floats:
-    """Entries of a sparse matrix at many places at once; zero where nothing is stored."""
-    stored = sparse.coo_array(products)
-    width = stored.shape[1]
-    key = stored.coords[0].astype(np.int64) * width + stored.coords[1]
-    order = np.argsort(key)
-    wanted = rows * width + columns
-    place = np.minimum(np.searchsorted(key, wanted, sorter=order), max(len(key) - 1, 0))
-    if len(key) == 0:
-        return np.zeros(len(wanted))
-    found = order[place]
-    return np.where(key[found] == wanted, stored.data[found], 0.0)
+def _places(first: Codes, second: Codes, n_annotators: int) -> Callable[[Array, Array], Codes]:
+    """What finds the places of pairs of annotators among sorted ones; -1 for those that are not there."""
+    keys = first * n_annotators + second
+    table = np.full(n_annotators**2 if n_annotators**2 <= _SQUARE else 0, -1)
+    if len(table):
+        table[keys] = np.arange(len(keys))
+
+    def place_of(one: Array, other: Array) -> Codes:
+        wanted = one.astype(np.int64) * n_annotators + other
+        if len(table):
+            return table[wanted]
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, place, -1)
+
+    return place_of
 
 
 def resampled_kappas(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import binom
 
 from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -22,8 +23,11 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
 # Examples without correlation that are added to those that two annotators share.
 _ADDED = 7.0
-# Copies share at least so many examples, and give the same label to so large a part of them.
-_FEWEST, _SAME = 100, 0.9
+# Copies give the same label to so large a part of the examples that they share, and share at least so many. Of fewer,
+# the labels must be the same so often that chance would hardly make any pair agree so if each agreed in that part.
+_SAME, _FEWEST, _HARDLY = 0.9, 100, 0.05
+# Of fewer than this, nobody can tell: that is how many have all to be the same if there is but one pair.
+_NEVER = 29
 # From these correlations on two annotators may be copies, and are.
 _SUSPECT, _COPY = 0.7, 0.75
 # Counts per pair of annotators are kept in a square while that is small.
@@ -61,7 +65,9 @@ class Pairs:
 
     def alike(self, least: float) -> Pairs:
         """Those who give nearly always the same label, and whose deviations are correlated at least so much."""
-        same = (self.shared >= _FEWEST) & (self.agreement >= _SAME)
+        n_same = np.round(self.agreement * self.shared)
+        by_chance = binom.sf(n_same - 1, self.shared, _SAME) * len(self)  # that any of so many pairs agrees so often
+        same = (self.agreement >= _SAME) & ((self.shared >= _FEWEST) | (by_chance < _HARDLY))
         return self.select(same & (self.correlation >= least))
 
 
@@ -80,10 +86,10 @@ def suspects(labels: CrowdLabels) -> Pairs:
     pairs : Pairs
     """
     three = labels.labels_per_example > 2  # someone else has to be there
-    if not three.any() or (labels.labels_per_annotator >= _FEWEST).sum() < 2:
+    if not three.any() or (labels.labels_per_annotator >= _NEVER).sum() < 2:
         return _no_pairs()
     labels = labels if three.all() else labels[three]
-    left, right, example = _label_pairs(labels)
+    left, right, example = label_pairs(labels)
     products = _of_ratings if labels.classes is None else _of_classes
     return _pairs(labels, left, right, *products(labels, left, right, example)).alike(_SUSPECT)
 
@@ -123,7 +129,7 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     -------
     pairs : Pairs
     """
-    left, right, _ = _label_pairs(labels)
+    left, right, _ = label_pairs(labels)
     squared = np.einsum("ic,ic->i", residual, residual)
     product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
     return _pairs(labels, left, right, product, squared[left], squared[right])
@@ -176,8 +182,8 @@ def enough_pairs(labels: CrowdLabels) -> Positions | None:
     return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
 
 
-def _label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
-    """Positions of two labels of the same example, for every two, and the example."""
+def label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
+    """Positions of two labels of the same example, for every two, and the example; annotators in their order."""
     n_labels = labels.labels_per_example
     left, right, examples = [_NONE], [_NONE], [_NONE]
     for n in np.unique(n_labels[n_labels > 1]).tolist():

@@ -46,11 +46,11 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
-from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import weights_of_classes
+from crowdwise.weights.criteria import counts_of
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
-from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+from crowdwise.weights.round_weights import RoundWeights
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -77,8 +77,8 @@ class FittedEstimator:
         What each class counted for the estimator.
     temperature : float
         The factor on its scores.
-    n_learnt : int
-        How many examples it was fitted to.
+    n_learnt : float
+        How many examples it was fitted to, each as often as it counted.
     model_weight : float, default=1.0
         1 if the estimator counts in the consensus, 0 if features mislead: then labels alone do.
     """
@@ -87,7 +87,7 @@ class FittedEstimator:
     estimator: Any
     class_weight: Floats
     temperature: float
-    n_learnt: int
+    n_learnt: float
     model_weight: float = 1.0
 
     def log_prior(self, X: Any) -> Floats:
@@ -356,7 +356,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=steepness != 0).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
-        learner = Learner(base, training.classes, training.rows, self.n_jobs)
+        learner = Learner(base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight))
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
@@ -367,11 +367,16 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         if training.core.n_annotators > 1:
             start, rounds = self._rounds(training, folds, weights, start, reporter)
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        self.estimator_ = learner.fit(targets, np.arange(len(training.core)), last_seed)
+        everyone = np.arange(len(training.core))
+        self.estimator_ = learner.fit(targets, everyone, last_seed)
         calibration, check = calibrated_start(
             training, start, rounds, targets.weight, self._reading(training), self.model_weight_
         )
-        self.fitted_ = self._record(training, start, targets, calibration)
+        annotators = self._fitted_annotators(training, start, targets, calibration)
+        self.fitted_ = FittedEstimator(
+            annotators, self.estimator_, targets.class_weight, self.temperature_,
+            learner.n_learnt(targets.weight, everyone), self.model_weight_,
+        )  # fmt: skip
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
         self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
         self.class_weight_ = targets.class_weight
@@ -439,15 +444,6 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         note_convergence(rounds, weights, self.tol)
         self.temperature_ = prior.temperature
         return start, rounds
-
-    def _record(
-        self, training: TrainingSet, start: Start, targets: SoftTargets, calibration: Calibration | None
-    ) -> FittedEstimator:
-        annotators = self._fitted_annotators(training, start, targets, calibration)
-        n_learnt = int((targets.weight > 0).sum())
-        return FittedEstimator(
-            annotators, self.estimator_, targets.class_weight, self.temperature_, n_learnt, self.model_weight_
-        )
 
     def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.

@@ -22,7 +22,7 @@ Solve = Callable[[Floats], Floats]
 # A step is taken if the loss falls by this share of what the slope promises; else it is halved, at most so often.
 _SUFFICIENT, _MOST_HALVINGS = 1e-4, 25
 # Losses that differ by less than this share are the same but for rounding.
-_ROUNDING = 1e-14
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ _MOST, _FEWEST, _ENTRIES = 5000, 500, 2**23
 _STRONGEST, _EXACTLY = 4.0, 0.02
 # Classes do not hold if more than this share of labels speaks for another class, or if more than this share of examples
 # gets a class that votes do not give, be they weighed or not. Some examples are enough to tell the latter.
-_AGAINST, _BEYOND, _ENOUGH = 0.02, 0.2, 20_000
+_AGAINST, _BEYOND, _ENOUGH = 0.02, 0.1, 20_000
 # A class with a smaller share of the labels is a stray one, such as n/a; of fewer examples, shares say little.
 _STRAY, _FEWEST = 0.01, 50
 # Nobody is taken to be right or wrong more surely than this when votes are weighed.

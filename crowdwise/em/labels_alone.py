@@ -37,7 +37,9 @@ _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
 # Rounds with hard examples are given up if so many more would not make up for the evidence that they are behind, at the
 # pace of the last few.
 _MORE_ROUNDS, _FEW_ROUNDS = 50, 5
-# Labels alone are only where the rounds of a classifier begin.
+# If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle.
+_CLOSE = 0.01
+# Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 
@@ -105,7 +107,7 @@ class _Race:
             return False
         before, self._evidence = self._evidence, self.annotators.evidence(posterior, self.weight)
         pace = (self._evidence - before) / _FEW_ROUNDS
-        return self.to_beat - self._evidence > _MORE_ROUNDS * max(pace, 0.0)
+        return self.to_beat - self._evidence > max(_MORE_ROUNDS * pace, _CLOSE * self.weight.sum())
 
 
 def fit_labels(
@@ -184,13 +186,14 @@ def fit_labels(
         return replace(fit, rounds=rounds)
 
     def most_probable(some: CrowdLabels, weight: Floats) -> LabelsFit:
-        chosen = run(some, weight, difficulties[0], max(tol, _TRIED))
-        most = chosen.evidence(weight)
-        for n in difficulties[1:]:
-            other = run(some, weight, n, max(tol, _TRIED), to_beat=most)
-            if (evidence := other.evidence(weight)) > most:
-                chosen, most = other, evidence
-        return chosen
+        tried, evidence = list[LabelsFit](), list[float]()
+        for n in difficulties:
+            tried.append(run(some, weight, n, max(tol, _TRIED), to_beat=max(evidence, default=-np.inf)))
+            evidence.append(tried[-1].evidence(weight))
+        # Rounds that still rise may decide it; those of a part are ended early anyway.
+        if len(some) == len(labels) and np.ptp(evidence) < _CLOSE * weight.sum():
+            tried = [go_on(fit, weight, tol) for fit in tried]
+        return max(tried, key=lambda fit: fit.evidence(weight))
 
     def best() -> LabelsFit:
         if len(difficulties) == 1:
@@ -343,6 +346,7 @@ def start_from_labels(
     init: Any,
     together: Together | None = None,
     reading: Reading = CLASSES,
+    tol: float = TOLERANCE,
     reporter: Reporter = SILENT,
 ) -> Start:
     """What the rounds of a classifier begin with.
@@ -368,6 +372,8 @@ def start_from_labels(
         Who shares a vote; by default all are independent.
     reading : Reading, default=CLASSES
         Whether classes have an order, and whether abstentions are answers.
+    tol : float, default=1e-5
+        Stop when probabilities change by no more than this per example, or by 1e-5 if that is less.
     reporter : Reporter, default=SILENT
         Reports the rounds.
 
@@ -380,8 +386,9 @@ def start_from_labels(
     check_choice("init", init, ("labels", "votes"))
     model = reading.annotator_model(model)
     fit = fit_labels(
-        labels, weight, model, together=together, known=known, difficulties=difficulties, reporter=reporter
-    )
+        labels, weight, model, together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, tol),
+        reporter=reporter,
+    )  # fmt: skip
     n_difficulties = fit.annotators.n_difficulties
     joint = n_difficulties == 1 if joint == "auto" else joint
     if init == "labels":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
@@ -35,9 +35,10 @@ from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import DAMPING, InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
-from crowdwise.em.temperature import best_temperature
+from crowdwise.em.survey import first_of_sample
+from crowdwise.em.temperature import ENOUGH, best_temperature
 from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
@@ -340,7 +341,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         note_effective_number(weights.first, self.n_features_in_)
         together = self._together(training, weights.first, groups)
         start = self._start(training, weights, together, reporter, warm)
-        fold = content_folds(features.rows.X, N_FOLDS)
+        fold = content_folds(training.rows, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
         self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
         self.by_votes_ = start.alone.together.by_votes
@@ -353,7 +354,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
-            models, prior = self._prior(data, features, fold, first, training, start, weights)
+            models, prior = self._prior(data, training, fold, first, start, weights)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
@@ -413,7 +414,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
     ) -> tuple[SoftmaxData, FirstModels | None]:
         """Features with their penalty, and classifiers of the first consensus."""
-        data = SoftmaxData(features.X, features.shift, features.variance, self.class_prior, self.fit_intercept)
+        data = SoftmaxData(
+            features.X, features.shift, features.variance, self.class_prior, self.fit_intercept, min(CLOSE, self.tol)
+        )
         if not isinstance(self.l2, str):
             self.l2_ = float(self.l2)
             data = replace(data, l2=features.penalty(self.l2_))
@@ -436,10 +439,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
     def _prior(
         self,
         data: SoftmaxData,
-        features: LogisticFeatures,
+        training: TrainingSet,
         fold: NDArray[np.int64],
         first: FirstModels | None,
-        training: TrainingSet,
         start: Start,
         weights: RoundWeights,
     ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
@@ -450,16 +452,21 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             likelihood = behaviour.log_likelihood(behaviour.incidence(labels))
             # They are as unsure as the labels that they were fitted to; the consensus that they are part of is surer.
             sure = best_temperature(first.scores, likelihood, training.sample_weight[first.some])
-            folds = SoftmaxFolds(data.models(fold, first.theta * sure), n_steps=1)
+            folds = SoftmaxFolds(data.models(fold, first.theta * sure), data.close, n_steps=1)
             scores = folds.as_they_are(weights.again(start.posterior))
-            return folds.models, OutOfFold(folds, damping=DAMPING, first=scores)
+            return folds.models, OutOfFold(folds, damping=DAMPING, first=scores, some=self._for_temperature(training))
         if self.cross_fit not in (0, N_FOLDS):
-            fold, theta = content_folds(features.rows.X, self.cross_fit), _mean(theta, self.cross_fit)
+            fold, theta = content_folds(training.rows, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out
             models = data.models(fold, theta)
-            return models, OutOfFold(SoftmaxFolds(models), damping=DAMPING)
+            folds = SoftmaxFolds(models, data.close)
+            return models, OutOfFold(folds, damping=DAMPING, some=self._for_temperature(training))
         model = data.model(_mean(theta, 1))
-        return model, InSample(model)
+        return model, InSample(model, data.close)
+
+    def _for_temperature(self, training: TrainingSet) -> Positions | None:
+        """The examples that are enough to find a temperature: those that rounds over blocks have, too."""
+        return first_of_sample(training.rows, training.core, ENOUGH)
 
     def _record(
         self,

@@ -19,7 +19,7 @@ from scipy import sparse
 from crowdwise.arrays import Floats
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.block_models import BlockModels
 from crowdwise.em.blocks import CheckedBlock, Mapper, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -32,17 +32,19 @@ from crowdwise.em.priors import ClassFrequencies, OutOfFold
 from crowdwise.em.rounds import NEAR, Leaps, expectation, mean_change
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.survey import Survey
-from crowdwise.em.temperature import ClassScores
+from crowdwise.em.temperature import ENOUGH, ClassScores
+from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.progress import Report, Reporter
 from crowdwise.ridge.features import Rows
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights.folds import telling_columns
 from crowdwise.weights.round_weights import SoftTargets
 
 # Passes in which the classifier of all rows is fitted to the last consensus. It is close enough at this share of the
 # tolerance of the rounds; closer than the last number, rounding is all that is left.
-_MOST_PASSES, _SETTLED, _ROUNDING = 100, 0.1, 1e-9
+_MOST_PASSES, _SETTLED, _ROUNDING = 100, 0.1, 1e-13
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class BlockSettings:
         As in `CrowdLogisticClassifier`; `class_weight` is what `check_class_weight` gave.
     rng : Generator
         For a curriculum that draws.
+    together : Together
+        Who shares a vote among the annotators with labels.
     """
 
     reading: Reading
@@ -86,6 +90,7 @@ class BlockSettings:
     tol: float
     damping: float
     rng: np.random.Generator
+    together: Together
 
 
 @dataclass(frozen=True)
@@ -193,14 +198,15 @@ class BlockRounds:
     def __post_init__(self) -> None:
         survey, settings = self.survey, self.settings
         self.sample = survey.sample().among(survey.active, survey.classes)
+        self.fold_columns = telling_columns(self.sample.X)
         self.features = sample_features(self.sample, centred=settings.fit_intercept)
         self.rows = SoftmaxRows(
             self.features.X, self.features.shift, np.zeros(len(self.sample), dtype=np.int64),
             settings.fit_intercept, settings.class_prior,
         )  # fmt: skip
-        behaviour = self.begin.behaviour
+        behaviour, part = self.begin.behaviour, settings.together.parts(self.sample.labels)
         unknown = np.ones((0, len(behaviour.share), len(survey.classes)))
-        self.annotators = Annotators(Incidence.of(self.sample.labels), settings.annotator_model, unknown)
+        self.annotators = Annotators(Incidence.of(self.sample.labels, part), settings.annotator_model, unknown)
         self.annotators.behaviour = behaviour
         self.annotators.crowd = behaviour.crowd.reshape(-1, behaviour.crowd.shape[-1])
         self.differs = survey.disagreement(settings.scale)
@@ -246,6 +252,7 @@ class BlockRounds:
         state = RoundState(
             self.survey.active, self.survey.classes, self.settings.annotator_model, self.annotators.behaviour,
             self.survey.levels, easiness, self.class_weight, self.features.unit, shift, theta, prior,
+            self.settings.together, self.fold_columns,
         )  # fmt: skip
         self.n_passes += 1
         sums: LogisticSums | None = total(partial(block_sums, state), self.blocks, self.mapper)
@@ -255,6 +262,9 @@ class BlockRounds:
                 f"blocks must be the same in every pass; the first had {n_first} examples with labels, pass "
                 f"{self.n_passes + 1} had {n_now}. An iterator that is used up cannot be read again."
             )
+        if self.settings.together.group is not None:
+            given = self.survey.labels_per_annotator[self.survey.labels_per_annotator > 0]
+            self.annotators.sharing = Sharing(self.settings.together.numbers(len(given)), sums.parts / given)
         return sums
 
     def _labels_alone(self) -> tuple[ClassFrequencies, Floats, bool]:
@@ -268,7 +278,8 @@ class BlockRounds:
         prior.most = (n_classes * sums.votes + added) / (sums.mass.sum() + n_classes * added)
         leaps, objective, change = Leaps(self.annotators, prior), [-np.inf], np.inf
         posterior = self._by_labels(prior)
-        while len(objective) <= MOST_ROUNDS and change > TOLERANCE:
+        tol = min(TOLERANCE, self.settings.tol)
+        while len(objective) <= MOST_ROUNDS and change > tol:
             self.annotators.settle(sums.counts, sums.share)
             targets = SoftTargets(sums.mass[np.newaxis], np.ones(1), np.ones(n_classes))
             ahead = leaps.take(targets) if change < NEAR else None
@@ -283,7 +294,7 @@ class BlockRounds:
             previous, posterior = posterior, self._by_labels(prior)
             change = mean_change(posterior, previous, weight)
             _tell(report, objective[1:], change)
-        return prior, np.array(objective[1:]), change <= TOLERANCE
+        return prior, np.array(objective[1:]), change <= tol
 
     def _valued(self, prior: ClassFrequencies, easiness: Floats) -> tuple[LogisticSums, float]:
         """The sums at what was estimated, and the objective there."""
@@ -370,11 +381,14 @@ class _Classifiers:
 
     def __init__(self, rounds: BlockRounds, weight: Floats) -> None:
         self.rounds, n_models = rounds, max(rounds.settings.cross_fit, 1)
-        self.fold = row_folds(rounds.sample.X, n_models)
+        self.fold = row_folds(rounds.sample.X, n_models, rounds.fold_columns)
         self.x = rounds.rows.read(slice(None))
         l2 = rounds.features.penalty(rounds.settings.l2)
         self.models = BlockModels(rounds._first_theta(n_models), l2, rounds.rows, weight)
-        self.prior_of = OutOfFold(self, damping=rounds.settings.damping) if rounds.settings.cross_fit else None
+        self.prior_of = None
+        if rounds.settings.cross_fit:  # the sample is in the order of its keys
+            some = np.arange(min(len(self.fold), ENOUGH))
+            self.prior_of = OutOfFold(self, damping=rounds.settings.damping, some=some)
         self.prior = self._tempered(rounds.begin.temperature if rounds.settings.cross_fit else 1.0)
 
     @property
@@ -394,6 +408,7 @@ class _Classifiers:
             return self.posterior()
         likelihood = self.rounds.annotators.log_likelihood()
         targets = SoftTargets(posterior, weight, self.rounds.class_weight)
+        self.prior_of.total = float(sums.mass.sum())
         log_prior = self.prior_of.update(targets, likelihood)
         # Logarithms of probabilities are linear in the coefficients, but for what makes them sum to one: the share of
         # the last round that is kept of them is kept of the coefficients.

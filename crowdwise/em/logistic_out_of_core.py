@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from crowdwise.arrays import Array
+from crowdwise.arrays import Array, Positions
 from crowdwise.checks import check_choice, check_seed
 from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.fitted import FittedAnnotators
@@ -27,7 +28,7 @@ from crowdwise.em.logistic_features import undo
 from crowdwise.em.logistic_stream import LogisticStream
 from crowdwise.em.softmax_prior import DAMPING
 from crowdwise.em.stepwise import Chosen, Stepwise
-from crowdwise.em.survey import MOST_ROWS, Survey
+from crowdwise.em.survey import Survey
 from crowdwise.em.together import Together
 from crowdwise.em.with_features import WithFeaturesMixin
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
@@ -63,6 +64,14 @@ def _begin(first: LogisticOutOfCoreMixin, survey: Survey) -> Beginning:
     )
 
 
+def _together(first: LogisticOutOfCoreMixin, survey: Survey, groups: Positions | None) -> Together:
+    """Who shares a vote among all annotators of blocks: as users say, or as the sample shows."""
+    among = first.fitted_.annotators
+    if groups is not None:  # some of them may have no label in the sample
+        return replace(among.together, group=groups)
+    return among.together.at(encode_declared(survey.annotators, among.annotators).astype(np.int64))
+
+
 class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     """Learns from blocks that are read again in every round, or from batches, one after the other."""
 
@@ -83,10 +92,10 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     tol: float
     random_state: int | np.random.Generator | None
 
-    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> None:
-        self._fit_blocks(DaskBlocks.of(X, y, sample_weight), reporter, on_dask)
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
+        self._fit_blocks(DaskBlocks.of(X, y, sample_weight), groups, reporter, on_dask)
 
-    def _fit_blocks(self, blocks: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
+    def _fit_blocks(self, blocks: Any, groups: Any, reporter: Reporter, mapper: Mapper[Any] = in_threads) -> None:
         """Learn from blocks that can be read again, of which no example is kept."""
         curriculum = check_curriculum(self.curriculum)
         if not curriculum.is_mixture:
@@ -105,20 +114,47 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
                 raise DataError("there are no blocks to learn from.")
             survey.check()
             note_unlabelled(survey.n_unlabelled, survey.n_examples + survey.n_unlabelled)
-            first = self._fit_sample(survey.sample())
-            reporter.step(f"sample of {min(survey.n_examples, MOST_ROWS):,} examples")
-            rounds = BlockRounds(
-                blocks, survey, self._block_settings(first, curriculum), _begin(first, survey), mapper, reporter
-            )
-            self._keep_blocks(first, survey, rounds.sample.labels, rounds.fit())
+            groups = check_groups(groups, survey.annotators)
+            if survey.is_complete:
+                self._fit_rows(survey.rows(), survey, groups, reporter)
+                self.n_passes_ = 1
+            else:
+                self._fit_rounds(blocks, survey, curriculum, groups, mapper, reporter)
+            if survey.feature_names is not None:
+                self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
+
+    def _fit_rows(self, rows: CheckedBlock, seen: Survey, groups: Any, reporter: Reporter) -> None:
+        """Learn from rows that are all of the examples, as in memory; results are about annotators alone."""
+        self.fit(rows.X, rows.labels, rows.weight, groups=groups, on_round=reporter.on_round)
+        results = self.results_
+        del self.results_
+        for name in results.attributes():
+            delattr(self, name)
+        self.classes_ = seen.classes
+        self._keep(
+            StreamResults(results.annotators, seen.n_examples, results.steepness, results.objective, results.converged)
+        )
+
+    def _fit_rounds(
+        self, blocks: Any, survey: Survey, curriculum: Curriculum, groups: Positions | None, mapper: Mapper[Any],
+        reporter: Reporter,
+    ) -> None:  # fmt: skip
+        """Learn in rounds over all blocks, beginning with a fit to the sample."""
+        sample = survey.sample()
+        first = self._fit_sample(sample, groups)
+        reporter.step(f"sample of {len(sample):,} examples")
+        together, active = _together(first, survey, groups), np.flatnonzero(survey.labels_per_annotator > 0)
+        settings = self._block_settings(first, curriculum, together.at(active))
+        rounds = BlockRounds(blocks, survey, settings, _begin(first, survey), mapper, reporter)
+        self._keep_blocks(first, survey, together, rounds.sample.labels, rounds.fit())
         reporter.done()
 
-    def _fit_sample(self, sample: CheckedBlock) -> LogisticOutOfCoreMixin:
+    def _fit_sample(self, sample: CheckedBlock, groups: Any = None) -> LogisticOutOfCoreMixin:
         """A fit in memory to the sample: what has to be chosen is chosen by it."""
         first: Any = clone(self).set_params(verbose=0, warm_start=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CrowdConvergenceWarning)  # the rounds go on
-            first.fit(sample.X, sample.labels, sample.weight)
+            first.fit(sample.X, sample.labels, sample.weight, groups=groups)
         return first
 
     def _chosen_joint(self, first: LogisticOutOfCoreMixin) -> bool:
@@ -129,7 +165,9 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         """What labels alone are weighted by: features that do not predict the truth are no reason for weights."""
         return 0.0 if self.steepness == "auto" and not first.model_weight_ else first.steepness_
 
-    def _block_settings(self, first: LogisticOutOfCoreMixin, curriculum: Curriculum) -> BlockSettings:
+    def _block_settings(
+        self, first: LogisticOutOfCoreMixin, curriculum: Curriculum, together: Together
+    ) -> BlockSettings:
         reading = _reading_of(first)
         return BlockSettings(
             reading,
@@ -149,19 +187,17 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
             self.tol,
             DAMPING,
             check_seed(self.random_state),
+            together,
         )
 
-    def _keep_blocks(self, first: LogisticOutOfCoreMixin, survey: Survey, sample: CrowdLabels, fit: BlockFit) -> None:
+    def _keep_blocks(
+        self, first: LogisticOutOfCoreMixin, survey: Survey, together: Together, sample: CrowdLabels, fit: BlockFit
+    ) -> None:
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = survey.n_features
-        if survey.feature_names is not None:
-            self.feature_names_in_ = np.array(survey.feature_names, dtype=object)
         self.temperature_, self.model_weight_ = fit.temperature, first.model_weight_
         self.steepness_, self.l2_, self.n_passes_ = first.steepness_, first.l2_, fit.n_passes + 1
-        # Who shares a vote was found in the sample; in the rounds each label counted one.
-        among = first.fitted_.annotators
-        together = among.together.at(encode_declared(survey.annotators, among.annotators).astype(np.int64))
         fitted = replace(fit.annotators, together=together)
         self.by_votes_ = together.by_votes
         self.fitted_ = FittedLogistic(fitted, fit.coef, fit.intercept, fit.shift, fit.class_weight, first.model_weight_)
@@ -219,13 +255,55 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     def _with_batch(self, block: Block, declared: Declared, names: tuple[Any, ...]) -> LogisticStream:
         self._check_settings()
         checked = CheckedBlock.of(self._checked_batch(block, "class", reset=not self._has_begun()))
-        before = self._stream_before(checked.X.shape[1], declared)
-        after = before.with_batch(checked, names)
-        if before.stepwise is not None:
-            return replace(after, stepwise=self._step(before.stepwise, after, [checked]))
+        return self._after(self._stream_before(checked.X.shape[1], declared), checked, names)
+
+    def _after(self, before: LogisticStream, batch: CheckedBlock, names: tuple[Any, ...]) -> LogisticStream:
+        """What is kept after one more batch."""
+        after = before.with_batch(batch, names)
+        if after.stepwise is not None:
+            return replace(after, stepwise=self._step(after.stepwise, after, [batch]))
         if not after.is_complete:
-            return replace(after, stepwise=self._step(self._first_step(after), after, [before.rows(), checked]))
+            return replace(after, stepwise=self._step(self._first_step(after), after, [before.rows(), batch]))
         return after
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Join what another model has learnt from other batches.
+
+        As long as all examples of both are kept, the result is that of `fit` on all of them. If those of one model are,
+        they are one more batch of the other. Beyond that, the statistics of both are added, each batch as it was judged
+        by the model that met it, what was chosen stays as the model with more examples chose it, and the parameters are
+        estimated anew: near `fit` on everything, not equal to it.
+
+        Parameters
+        ----------
+        other : CrowdLogisticClassifier
+            With the same settings, fitted by `partial_fit`; it stays as it is.
+
+        Returns
+        -------
+        self : estimator
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLogisticClassifier
+        >>> one = CrowdLogisticClassifier().partial_fit([[0.0], [1.0]], [[0, 0], [1, 1]])
+        >>> other = CrowdLogisticClassifier().partial_fit([[0.2], [0.9]], [[0, 1], [1, 1]])
+        >>> one.merge(other).stream_.seen.n_examples
+        4
+        """
+        self._check_mergeable(other)
+        self._check_settings()
+        mine, theirs = self.stream_, other.stream_
+        if mine.stepwise is None:
+            mine, theirs = theirs, mine
+        if theirs.stepwise is None:
+            self._restart(self._after(mine, theirs.rows(), theirs.batches))
+            return self
+        model = self._stream_reading(mine).annotator_model(self.annotator_model)
+        with one_blas_thread():
+            self._restart(mine.joined(theirs, model, fit_intercept=self.fit_intercept))
+        return self
 
     def _check_settings(self) -> float:
         """Raise if a setting makes no sense; the steepness, NaN for "auto"."""
@@ -289,22 +367,12 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     def _stream_reading(self, stream: LogisticStream) -> Reading:
         return reading_of(stream.rows().labels[:0], self.kind, self.consensus_by)
 
-    def _learn_kept(self, kept: LogisticStream, reporter: Reporter) -> None:
+    def _learn_kept(self, kept: LogisticStream, groups: Any, reporter: Reporter) -> None:
         seen, rows, stepwise = kept.seen, kept.rows(), kept.stepwise
         if seen.n_examples == 0:
             raise LabelError("there is no label yet: no example of the stream so far has one.")
         if stepwise is None:
-            self.fit(rows.X, rows.labels, rows.weight)
-            results = self.results_
-            del self.results_
-            for name in results.attributes():
-                delattr(self, name)
-            self.classes_ = seen.classes
-            self._keep(
-                StreamResults(
-                    results.annotators, seen.n_examples, results.steepness, results.objective, results.converged
-                )
-            )
+            self._fit_rows(rows, seen, groups, reporter)
             return
         active = seen.labels_per_annotator > 0
         behaviour = stepwise.behaviour.of(np.flatnonzero(active)).among(active)

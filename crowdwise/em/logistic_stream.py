@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, FrozenArrays
+from crowdwise.arrays import FrozenArrays
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.blocks import CheckedBlock, recoded
+from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.stepwise import Levels, Stepwise
 from crowdwise.em.survey import Survey, sample_keys
 from crowdwise.exceptions import DataError, LabelError
@@ -66,7 +67,7 @@ class LogisticStream(FrozenArrays):
             labels_per_class=np.zeros(len(known), dtype=np.int64),
             labels_per_annotator=np.zeros(len(names), dtype=np.int64),
             levels=none,
-            examples_per_level=none,
+            examples_per_level=np.zeros(0),
             kept=(),
         )
         kept = KeptRows.none(n_features, ratings=False)
@@ -74,22 +75,54 @@ class LogisticStream(FrozenArrays):
 
     def with_batch(self, block: CheckedBlock, names: tuple[Any, ...]) -> LogisticStream:
         """The same after one more batch, from which the statistics have not been made yet."""
+        self._check_batches(names)
+        self._check_declared(block)
+        seen = self.seen + Survey.of(block, keep=False)
+        labels = recoded(block.labels, seen.annotators, seen.classes)
+        rows = KeptRows.of(
+            sample_keys(block.X, block.labels),
+            block.X,
+            labels,
+            block.weight,
+            np.zeros(len(block), dtype=np.int64),
+            self.kept.bound,
+        )
+        there = self.among(seen)
+        return replace(there, seen=seen, kept=there.kept + rows, batches=self.batches + names)
+
+    def joined(self, other: LogisticStream, model: AnnotatorModel, *, fit_intercept: bool) -> LogisticStream:
+        """What is kept of two streams, both of which have statistics."""
+        assert self.stepwise is not None
+        assert other.stepwise is not None
+        self._check_batches(other.batches)
+        if not np.array_equal(self.seen.classes, other.seen.classes):
+            raise LabelError(
+                f"streams of the classes {self.seen.classes[:3].tolist()} and {other.seen.classes[:3].tolist()} cannot "
+                "be merged: declare all classes at the first call of partial_fit, classes=[...]."
+            )
+        seen = self.seen + other.seen
+        one, two = self.among(seen), other.among(seen)
+        assert one.stepwise is not None
+        assert two.stepwise is not None
+        stepwise = one.stepwise.joined(two.stepwise, model, fit_intercept=fit_intercept)
+        batches = self.batches + other.batches
+        return replace(one, seen=seen, kept=one.kept + two.kept, batches=batches, stepwise=stepwise)
+
+    def among(self, seen: Survey) -> LogisticStream:
+        """The same rows and statistics in the terms of more annotators and classes; `seen` is that of these still."""
+        who, klass = (
+            encode_declared(old, new).astype(np.intp)
+            for old, new in ((self.seen.annotators, seen.annotators), (self.seen.classes, seen.classes))
+        )
+        stepwise = None if self.stepwise is None else self.stepwise.among(who, len(seen.annotators))
+        return replace(self, kept=self.kept.recoded(who, klass), stepwise=stepwise)
+
+    def _check_batches(self, names: tuple[Any, ...]) -> None:
         if shared := set(self.batches) & set(names):
             raise DataError(
                 f"the batch {sorted(map(repr, shared))[0]} has been learnt from already: adding it again would count "
                 "its examples twice. Leave it out, or give it another id if it holds other examples."
             )
-        self._check_declared(block)
-        seen = self.seen + Survey.of(block, keep=False)
-        at = [encode_declared(old, new).astype(np.intp) for old, new in self._names(seen)]
-        labels = recoded(block.labels, seen.annotators, seen.classes)
-        kept = self.kept.recoded(*at) + KeptRows.of(
-            sample_keys(block), block.X, labels, block.weight, np.zeros(len(block), dtype=np.int64), self.kept.bound
-        )
-        return replace(self, seen=seen, kept=kept, batches=self.batches + names)
-
-    def _names(self, seen: Survey) -> list[tuple[Array, Array]]:
-        return [(self.seen.annotators, seen.annotators), (self.seen.classes, seen.classes)]
 
     def _check_declared(self, block: CheckedBlock) -> None:
         labels, seen = block.labels, self.seen

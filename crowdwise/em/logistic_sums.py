@@ -6,7 +6,7 @@ blocks, ``+`` joins what it gives, and only sums travel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax import normalisers
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.survey import levels_of_labels
-from crowdwise.weights.folds import stored_keys
+from crowdwise.em.together import Together, vote_strength
+from crowdwise.weights.folds import hashed_folds
 from crowdwise.weights.round_weights import SoftTargets
 
 # Features that are worked on at a time: they stay in the cache of one core.
@@ -56,6 +57,10 @@ class RoundState:
     prior : ndarray of shape (n_classes,), or (n_features + 1, n_folds, n_outputs)
         What is believed before labels are looked at: logarithms of the frequencies of classes, or coefficients of a
         classifier for the rows of every fold, with temperature and damping.
+    together : Together, default=Together()
+        Who shares a vote, and whether votes decide what the classifier learns.
+    fold_columns : int or None, default=None
+        How many columns tell the fold of a row; None is all.
     """
 
     annotators: Array
@@ -69,6 +74,8 @@ class RoundState:
     shift: Floats | None
     theta: Floats | None
     prior: Floats
+    together: Together = field(default_factory=Together)
+    fold_columns: int | None = None
 
     @property
     def n_models(self) -> int:
@@ -84,7 +91,7 @@ class RoundState:
 
     def folds(self, X: Any) -> NDArray[np.int64]:
         """The fold of each row, by its content."""
-        return row_folds(X, self.n_folds)
+        return row_folds(X, self.n_folds, X.shape[1] if self.fold_columns is None else self.fold_columns)
 
     def read(self, X: Any) -> Any:
         """Features in the unit and around the shift of the coefficients."""
@@ -108,6 +115,8 @@ class LogisticSums:
         How often each annotator said c in every state.
     share : ndarray of shape (n_difficulties, n_classes)
         How many examples are in every state.
+    parts : ndarray of shape (n_annotators,)
+        Sums of the parts of votes that their labels are.
     votes : ndarray of shape (n_classes,)
         Sums of the shares of votes.
     value : ndarray of shape (n_models,)
@@ -124,6 +133,7 @@ class LogisticSums:
     evidence: float
     counts: Floats
     share: Floats
+    parts: Floats
     votes: Floats
     value: Floats
     slope: Floats
@@ -147,11 +157,11 @@ def weights_of(block: CheckedBlock, levels: NDArray[np.int64], easiness: Floats)
     return block.weight * easiness[np.minimum(level, len(levels) - 1)]
 
 
-def row_folds(X: Any, n_folds: int) -> NDArray[np.int64]:
-    """A fold for every row, by what is stored of it, whatever rows it comes with."""
+def row_folds(X: Any, n_folds: int, n_columns: int) -> NDArray[np.int64]:
+    """A fold for every row by its first columns, whatever rows it comes with: that of many examples in memory."""
     if n_folds == 1:
         return np.zeros(X.shape[0], dtype=np.int64)
-    return (stored_keys(X, 0) % np.uint64(n_folds)).astype(np.int64)
+    return hashed_folds(X, n_folds, n_columns)
 
 
 def block_sums(state: RoundState, given: Any) -> LogisticSums:
@@ -170,27 +180,37 @@ def block_sums(state: RoundState, given: Any) -> LogisticSums:
     """
     block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
+    part = state.together.parts(block.labels)
     unknown = np.ones((0, len(state.behaviour.share), n_classes))
-    annotators = Annotators(Incidence.of(block.labels), state.model, unknown)
+    annotators = Annotators(Incidence.of(block.labels, part), state.model, unknown)
     annotators.behaviour = state.behaviour
     likelihood = annotators.log_likelihood()
     votes = np.zeros(n_classes)
     if state.prior.ndim == 1:
-        votes = weight @ vote_shares(block.labels)
-    if state.theta is None and state.prior.ndim == 1:
+        votes = weight @ vote_shares(block.labels, part)
         posterior, evidence = expectation(state.prior, likelihood)
-        of_models = [np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))]
     else:
         posterior, evidence = np.empty_like(likelihood), np.empty(len(likelihood))
+    of_models = [np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))]
+    if state.theta is not None:
+        if state.together.by_votes:
+            posterior = _by_votes(state, block, posterior)
         of_models = _over_rows(state, block.X, weight, likelihood, posterior, evidence)
     counts, share = annotators.counts(posterior, weight)
-    return LogisticSums(len(block), float(weight @ evidence), counts, share, votes, *of_models)
+    given = block.labels.labels_per_annotator if part is None else block.labels.sum_per_annotator(part)
+    return LogisticSums(len(block), float(weight @ evidence), counts, share, given + 0.0, votes, *of_models)
+
+
+def _by_votes(state: RoundState, block: CheckedBlock, posterior: Floats) -> Floats:
+    """What the classifier learns where the classes of the model do not mean what labels say: votes, not the model."""
+    strength = vote_strength(state.behaviour.by_class(), np.exp(state.prior))
+    return state.together.stated(posterior, block.labels, state.prior, strength)
 
 
 def _over_rows(
     state: RoundState, X: Any, weight: Floats, likelihood: Floats, posterior: Floats, evidence: Floats
 ) -> list[Floats]:
-    """Sums of the models; `posterior` and `evidence` are written to."""
+    """Sums of the models; `posterior` and `evidence` are written to, unless they are those of labels alone."""
     assert state.theta is not None
     n_columns, n_models, n_outputs = state.theta.shape
     value, sums = np.zeros(n_models), np.zeros((n_columns, n_models * (2 * n_outputs + 1)))
@@ -201,11 +221,10 @@ def _over_rows(
         rows = slice(start, start + step)
         x = state.read(X[rows])
         scores = scores_of(x, together)  # one product is cheaper than two thin ones
-        prior = state.prior
-        if prior.ndim == 3:
-            where = n_models + (fold[rows] if prior.shape[1] > 1 else 0)
+        if state.prior.ndim == 3:
+            where = n_models + (fold[rows] if state.prior.shape[1] > 1 else 0)
             prior = log_softmax(scores[np.arange(len(scores)), where])
-        posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
+            posterior[rows], evidence[rows] = expectation(prior, likelihood[rows])
         found = _of_models(state, scores[:, :n_models], posterior[rows], weight[rows], fold[rows])
         value += found[0]
         sums[:-1] += x.T @ found[1]

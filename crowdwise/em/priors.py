@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.weights.round_weights import SoftTargets
@@ -124,11 +124,17 @@ class OutOfFold:
         otherwise change each other's probabilities in turn for ever.
     first : ClassScores, default=None
         Those of the first round, if they are known.
+    some : ndarray of positions, default=None
+        Examples that the temperature is found from; by default some of many.
+    total : float, default=None
+        What all examples count together; by default the sum of the weights.
     """
 
     scorer: OutOfFoldScorer
     damping: float = 0.0
     first: ClassScores | None = None
+    some: Positions | None = None
+    total: float | None = None
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
     _last_step: Floats | None = field(default=None, init=False)
@@ -138,7 +144,7 @@ class OutOfFold:
         scores = self.scorer.out_of_fold(targets) if self.first is None else self.first
         self.first = None
         last = None if self._last is None else self.temperature
-        self.temperature = best_temperature(scores, log_likelihood, targets.weight, last)
+        self.temperature = best_temperature(scores, log_likelihood, targets.weight, last, self.some, self.total)
         log_prior = scores.log_proba(self.temperature)
         if self._last is not None and self.damping:
             self.is_damped = self.is_damped or self._turns_back(log_prior, self._last)

@@ -14,10 +14,11 @@ from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
-# Steps of the optimiser in one round: it goes on from where it was in the next. None if it is this close.
-_FIRST_STEPS, _STEPS_PER_ROUND, _CLOSE = 10, 2, 1e-6
-# Where nothing comes after; it stops by itself before.
-_STEPS_TO_SETTLE, _SETTLED = 500, 1e-6
+# Steps of the optimiser in one round: it goes on from where it was in the next. Where nothing comes after, it stops by
+# itself before it has made so many.
+_FIRST_STEPS, _STEPS_PER_ROUND, _STEPS_TO_SETTLE = 10, 2, 500
+# No further steps if it is this close, or within the tolerance of the rounds if that is closer.
+CLOSE = 1e-6
 # No fold is left out.
 _NONE = np.array([-1])
 
@@ -41,6 +42,8 @@ class SoftmaxData:
         Examples added in the middle of the features, evenly of all classes.
     fit_intercept : bool
         Whether there is an intercept.
+    close : float, default=1e-06
+        How close to the lowest loss is close enough.
     """
 
     X: Any
@@ -48,6 +51,7 @@ class SoftmaxData:
     l2: float
     class_prior: float
     fit_intercept: bool
+    close: float = CLOSE
 
     def models(self, fold: NDArray[np.int64], theta: Floats | None = None) -> SoftmaxModels:
         """A model for every fold, which leaves that fold out."""
@@ -62,7 +66,7 @@ class SoftmaxData:
 
     def fit(self, targets: SoftTargets, start: Floats | None = None) -> Floats:
         """Coefficients of one model of all rows, to the end."""
-        return self.model(start).fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=_SETTLED)[:, 0]
+        return self.model(start).fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=self.close)[:, 0]
 
 
 @dataclass
@@ -73,13 +77,16 @@ class InSample:
     ----------
     model : SoftmaxModels
         One model.
+    close : float, default=1e-06
+        How close to the lowest loss is close enough.
     """
 
     model: SoftmaxModels
+    close: float = CLOSE
     temperature: float = field(default=1.0, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        return _scores(self.model, targets, _STEPS_PER_ROUND).log_proba(1.0)
+        return _scores(self.model, targets, self.close, _STEPS_PER_ROUND).log_proba(1.0)
 
     def log_density(self) -> float:
         return self.model.log_density()
@@ -93,22 +100,26 @@ class SoftmaxFolds:
     ----------
     models : SoftmaxModels
         Model k leaves fold k out.
+    close : float, default=1e-06
+        How close to the lowest loss is close enough.
     n_steps : int, default=None
         Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
     """
 
     models: SoftmaxModels
+    close: float = CLOSE
     n_steps: int | None = None
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        return _scores(self.models, targets, _STEPS_PER_ROUND if self.n_steps is None else self.n_steps)
+        n_steps = _STEPS_PER_ROUND if self.n_steps is None else self.n_steps
+        return _scores(self.models, targets, self.close, n_steps)
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""
-        return _scores(self.models, targets, 0)
+        return _scores(self.models, targets, self.close, 0)
 
 
-def _scores(models: SoftmaxModels, targets: SoftTargets, n_steps: int) -> ClassScores:
+def _scores(models: SoftmaxModels, targets: SoftTargets, close: float, n_steps: int) -> ClassScores:
     """What models some steps further say about the rows that they leave out."""
-    models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=_CLOSE)
+    models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=close)
     return ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)

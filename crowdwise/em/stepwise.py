@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, in_c_order
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.blocks import CheckedBlock, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -26,6 +27,7 @@ from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.softmax import normalisers
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.exceptions import DataError
 from crowdwise.weights.round_weights import SoftTargets
 
 # A batch counts as this power of its share of all examples; 1 forgets nothing.
@@ -129,14 +131,88 @@ class Stepwise(FrozenArrays):
             return self.mass / self.mass.sum()
         return np.exp(self.log_frequency)
 
-    def grown(self, n_annotators: int) -> Stepwise:
-        """The same with further annotators, of whom nothing is known: they are taken to be as the crowd."""
-        missing = n_annotators - len(self.counts)
-        if missing == 0:
-            return self
-        counts = np.concatenate([self.counts, np.zeros((missing, *self.counts.shape[1:]))])
-        position = np.concatenate([np.arange(len(self.counts)), np.full(missing, -1)])
-        return replace(self, counts=counts, behaviour=self.behaviour.of(position))
+    def among(self, position: Positions, n_annotators: int) -> Stepwise:
+        """The same with further annotators, of whom nothing is known: they are taken to be as the crowd.
+
+        Parameters
+        ----------
+        position : ndarray of shape (n_annotators of these statistics,)
+            Where each annotator is among all.
+        n_annotators : int
+            How many there are then.
+
+        Returns
+        -------
+        stepwise : Stepwise
+        """
+        counts = np.zeros((n_annotators, *self.counts.shape[1:]))
+        counts[position] = self.counts
+        before = np.full(n_annotators, -1)
+        before[position] = np.arange(len(position))
+        return replace(self, counts=counts, behaviour=self.behaviour.of(before))
+
+    def joined(self, other: Stepwise, model: AnnotatorModel, *, fit_intercept: bool) -> Stepwise:
+        """The statistics of two streams of the same annotators and classes, added, and parameters from these.
+
+        What was chosen stays as it was chosen for the stream with more examples.
+
+        Parameters
+        ----------
+        other : Stepwise
+            Of other examples.
+        model : AnnotatorModel
+            How annotators err.
+        fit_intercept : bool
+            Whether the classifier has an intercept.
+
+        Returns
+        -------
+        stepwise : Stepwise
+        """
+        if other.n_examples > self.n_examples:
+            return other.joined(self, model, fit_intercept=fit_intercept)
+        if self._alike != other._alike:
+            raise DataError(
+                "these streams cannot be merged: one of them found hard examples, estimates annotators from labels "
+                "alone or takes no account of features, and the other does not. Say hard_examples= and joint=, or "
+                "learn from the batches of both with one model."
+            )
+        moved_gram, moved_pull = other._around(self.unit, self.shift)
+        gram, pull = self.gram + moved_gram, self.pull + moved_pull
+        counts, share, n_examples = self.counts + other.counts, self.share + other.share, self.n_examples
+        part = other.n_examples / (n_examples + other.n_examples)
+        return replace(
+            self,
+            n_examples=n_examples + other.n_examples,
+            counts=counts,
+            share=share,
+            mass=self.mass + other.mass,
+            gram=gram,
+            pull=pull,
+            behaviour=_settled(model, counts, share, self.behaviour),
+            log_frequency=_log_frequency(share),
+            theta=_lowest(gram, pull, self._penalty, fit_intercept=fit_intercept),
+            temperature=float(self.temperature ** (1 - part) * other.temperature**part),
+        )
+
+    @property
+    def _alike(self) -> tuple[Any, ...]:
+        """What must be the same in two streams whose statistics are added."""
+        return self.counts.shape[1:], self.chosen.joint, self.chosen.model_weight
+
+    @property
+    def _penalty(self) -> Floats:
+        """What squares of coefficients are penalised with; the intercept, which is last, is not."""
+        penalty = np.full(len(self.theta), self.chosen.l2)
+        penalty[-1] = 0.0
+        return penalty
+
+    def _around(self, unit: float, shift: Floats) -> tuple[Floats, Floats]:
+        """The parabola of the loss for coefficients in another unit and around another shift."""
+        ratio = self.unit / unit
+        move = np.diag(np.append(np.full(len(shift), ratio), 1.0))  # from features here to features there
+        move[:-1, -1] = ratio * self.shift - shift
+        return move @ self.gram @ move.T, move @ self.pull
 
     def step(
         self, blocks: Sequence[CheckedBlock], annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels,
@@ -149,7 +225,7 @@ class Stepwise(FrozenArrays):
         blocks : sequence of CheckedBlock
             The batch.
         annotators, classes : ndarray
-            All annotators and classes so far.
+            All annotators and classes so far, as those of the statistics are numbered.
         model : AnnotatorModel
             How annotators err.
         levels : Levels
@@ -164,31 +240,28 @@ class Stepwise(FrozenArrays):
         blocks = [block.among(annotators, classes) for block in blocks if len(block)]
         if not blocks:
             return self
-        before = self.grown(len(annotators))
-        batch = _Batch(blocks, before._state(annotators, classes, model, levels), levels.by_labels)
+        batch = _Batch(blocks, self._state(annotators, classes, model, levels), levels.by_labels)
         n_batch = sum(map(len, blocks))
-        n_all = before.n_examples + n_batch
+        n_all = self.n_examples + n_batch
         rate = (n_batch / n_all) ** _POWER
-        kept = (1 - rate) * n_all / before.n_examples if before.n_examples else 0.0
-        new = 1.0 if before.n_examples == 0 else rate * n_all / n_batch
-        gram, pull, theta = before._classifier(batch, kept, new, fit_intercept=fit_intercept)
-        sums = batch.sums(before.theta)
-        of_labels = sums if self.chosen.joint and self.chosen.model_weight else batch.by_labels(before.log_frequency)
-        counts, share = kept * before.counts + new * of_labels.counts, kept * before.share + new * of_labels.share
-        frequencies = ClassFrequencies(_ADDED)
-        frequencies.estimate(SoftTargets(share.sum(axis=0)[np.newaxis], np.ones(1), np.ones(share.shape[1])))
+        kept = (1 - rate) * n_all / self.n_examples if self.n_examples else 0.0
+        new = 1.0 if self.n_examples == 0 else rate * n_all / n_batch
+        gram, pull, theta = self._classifier(batch, kept, new, fit_intercept=fit_intercept)
+        sums = batch.sums(self.theta)
+        of_labels = sums if self.chosen.joint and self.chosen.model_weight else batch.by_labels(self.log_frequency)
+        counts, share = kept * self.counts + new * of_labels.counts, kept * self.share + new * of_labels.share
         return replace(
-            before,
+            self,
             n_examples=n_all,
             counts=counts,
             share=share,
-            mass=kept * before.mass + new * sums.mass,
+            mass=kept * self.mass + new * sums.mass,
             gram=gram,
             pull=pull,
-            behaviour=_settled(model, counts, share, before.behaviour),
-            log_frequency=frequencies.log_frequency,
+            behaviour=_settled(model, counts, share, self.behaviour),
+            log_frequency=_log_frequency(share),
             theta=theta,
-            temperature=before._next_temperature(batch, n_all, gram, theta),
+            temperature=self._next_temperature(batch, n_all, gram, theta),
         )
 
     def _state(self, annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels) -> RoundState:
@@ -206,14 +279,12 @@ class Stepwise(FrozenArrays):
     ) -> tuple[Floats, Floats, Floats]:
         """The parabola of the loss with that of a batch added, and the coefficients at its lowest point."""
         theta = self.theta
-        penalty = np.full(len(theta), self.chosen.l2)
-        penalty[-1] = 0.0
         for _ in range(_STEPS):
             sums, bends = batch.sums(theta), new * batch.curvature(theta)
             slope = new * (sums.slope - sums.targets)[:, 0]
             gram = kept * self.gram + bends
             pull = kept * self.pull + np.einsum("opq,qo->po", bends, theta) - slope
-            theta = _lowest(gram, pull, penalty, fit_intercept=fit_intercept)
+            theta = _lowest(gram, pull, self._penalty, fit_intercept=fit_intercept)
         return gram, pull, theta
 
     def _next_temperature(self, batch: _Batch, n_all: int, gram: Floats, theta: Floats) -> float:
@@ -276,6 +347,12 @@ class _Batch:
             weight.append(weights_of(block, self.state.levels, self.state.easiness))
         of_classes = ClassScores(np.concatenate(scores), self.state.class_weight, are_probabilities=True)
         return best_temperature(of_classes, np.concatenate(likelihood), np.concatenate(weight), last)
+
+
+def _log_frequency(share: Floats) -> Floats:
+    """Logarithms of the frequencies of classes."""
+    frequencies = ClassFrequencies(_ADDED)
+    return frequencies.estimate(SoftTargets(share.sum(axis=0)[np.newaxis], np.ones(1), np.ones(share.shape[1])))
 
 
 def _settled(model: AnnotatorModel, counts: Floats, share: Floats, last: Behaviour) -> Behaviour:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.em.blocks import CheckedBlock
 from crowdwise.exceptions import DataError, LabelError
@@ -60,7 +60,7 @@ class Survey:
     levels : ndarray of shape (n_levels,)
         Levels of disagreement that occur, ascending; a number for both labels and differing pairs of an example.
     examples_per_level : ndarray of shape (n_levels,)
-        How many examples are of each.
+        How many examples are of each, every one as often as it counts.
     kept : tuple of (keys, CheckedBlock)
         Rows with the smallest keys.
     """
@@ -74,7 +74,7 @@ class Survey:
     labels_per_class: NDArray[np.int64]
     labels_per_annotator: NDArray[np.int64]
     levels: NDArray[np.int64]
-    examples_per_level: NDArray[np.int64]
+    examples_per_level: Floats
     kept: tuple[tuple[Keys, CheckedBlock], ...]
 
     @classmethod
@@ -85,7 +85,7 @@ class Survey:
         labels = block.labels
         if labels.classes is None:
             raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
-        levels, counts = np.unique(levels_of_labels(labels), return_counts=True)
+        levels, level = np.unique(levels_of_labels(labels), return_inverse=True)
         return cls(
             block.X.shape[1],
             _names_of_features(given),
@@ -96,8 +96,8 @@ class Survey:
             labels.tally.sum(axis=0, dtype=np.int64),
             np.array(labels.labels_per_annotator),
             levels,
-            counts,
-            _smallest(((sample_keys(block), block),), block.X.shape[1]) if keep else (),
+            _sums(level, block.weight, len(levels)),
+            _smallest(((sample_keys(block.X, labels), block),), block.X.shape[1]) if keep else (),
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -112,8 +112,7 @@ class Survey:
             classes = encode(classes)[1]
         annotators = _joined(self.annotators, other.annotators)
         levels, place = np.unique(np.concatenate([self.levels, other.levels]), return_inverse=True)
-        counts = np.zeros(len(levels), dtype=np.int64)
-        np.add.at(counts, place, np.concatenate([self.examples_per_level, other.examples_per_level]))
+        counts = _sums(place, np.concatenate([self.examples_per_level, other.examples_per_level]), len(levels))
         return Survey(
             self.n_features,
             self.feature_names,
@@ -155,14 +154,28 @@ class Survey:
         moments = PairMoments.of(totals, n_labels, self.examples_per_level)
         return scaled_pair_sums(totals, n_labels, scale, moments, n_classes=len(self.classes))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all examples are among the rows that were kept."""
+        return sum(len(key) for key, _ in self.kept) == self.n_examples
+
     def sample(self) -> CheckedBlock:
         """The rows that were kept, in the order of their keys."""
-        order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
+        order, rows = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable"), self.rows()
+        return CheckedBlock(rows.X[order], rows.labels[order], rows.weight[order])
+
+    def rows(self) -> CheckedBlock:
+        """The rows that were kept, in the order of the blocks."""
         blocks = [block.among(self.annotators, self.classes) for _, block in self.kept]
         rows = [block.X for block in blocks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
         labels = _stacked([block.labels for block in blocks])
-        return CheckedBlock(X[order], labels[order], np.concatenate([block.weight for block in blocks])[order])
+        return CheckedBlock(X, labels, np.concatenate([block.weight for block in blocks]))
+
+
+def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
+    """The sum of the values at each place."""
+    return np.bincount(place, values, n_places).astype(np.float64)
 
 
 def _names_of_features(given: Any) -> tuple[str, ...] | None:
@@ -171,9 +184,18 @@ def _names_of_features(given: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(names.tolist())
 
 
-def sample_keys(block: CheckedBlock) -> Keys:
+def sample_keys(X: Any, labels: CrowdLabels) -> Keys:
     """A number for every row, from its features and labels: the sample is of the rows with the smallest."""
-    return joint_keys(stored_keys(block.X, _SEED), label_keys(block.labels))
+    return joint_keys(stored_keys(X, _SEED), label_keys(labels))
+
+
+def first_of_sample(X: Any, labels: CrowdLabels, most: int) -> Positions | None:
+    """Positions of so many rows with the smallest keys, as a sample of blocks has them; None if that is all rows."""
+    if len(labels) <= most:
+        return None
+    keys = sample_keys(X, labels)
+    some = np.argpartition(keys, most - 1)[:most]
+    return some[np.argsort(keys[some], kind="stable")]
 
 
 def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:

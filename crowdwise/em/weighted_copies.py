@@ -137,12 +137,20 @@ class Learner:
         Features of the examples to learn from; anything that `estimator` takes.
     n_jobs : int or None, default=None
         How many folds are learnt at the same time; None is one, unless joblib is set otherwise.
+    count : ndarray of shape (n_examples,) or None, default=None
+        How often each example counts; once by default.
     """
 
     estimator: Any
     classes: Array
     X: Any
     n_jobs: int | None = None
+    count: Floats | None = None
+
+    def n_learnt(self, weight: Floats, rows: Positions) -> float:
+        """How many of some examples are learnt from, with these weights of all."""
+        learnt = rows[weight[rows] > 0]
+        return float(len(learnt) if self.count is None else self.count[learnt].sum())
 
     def fit(self, targets: SoftTargets, rows: Positions, seed: int) -> Any:
         """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
@@ -164,7 +172,7 @@ class Learner:
             model = self.fit(targets, learn, seed)
             if model is None:
                 return np.zeros((len(held_out), len(self.classes)))
-            n_learnt = int((targets.weight[learn] > 0).sum())
+            n_learnt = self.n_learnt(targets.weight, learn)
             return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_learnt)
 
 
@@ -173,7 +181,7 @@ def has_probabilities(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def class_scores(model: Any, X: Any, classes: Array, n_learnt: int) -> Floats:
+def class_scores(model: Any, X: Any, classes: Array, n_learnt: float) -> Floats:
     """A number for every class that is larger the likelier a fitted model finds it.
 
     The logarithm of `predict_proba` if there is one, no probability being taken for smaller than n examples can show
@@ -187,7 +195,7 @@ def class_scores(model: Any, X: Any, classes: Array, n_learnt: int) -> Floats:
         Features.
     classes : ndarray of shape (n_classes,)
         The classes wanted; the model may have seen fewer.
-    n_learnt : int
+    n_learnt : float
         How many examples it has learnt from.
 
     Returns

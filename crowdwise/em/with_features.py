@@ -41,6 +41,7 @@ class WithFeaturesMixin(CrowdClassifierMixin):
     errors_in_common: bool
     joint: Joint
     init: Init
+    tol: float
     steepness_: float
     model_weight_: float
 
@@ -61,7 +62,8 @@ class WithFeaturesMixin(CrowdClassifierMixin):
             return Start.believed(training.core, training.known)
         return start_from_labels(
             training.core, weight, self.annotator_model, known=training.known, reading=self._reading(training),
-            hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, reporter=reporter,
+            hard_examples=self.hard_examples, joint=self.joint, init=self.init, together=together, tol=self.tol,
+            reporter=reporter,
         )  # fmt: skip
 
     def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:

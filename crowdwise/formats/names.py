@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crowdwise.counts import some_names
 from crowdwise.exceptions import LabelError
 
 # What people call the columns; more than `labels.frames.USUAL_NAMES` has, for here a doubt is an error. A name of a
@@ -92,7 +93,7 @@ def find_columns(name: str, header: Sequence[str], given: dict[str, str | None])
     """
     for role, column in given.items():
         if column is not None and column not in header:
-            raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {', '.join(header)}.")
+            raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {some_names(header)}.")
     taken = {column for column in given.values() if column is not None}
     found = {
         role: [column] if column is not None else [c for c in candidates(header, role) if c not in taken]
@@ -114,9 +115,11 @@ def _doubt(name: str, header: Sequence[str], found: dict[str, list[str]]) -> str
     flags = " ".join(
         f"--{role} {shell_word(columns[0]) if len(columns) == 1 else 'COLUMN'}" for role, columns in found.items()
     )
+    headless = "" if any(found.values()) else " If its first line is no header, add one, such as task,worker,label."
     return (
-        f"{name}: {doubt}. Its columns are {', '.join(header)}. Say which is which: {flags} (in Python: "
+        f"{name}: {doubt}. Its columns are {some_names(header)}. Say which is which: {flags} (in Python: "
         f"{', '.join(f'{role}=...' for role in found)}); a table with a column per annotator: --wide (wide=True)."
+        f"{headless}"
     )
 
 
@@ -153,7 +156,7 @@ def find_example(name: str, header: Sequence[str], given: str | None) -> str | N
     """
     if given is not None:
         if given not in header:
-            raise LabelError(f"{name} has no column {given!r} for example; its columns are {', '.join(header)}.")
+            raise LabelError(f"{name} has no column {given!r} for example; its columns are {some_names(header)}.")
         return given
     found = [column for column in candidates(header, "example") if plain_name(column) not in TEXT_WORDS]
     if len(found) > 1:

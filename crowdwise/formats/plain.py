@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from crowdwise.counts import some_names
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import NUMBER, Answers
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
@@ -75,23 +76,30 @@ def _looks_wide(table: Table, wishes: Wishes) -> bool:
         return False
     cells = dict(zip(header, block.columns, strict=True))
     none = {"", *wishes.missing, *wishes.abstain}
-    given = [set(cells[name]) - none for name in header if name not in (*ids, text)]
+    given = [set(cells[name]) for name in header if name not in (*ids, text)]
     if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
         return False
-    if not ids and any(NUMBER.fullmatch(value) for values in given for value in values):
+    if not ids and any(NUMBER.fullmatch(value) for values in given for value in values - none):
         return False
-    return _same_few(given, len(block.columns[0]))
+    return _same_few(given, none, len(block.columns[0]))
 
 
-def _same_few(columns: Sequence[set[str]], n_rows: int) -> bool:
-    """Whether columns have few values in all, at least half of these each, and mostly values that others have."""
-    filled = [values for values in columns if values]
+def _same_few(columns: Sequence[set[str]], none: set[str], n_rows: int) -> bool:
+    """Whether columns have few values in all, and mostly values that others have.
+
+    Each also has at least half of the values, or gaps: an annotator of few examples gives few classes.
+    """
+    columns = [cells for cells in columns if cells - none]
+    filled = [cells - none for cells in columns]
     known = set().union(*filled)
     if len(filled) < 2 or not len(known) <= min(_MOST_CLASSES, n_rows):
         return False
     often = Counter(value for values in filled for value in values)
     shared = {value for value, n in often.items() if n > 1}
-    return all(2 * len(values) >= len(known) and 2 * len(values & shared) >= len(values) for values in filled)
+    return all(
+        2 * len(values & shared) >= len(values) and (2 * len(values) >= len(known) or bool(cells & none))
+        for cells, values in zip(columns, filled, strict=True)
+    )
 
 
 def _read_long(table: Table, wishes: Wishes) -> LabelFile:
@@ -155,7 +163,7 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
         _refuse_ids(columns, annotators, wishes)
     _refuse_empty_or_repeated(table, ids, examples)
     answers = Answers(wishes.missing, strip=wishes.strip)
-    answers.notes += [*table.notes, f"a column per annotator: {', '.join(annotators)}{how and f' ({how})'}"]
+    answers.notes += [*table.notes, f"a column per annotator: {some_names(annotators)}{how and f' ({how})'}"]
     answers.notes.append(
         f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"
     )
@@ -176,7 +184,7 @@ def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> li
         table.position(name)
     if not columns:
         raise LabelError(
-            f"{table.source.name}: no column is left for an annotator; the columns are {', '.join(table.header)}."
+            f"{table.source.name}: no column is left for an annotator; the columns are {some_names(table.header)}."
         )
     return columns
 

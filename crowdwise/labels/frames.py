@@ -24,6 +24,8 @@ USUAL_NAMES = {
 
 def is_frame(data: object) -> bool:
     """Whether `data` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
+    if isinstance(data, np.ndarray):  # narwhals looks long
+        return False
     try:
         return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
     except nw.exceptions.DuplicateError as error:

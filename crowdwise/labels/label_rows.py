@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -77,10 +77,12 @@ class LabelRows(FrozenArrays):
         """Whether every annotator labelled every example."""
         return self.n_labels == self.n_examples * self.n_annotators
 
-    @property
+    @cached_property
     def labels_per_example(self) -> NDArray[np.int64]:
         """How many labels each example has."""
-        return np.diff(self.indptr)
+        given = np.diff(self.indptr)
+        given.setflags(write=False)
+        return given
 
     @cached_property
     def labels_per_annotator(self) -> NDArray[np.int64]:
@@ -194,6 +196,27 @@ class LabelRows(FrozenArrays):
         """
         sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
         return sums.astype(np.float64, copy=False)
+
+    def sum_in_blocks(self, per_label: Callable[[slice, NDArray[np.intp]], Array]) -> NDArray[np.float64]:
+        """Sums of a quantity over the labels of each annotator, made of some labels at a time: that takes less memory.
+
+        Parameters
+        ----------
+        per_label : callable
+            Gives the quantity for a slice of `values`, whose examples are the second argument.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_annotators,)
+        """
+        sums = np.zeros(self.n_annotators)
+        step = max(1, self.n_examples * _MOST_STORED // max(self.n_labels, 1))
+        for start in range(0, self.n_examples, step):
+            stop = min(start + step, self.n_examples)
+            at = slice(int(self.indptr[start]), int(self.indptr[stop]))
+            example = np.repeat(np.arange(start, stop), self.labels_per_example[start:stop])
+            sums += np.bincount(self.annotator_index[at], per_label(at, example), minlength=self.n_annotators)
+        return sums
 
     def as_sparse(self, per_label: NDArray[np.float64]) -> sparse.csr_array:
         """A quantity given for every label, as a matrix of examples by annotators; zeros are stored too.

@@ -16,8 +16,8 @@ from crowdwise.labels.frames import USUAL_NAMES
 _ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name", "unnamed: 0"}
 # In so many examples, one annotator does not give all of them different labels while the others use few classes.
 _MANY_EXAMPLES = 10
-# The other columns are looked at in the first rows only.
-_FIRST_ROWS = 1000
+# The other columns are looked at in the first rows only, and the column itself in the first few before all others.
+_FIRST_ROWS, _FEW_ROWS = 1000, 20
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
@@ -74,8 +74,8 @@ def _distinct(values: Array) -> set[object]:
 
 def _all_different(column: Array) -> bool:
     """Whether there are at least two values, none is missing and no two are the same."""
-    head = column[:_FIRST_ROWS]
-    return 2 <= len(head) == len(_distinct(head)) and len(_distinct(column)) == len(column)
+    parts = (column[:_FEW_ROWS], column[:_FIRST_ROWS], column)  # the first few tell it of most columns
+    return len(column) >= 2 and all(len(_distinct(part)) == len(part) for part in parts)
 
 
 def refuse_fractions(classes: Array) -> None:

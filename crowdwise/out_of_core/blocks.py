@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 MAX_BYTES = 2**27
 # Two that are learnt from, and the one that is read ahead.
 _IN_MEMORY = 3
+# Rows of a block: what is made of more of them does not stay in the cache.
+_MOST_ROWS = 2**16
 _END: Any = object()
 
 
@@ -116,5 +118,5 @@ def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int)
 
 
 def rows_per_block(row_bytes: int, max_bytes: int) -> int:
-    """How many rows a block may have, so that all blocks in memory take no more than `max_bytes`."""
-    return max(1, max_bytes // (_IN_MEMORY * max(row_bytes, 1)))
+    """How many rows a block has, so that all blocks in memory take no more than `max_bytes`."""
+    return min(_MOST_ROWS, max(1, max_bytes // (_IN_MEMORY * max(row_bytes, 1))))

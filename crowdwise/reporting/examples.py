@@ -30,8 +30,15 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float) else str(value)
 
 
-def named(value: Any, length: int = NAME_LENGTH) -> str:
-    """A name or a text, cut if it is long."""
+def named(value: Any) -> str:
+    """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
+    text = str(value)
+    half = NAME_LENGTH // 2
+    return text if len(text) <= NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+
+
+def excerpt(value: Any, length: int) -> str:
+    """The beginning of a text."""
     text = str(value)
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
@@ -88,7 +95,7 @@ class Examples:
                 "easiness": float(weight[place]),
             }
             if self.texts is not None:
-                row["text"] = None if self.texts[i] is None else named(self.texts[i], length)
+                row["text"] = None if self.texts[i] is None else excerpt(self.texts[i], length)
             if self.truth is not None:
                 row["truth"] = self.truth[i]
             if who:

@@ -117,6 +117,7 @@ def _environment(*, autoescape: bool) -> Any:
         "decimal",
         "percent",
         "rare_class_sentence",
+        "rounded",
         "short_percent",
     )
     environment.globals.update({"count": count} | {name: getattr(words, name) for name in named})

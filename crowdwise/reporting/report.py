@@ -8,6 +8,8 @@ from typing import Any
 
 from crowdwise.exceptions import OutputError
 from crowdwise.files import write_file
+from crowdwise.labels.align import as_labels
+from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.render import render_html, render_json, render_markdown
 from crowdwise.reporting.summarize import summarize
 
@@ -22,6 +24,7 @@ def report(
     texts: Any = None,
     truth: Any = None,
     command: str | None = None,
+    names: bool = False,
     path: str | os.PathLike[str] = "report.html",
 ) -> Path:
     """Write what a fit found out as one page that opens anywhere and loads nothing.
@@ -40,6 +43,9 @@ def report(
         Right answers, as far as they are known, in the same way.
     command : str, default=None
         What to type to do this again.
+    names : bool, default=False
+        Whether to show names of annotators that look like personal data (e-mail addresses, ids of Mechanical Turk and
+        Prolific). By default these are A1, A2, ..., in the order of the labels' annotators.
     path : str or path, default="report.html"
         Where to write it. The ending says what: ".html", ".md" or ".json".
 
@@ -61,6 +67,7 @@ def report(
         raise ValueError(f"path must end in {', '.join(RENDERERS)}, which says what to write; got {str(path)!r}.")
     if not place.parent.is_dir():
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
-    page = RENDERERS[place.suffix](summarize(model, labels, X=X, texts=texts, truth=truth, command=command))
-    write_file(place, page)
+    summary = summarize(model, labels, X=X, texts=texts, truth=truth, command=command)
+    aliases = {} if names else aliases_of(as_labels(labels).annotators.tolist())
+    write_file(place, RENDERERS[place.suffix](with_aliases(summary, aliases)))
     return place

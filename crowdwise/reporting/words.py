@@ -39,6 +39,11 @@ def decimal(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
+def rounded(value: float) -> str:
+    """A number to one digit after the point, and none where that is zero."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
 def joined(names: list[str]) -> str:
     """Names with commas, and "and" before the last."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -86,8 +91,8 @@ def votes_sentence(summary: Summary) -> str:
     labels = summary["size"]["labels_per_example"]["mean"]
     copies = f", of which {count(votes['shared'], 'group')} have one vote each" if votes["shared"] else ""
     return (
-        f"The {labels:.1f} labels of an example{copies} carry about {votes['effective']:.1f} independent votes, at a "
-        "usual amount of errors in common."
+        f"The {rounded(labels)} labels of an example{copies} say as much as about {rounded(votes['effective'])} "
+        "independent votes, at a usual amount of errors in common."
     )
 
 
@@ -112,7 +117,7 @@ def quality_sentence(summary: Summary) -> str:
     if gap < _NOTICEABLE:
         effect = "to change little on this crowd"
     else:
-        effect = f"to make it right on {in_hundred(gap)} examples more than the majority vote"
+        effect = f"to make it right on {in_hundred(gap)} than the majority vote"
     return (
         f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
         "the estimate is too high where annotators err less independently than is usual."
@@ -139,7 +144,7 @@ def _ties_drawn(summary: Summary) -> str:
 
 def in_hundred(share: float) -> str:
     """A difference of two shares, in examples."""
-    return f"{100 * share:.1f} in 100"
+    return f"{100 * share:.1f} more examples in 100"
 
 
 def calibration_sentence(summary: Summary) -> str | None:
@@ -210,10 +215,10 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
         second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
     else:
         gap = quality["estimated"]["difference"]["value"]
-        second = {"value": f"+{100 * gap:.1f}", "name": "in 100 examples right, against the majority"}
+        second = {"value": f"+{100 * gap:.1f}", "name": "more examples right in 100 than the majority vote"}
         second["note"] = "estimated by the fit's own probabilities"
     part = summary["changed"]
-    third = {"value": f"{part['total']:,}", "name": "answers of the majority changed"}
+    third = {"value": f"{part['total']:,}", "name": "majority answers changed"}
     third["note"] = f"and {count(part['ties'], 'tie')} decided" if part["ties"] else "there was no tie to decide"
     unsure = {"value": f"{quality['unsure']:,}", "name": "examples unsure"}
     unsure["note"] = f"below {percent(quality['unsure_below'])} confidence"
@@ -278,9 +283,10 @@ def summary_lines(summary: Summary) -> list[str]:
     """
     size, per = summary["size"], summary["size"]["labels_per_example"]
     of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
+    spread = "" if per["min"] == per["max"] else f" ({per['min']:,} to {per['max']:,})"
     lines = [
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
-        f"{size['labels']:,} {of}; {per['mean']:.1f} per example ({per['min']} to {per['max']})",
+        f"{size['labels']:,} {of}; {rounded(per['mean'])} per example{spread}",
         f"Agreement   {_alpha_line(summary)}",
         *([f"Votes       {said}"] if (said := votes_sentence(summary)) else []),
         *_quality_lines(summary),
@@ -309,14 +315,14 @@ def _quality_lines(summary: Summary) -> list[str]:
     if summary["size"]["annotators"] == 1:
         return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
-    more = f"right on {in_hundred(gap)} examples more than" if gap >= _NOTICEABLE else "about as often right as"
+    more = f"right on {in_hundred(gap)} than" if gap >= _NOTICEABLE else "about as often right as"
     if summary["truth_check"]:
         lines = [f"Consensus   estimated to be {more} the majority vote"]
         lines.append(f"Truth       {truth_sentence(summary['truth_check'])}")
     else:
         lines = [
             f"Consensus   estimated to be {more} the majority vote, by the fit's",
-            "            own probabilities (where annotators share more errors than usual, it is too high)",
+            "            own probabilities (too high where annotators share more errors than usual)",
         ]
     if known and known["n"]:
         ours, theirs = known["consensus"], known["majority"]
@@ -332,7 +338,7 @@ def _quality_lines(summary: Summary) -> list[str]:
 def changed_words(summary: Summary) -> str:
     """How many answers of the majority are changed, and how many ties decided if there are any."""
     part = summary["changed"]
-    changed = f"{count(part['total'], 'answer') if part['total'] else 'no answer'} of the majority"
+    changed = count(part["total"], "majority answer") if part["total"] else "no majority answer"
     return changed + (f", {count(part['ties'], 'tie')} decided" if part["ties"] else "")
 
 

@@ -244,7 +244,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.criterion_ = "agreement" if n_classes < 2 or self.criterion == "agreement" else "truth"
         if known is not None and self.criterion_ == "truth":
             return known.at, known.answers
-        examples = easiest_examples(data.training.core_disagreement, data.labels.tally)
+        training = data.training
+        examples = easiest_examples(training.core_disagreement, data.labels.tally, training.sample_weight)
         return examples, data.labels.tally[examples].argmax(axis=1)
 
 

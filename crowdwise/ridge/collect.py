@@ -20,7 +20,7 @@ WriteValues = Callable[[Any, Floats], None]
 # Rows that are sorted by cell together: gathered from further apart, they would come from all over the memory.
 _SORT_ROWS = 2**19
 # A cell should have this many of them, or its products are too small to be fast.
-_CELL_ROWS = 2**12
+_CELL_ROWS = 2**14
 
 
 def collect(
@@ -94,7 +94,8 @@ def _complete_sums(
 
     def write_values(at: Any, out: Floats) -> None:
         targets.write(matrix[at] if isinstance(at, slice) else matrix.take(at, axis=0), out[:-n_targets])
-        np.multiply(first[at].T, n_annotators, out=out[-n_targets:])
+        some = first[at] if isinstance(at, slice) else first.take(at, axis=0)
+        np.multiply(some.T, n_annotators, out=out[-n_targets:])
 
     gram, cross = row_sums(rows, weight, write_values, (n_annotators + 1) * n_targets, cell, n_cells)
     by_annotator = cross.reshape(n_cells, -1, n_annotators + 1, n_targets)
@@ -123,9 +124,10 @@ def _sums_per_annotator(
             out[n_targets:] = first[example[order[at]]].T
 
         sums = _Sums(rows, 2 * n_targets)
-        for block in rows.blocks(range(ends[k], ends[k + 1])):
-            at = example[order[block]]
-            sums.add(at, weight[at], block, write_values)
+        with _quiet():
+            for block in rows.blocks(range(ends[k], ends[k + 1])):
+                at = example[order[block]]
+                sums.add(at, weight[at], block, write_values)
         return k, sums.total()
 
     for k, sums in run_parallel(task, np.flatnonzero(np.diff(ends)).tolist(), labels.n_labels * n_columns**2):
@@ -156,6 +158,11 @@ def _sum_by(group: Array, values: Floats, n_groups: int) -> Floats:
     return np.bincount(group, values, minlength=n_groups).astype(np.float64, copy=False)
 
 
+def _quiet() -> np.errstate:
+    """A NaN or infinity is looked for, and named, after the sums."""
+    return np.errstate(invalid="ignore", over="ignore")
+
+
 class _Sums:
     """Running sums over blocks of rows: products of the columns of `Rows` with themselves and with values."""
 
@@ -178,12 +185,11 @@ class _Sums:
         write_values(place, columns[self.rows.intercept :])
         if root is not None:
             columns *= root
-        with np.errstate(invalid="ignore", over="ignore"):  # a NaN or infinity is looked for, and named, afterwards
-            x = self.rows.read(at, None if root is None else root[:, np.newaxis], self._x[:n_rows])
-            gram = x.T @ x
-            self._gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
-            self._cross += columns @ x
-            self._level += columns @ columns[0]
+        x = self.rows.read(at, None if root is None else root[:, np.newaxis], self._x[:n_rows])
+        gram = x.T @ x
+        self._gram += gram if isinstance(gram, np.ndarray) else gram.toarray()
+        self._cross += columns @ x
+        self._level += columns @ columns[0]
 
     def total(self) -> Floats:
         """Products of the columns of `Rows` with themselves and with the values, of shape (n_columns, ...)."""
@@ -228,8 +234,9 @@ def row_sums(
 
     def task(part: tuple[int, list[Any]]) -> tuple[int, Floats]:
         sums = _Sums(rows, n_values)
-        for at in part[1]:
-            sums.add(at, None if weight is None else weight[at], at, write_values)
+        with _quiet():
+            for at in part[1]:
+                sums.add(at, None if weight is None else weight[at], at, write_values)
         return part[0], sums.total()
 
     total = np.zeros((n_cells, rows.n_columns, rows.n_columns + n_values))

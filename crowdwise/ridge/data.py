@@ -23,6 +23,8 @@ Route = Literal["sums", "rows", "iterative"]
 
 # Sums are kept per annotator while they take no more memory than this.
 MEMORY_BUDGET = 2**29
+# Larger sums per annotator are kept only if they take no more memory than the features.
+_SMALL_SUMS = 2**26
 # With more labels per example than this, a pass over the rows in every round is cheaper than sums per annotator.
 _LABELS_PER_EXAMPLE = 25
 # Up to this many columns a gram matrix is factorised; beyond, the solver iterates.
@@ -224,9 +226,11 @@ def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:
 
 
 def sums_are_cheap(data: RidgeData, n_cells: int) -> bool:
-    """Whether sums can be kept for every annotator and cell, and cost less than a pass per round."""
-    many = data.labels.n_labels > _LABELS_PER_EXAMPLE * len(data.labels)
-    return data.labels.is_complete or (fits_in_memory(data, n_cells) and not many)
+    """Whether sums can be kept for every annotator and cell, and cost less than the rows and a pass per round."""
+    labels, n_columns = data.labels, data.rows.n_columns
+    many = labels.n_labels > _LABELS_PER_EXAMPLE * len(labels)
+    large = 8 * labels.n_annotators * n_columns**2 > max(_SMALL_SUMS, 8 * len(labels) * n_columns)
+    return labels.is_complete or (fits_in_memory(data, n_cells) and not many and not large)
 
 
 def fits_in_memory(data: RidgeData, n_cells: int) -> bool:

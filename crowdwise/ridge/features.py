@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -112,7 +112,10 @@ class Rows:
             x = np.subtract(x, self.shift, out=out, dtype=np.float64)
         if root is not None:
             x = np.multiply(x, root, out=out, dtype=np.float64)
-        return x.astype(np.float64, copy=False)
+        if x.dtype == np.float64 or out is None:
+            return x.astype(np.float64, copy=False)
+        out[...] = x
+        return out
 
     def blocks(self, span: range) -> Iterator[slice]:
         """Slices of a range of rows that are small enough for the cache."""
@@ -174,12 +177,25 @@ def spans(n_rows: int) -> list[range]:
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
     """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    n_threads = available_cores() if n_multiplications >= _PARALLEL_FROM else 1
+    n_threads = getattr(_MINE, "n_threads", available_cores()) if n_multiplications >= _PARALLEL_FROM else 1
     if n_threads == 1:
         yield from map(task, parts)
         return
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(task, parts)
+
+
+_MINE = local()
+
+
+@contextmanager
+def sharing_cores(n_tasks: int) -> Iterator[None]:
+    """Let this thread use its part of the cores only, where so many tasks run at a time."""
+    before, _MINE.n_threads = getattr(_MINE, "n_threads", available_cores()), max(1, available_cores() // n_tasks)
+    try:
+        yield
+    finally:
+        _MINE.n_threads = before
 
 
 def available_cores() -> int:

@@ -358,7 +358,7 @@ def _annotator_results(
     else:
         answers, core = data.rows.scores(fit.settled.theta), training.core
         answers[data.known.at] = data.known.answers
-        agreement = label_agreement(data, core, answers, fit.settled.weights.product[core.example_index])
+        agreement = label_agreement(data, core, answers, fit.settled.weights.product)
     agreement = training.among_all(agreement)
     accuracy = None
     if isinstance(consensus, Consensus):

@@ -13,7 +13,6 @@ from scipy import sparse
 from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
-from crowdwise.ridge.votes import Votes
 from crowdwise.weights.folds import Keys
 
 # Rows that are kept, if they take no more bytes than this.
@@ -146,7 +145,12 @@ def label_keys(labels: CrowdLabels) -> Keys:
     if labels.classes is None:
         sums = labels.sum_per_example(who[labels.annotator_index] * labels.values)
     else:
-        sums = Votes.of(labels, who).votes @ _named_factors(labels.classes, _CLASS_BITS)
+        klass = _named_factors(labels.classes, _CLASS_BITS)
+        if labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
+            second = labels.weigh_complete(who, 1)
+            sums = klass[0] * (who.sum() - second) + klass[1] * second
+        else:
+            sums = labels.sum_per_example(who[labels.annotator_index] * klass[labels.values])
     return np.asarray(sums, dtype=np.float64).view(np.uint64)
 
 
@@ -158,4 +162,6 @@ def _named_factors(names: Array, n_bits: int) -> Floats:
 
 def places(names: Array, among: Array) -> Positions:
     """Where each name is among others, which have them all."""
+    if np.array_equal(names, among):
+        return np.arange(len(names))
     return encode_declared(names, among).astype(np.intp)

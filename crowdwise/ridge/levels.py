@@ -15,6 +15,8 @@ from crowdwise.ridge.statistics import Statistics
 MOST_CELLS = 2000
 # Of this many examples, the levels of disagreement are nearly always all of them.
 _SOME_EXAMPLES = 2000
+# Up to this many levels, comparing with each is faster than a search.
+_FEW_LEVELS = 32
 # What finding the level of an example costs, in multiplications.
 _SEARCH = 50.0
 
@@ -70,12 +72,23 @@ def levels_of(values: Floats) -> tuple[Floats, Array]:
     """
     levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
     if len(levels) < MOST_CELLS / 2:
+        level = np.empty(len(values), dtype=np.int16)
 
-        def place(span: range) -> Array:
-            return np.minimum(np.searchsorted(levels, values[span.start : span.stop]), len(levels) - 1)
+        def place(span: range) -> bool:
+            some = slice(span.start, span.stop)
+            level[some] = _places(levels, values[some])
+            return bool((levels.take(level[some]) == values[some]).all())
 
-        parts = run_parallel(place, spans(len(values)), _SEARCH * len(values))
-        level = np.concatenate([np.empty(0, dtype=np.intp), *parts])
-        if (levels[level] == values).all():  # much faster than sorting everything
-            return levels, level
+        if all(list(run_parallel(place, spans(len(values)), _SEARCH * len(values)))):
+            return levels, level  # much faster than sorting everything
     return np.unique(values, return_inverse=True)
+
+
+def _places(levels: Floats, values: Floats) -> Array:
+    """How many of the levels but the first each value reaches."""
+    if len(levels) > _FEW_LEVELS:
+        return np.maximum(np.searchsorted(levels, values, side="right") - 1, 0)
+    place = np.zeros(len(values), dtype=np.int16)
+    for level in levels[1:]:
+        place += values >= level
+    return place

@@ -322,10 +322,11 @@ def held_out_rankings(
     data: RidgeData, path: list[PathFit], folds: Folds, examples: Positions, codes: Array, n_classes: int
 ) -> list[float]:
     """How well some examples are ranked by models that have not seen them, for every steepness."""
-    n_targets = data.targets.n_targets
-    scores = np.empty((len(examples), len(path) * n_targets))
+    scores = np.empty((len(examples), len(path) * data.targets.n_targets))
     for k in range(folds.n_folds):
         held_out = folds.fold[examples] == k
         theta = np.hstack([fit.fold_theta[k] for fit in path])
         scores[held_out] = data.rows.scores(theta, examples[held_out])
-    return [ranking(scores[:, s * n_targets : (s + 1) * n_targets], codes, n_classes) for s in range(len(path))]
+    weight = data.training.sample_weight[examples]
+    by_steepness = np.split(scores, len(path), axis=1)
+    return [ranking(of_fit, codes, n_classes, weight) for of_fit in by_steepness]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights
@@ -54,14 +54,10 @@ class RowsProblem:
 
     @cached_property
     def precision(self) -> Precision:
-        labels, weights = self.data.labels, self.weights
-        answered = labels.sum_per_annotator(weights.sample_weight[labels.example_index])
-        mass = labels.sum_per_annotator(self._label_weight)
-        return Precision.of(mass, answered, weights.sample_weight.sum(), self.data.targets.span)
-
-    @cached_property
-    def _label_weight(self) -> Floats:
-        return self.weights.product[self.data.labels.example_index]
+        labels, sample_weight, weight = self.data.labels, self.weights.sample_weight, self.weights.product
+        answered = labels.sum_in_blocks(lambda at, example: sample_weight[example])
+        mass = labels.sum_in_blocks(lambda at, example: weight[example])
+        return Precision.of(mass, answered, sample_weight.sum(), self.data.targets.span)
 
     def solve(self, expertise: Floats | None) -> Floats:
         """theta for an expertise, with an l2 that is chosen if it is time to."""
@@ -142,18 +138,21 @@ class RowsProblem:
     def squared_errors(self, theta: Floats) -> Floats:
         """Weighted sums of squared errors, per annotator."""
         labels, targets = self.data.labels, self.data.targets
-        scores = self.data.rows.scores(theta)[labels.example_index]
-        squared = targets.squared(targets.of_values(labels.values) - scores)
-        return labels.sum_per_annotator(self._label_weight * squared)
+        scores, weight = self.data.rows.scores(theta), self.weights.product
+
+        def squared(at: slice, example: Positions) -> Floats:
+            return weight[example] * targets.squared(targets.of_values(labels.values[at]) - scores[example])
+
+        return labels.sum_in_blocks(squared)
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
-        return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self._label_weight)
+        return label_agreement(self.data, self.data.labels, self.data.rows.scores(theta), self.weights.product)
 
     def penalty(self, expertise: Floats) -> float:
         """What the squared length of coefficients is penalised with."""
-        total = self.data.labels.sum_per_example(expertise[self.data.labels.annotator_index])
-        return float(self.choice.l2 * np.average(total, weights=self.weights.sample_weight))
+        answered = self.data.labels.sum_in_blocks(lambda at, example: self.weights.sample_weight[example])
+        return float(self.choice.l2 * (answered @ expertise) / self.weights.sample_weight.sum())
 
 
 def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
@@ -167,8 +166,8 @@ def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight
         Labels of the same examples.
     scores : ndarray of shape (n_examples, n_targets)
         Of the examples.
-    weight : ndarray of shape (n_labels,)
-        Of each label.
+    weight : ndarray of shape (n_examples,)
+        Of each example.
 
     Returns
     -------
@@ -177,7 +176,7 @@ def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight
     products, of_values, of_scores = label_products(data, labels, scores, weight)
     if not data.rows.intercept:
         return products
-    mass = np.maximum(labels.sum_per_annotator(weight), np.finfo(np.float64).tiny)
+    mass = np.maximum(labels.sum_in_blocks(lambda at, example: weight[example]), np.finfo(np.float64).tiny)
     return products - (of_values * of_scores).sum(axis=1) / mass
 
 
@@ -185,13 +184,19 @@ def label_products(
     data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Weighted sums of labels times scores, of labels and of scores, per annotator; the last two per target."""
-    values, scores = data.targets.of_values(labels.values), scores[labels.example_index]
-    products = labels.sum_per_annotator(weight * (values * scores).sum(axis=1))
-    of_values, of_scores = (
-        np.column_stack([labels.sum_per_annotator(weight * column) for column in columns.T])
-        for columns in (values, scores)
-    )
-    return products, of_values, of_scores
+
+    def products(at: slice, example: Positions) -> Floats:
+        return weight[example] * (data.targets.of_values(labels.values[at]) * scores[example]).sum(axis=1)
+
+    def values(at: slice, example: Positions) -> Floats:
+        return weight[example] * data.targets.of_values(labels.values[at])[:, t]
+
+    of_values, of_scores = np.empty((2, labels.n_annotators, data.targets.n_targets))
+    for t in range(data.targets.n_targets):
+        of_values[:, t] = labels.sum_in_blocks(values)
+        weighted = weight * scores[:, t]
+        of_scores[:, t] = labels.sum_in_blocks(lambda at, example, weighted=weighted: weighted[example])
+    return labels.sum_in_blocks(products), of_values, of_scores
 
 
 def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:

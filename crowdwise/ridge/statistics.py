@@ -262,7 +262,7 @@ class Statistics:
 
     def squared_errors(self, theta: Floats) -> Floats:
         """Sums of weighted squared errors of every annotator in cell 0 against the scores of `theta`."""
-        quadratic = np.einsum("bpq,pt,qt->b", self.gram[0], theta, theta, optimize=True)
+        quadratic = np.einsum("bpt,pt->b", self.gram[0] @ theta, theta)
         linear = np.einsum("lpt,pt->l", self.cross[0], theta)
         return np.maximum(self.squares[0] + self.targets.factor * (quadratic - 2 * linear), 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class Stream:
         What they were made from.
     rows : BlockRows or None, default=None
         The examples themselves, if every round reads them.
+    groups : mapping, series, array-like or None, default=None
+        Annotators who have one vote together; by default those who copy each other are found.
     """
 
     data: RidgeData
@@ -54,9 +57,10 @@ class Stream:
     sums: LevelSums
     stream: StreamSums
     rows: BlockRows | None = None
+    groups: Any = None
 
     @classmethod
-    def of(cls, stream: StreamSums, *, scale: Scale, weighting: bool) -> Stream:
+    def of(cls, stream: StreamSums, groups: Any = None, *, scale: Scale, weighting: bool) -> Stream:
         """From the sums of a stream; `weighting` says whether disagreement is going to be used."""
         _check(stream)
         note_unlabelled(stream.n_unlabelled, stream.n_given)
@@ -65,7 +69,7 @@ class Stream:
         n_labels, totals = stream.levels.T
         differs = stream.scaled(totals, n_labels, scale)
         sums, folds = _folds(stream, LevelSums(_for_model(stream), differs, stream.n_folds))
-        return cls(_data(stream, sums.statistics, scale), folds, sums, stream)
+        return cls(_data(stream, sums.statistics, scale), folds, sums, stream, groups=groups)
 
     @property
     def source(self) -> LevelSums | BlockRows:
@@ -74,7 +78,7 @@ class Stream:
 
     def results(self, fit: PathFit) -> tuple[FittedRidge, StreamResults]:
         """The fitted model, and what it says about annotators."""
-        found = ridge_results(self.data, self.folds, fit, n_labels=self.stream.labels_per_annotator)
+        found = ridge_results(self.data, self.folds, fit, self.groups, self.stream.labels_per_annotator)
         results = found.results
         return found.fitted, StreamResults(
             results.annotators, self.stream.n_examples, results.steepness, results.objective, results.converged

@@ -251,9 +251,9 @@ class StreamSums(FrozenArrays):
         levels, level = _levels(core, totals) if plan.by_level else one_level
         count = np.bincount(level, minlength=len(levels))
         if plan.by_level:
-            moments = PairMoments.of(levels[:, 1], levels[:, 0], count)
+            moments = PairMoments.of(levels[:, 1], levels[:, 0], np.bincount(level, weight, len(levels)))
         else:
-            moments = PairMoments.of(totals, core.labels_per_example)
+            moments = PairMoments.of(totals, core.labels_per_example, weight)
         size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
         n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
@@ -461,6 +461,8 @@ def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
 
 def _union(one: Array, other: Array, one_fixed: bool, other_fixed: bool, what: str = "annotators") -> Array:
     """All names; those of the first side first, unless the other side has them all."""
+    if np.array_equal(one, other):
+        return one
     in_one, in_other = encode_declared(other, one) >= 0, encode_declared(one, other) >= 0
     if in_one.all():
         return one

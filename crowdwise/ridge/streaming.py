@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
@@ -17,9 +18,9 @@ from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import Reporter
-from crowdwise.ridge.blocks_problem import BlockRows
+from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import available_cores, one_blas_thread
+from crowdwise.ridge.features import available_cores, one_blas_thread, sharing_cores
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.stream import Stream
@@ -30,6 +31,8 @@ from crowdwise.weights.curricula import Curriculum
 
 # Blocks that are summed up at a time: each is in memory.
 _MOST_THREADS = 2
+# Blocks whose sums are added before they are added to all: the sample that is kept of all takes longest.
+_TOGETHER = 8
 # Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
 _WHY_NOT_ROWS = (
     "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
@@ -144,8 +147,12 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
         0
         """
+        return self._sums_of(self._checked_plan(), Block(X, y, sample_weight), batch_names(batch))
+
+    def _sums_of(self, plan: StreamPlan, block: Block, names: tuple[Any, ...] = ()) -> StreamSums:
+        """The sums over one block alone."""
         worker = type(self)(**self.get_params(deep=False))
-        return worker._with_block(worker._checked_plan(), Block(X, y, sample_weight), names=batch_names(batch))
+        return worker._with_block(plan, block, names=names)
 
     def _checked_plan(self) -> StreamPlan:
         if reason := self._why_no_stream():
@@ -165,16 +172,17 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
         return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
 
-    def _fit_blocks(self, blocks: Blocks, reporter: Reporter) -> None:
+    def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn from all blocks, one after the other."""
         plan = self._checked_plan()
         try:
             self._add_blocks(plan, blocks, reporter)
-            self._solve(reporter)
+            self._solve(reporter, groups)
         except SumsTooLargeError as error:
             if plan.tuned or not blocks.again:
                 raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
-            self._read_again(plan, blocks, reporter)
+            self._add_blocks(_of_labels(plan), blocks, reporter)
+            self._read_again(plan, lambda task: reduce(add, map(task, blocks), Added()), groups, reporter)
 
     def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
@@ -183,41 +191,57 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         first = next(coming, None)
         if first is None:
             raise DataError("there are no blocks to learn from.")
-        total = near = self._with_block(plan, first)
+        n_threads = min(available_cores(), _MOST_THREADS)
 
         def sums_of(block: Block) -> StreamSums:
-            return StreamSums.of(plan, *self._checked_batch(block, plan.kind, reset=False), near=near)
+            with sharing_cores(n_threads):
+                sums = StreamSums.of(plan, *self._checked_batch(block, plan.kind, reset=False), near=near)
+                return replace(sums, feature_names=near.feature_names)
 
-        reporter.step(f"block 1: {total.n_given:,} examples")
-        for number, sums in enumerate(map_blocks(sums_of, coming, min(available_cores(), _MOST_THREADS)), start=2):
-            total = total + replace(sums, feature_names=near.feature_names)
-            near = replace(near, kept=total.kept)  # fewer rows of later blocks can still be kept; the rest stays
-            reporter.step(f"block {number}: {total.n_given:,} examples")
-        self._restart(total)
+        with one_blas_thread():
+            total = near = self._with_block(plan, first)
+            reporter.step(f"block 1: {total.n_given:,} examples")
+            n_examples, waiting = total.n_given, None
+            for number, sums in enumerate(map_blocks(sums_of, coming, n_threads), start=2):
+                n_examples += sums.n_given
+                waiting = sums if waiting is None else waiting + sums
+                if number % _TOGETHER == 0:
+                    total, waiting = total + waiting, None
+                    near = replace(near, kept=total.kept)  # of later blocks fewer rows can still be kept
+                reporter.step(f"block {number}: {n_examples:,} examples")
+        self._restart(total if waiting is None else total + waiting)
 
-    def _read_again(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
-        """Learn by reading all blocks in every round; one more time before, to find out about labels."""
-        self._add_blocks(replace(plan, by_level=False, labels_only=True), blocks, reporter)
+    def _read_again(self, plan: StreamPlan, total: Total, groups: Any, reporter: Reporter) -> None:
+        """Learn by reading all blocks in every round; what there is to know about labels is known."""
         sums = self.sums_
-        stream = Stream.of(sums, scale=self.scale, weighting=plan.by_level)
-        check = partial(self._checked_batch, kind=plan.kind, reset=False)
-        rows = BlockRows(blocks, check, sums, stream.data, self.scale)
+        stream = Stream.of(sums, groups, scale=self.scale, weighting=plan.by_level)
+        worker = type(self)(**self.get_params(deep=False))
+        worker.n_features_in_ = self.n_features_in_
+        if sums.feature_names is not None:
+            worker.feature_names_in_ = sums.feature_names
+        check = partial(worker._checked_batch, kind=plan.kind, reset=False)
+        rows = BlockRows(total, BlockReader.of(check, sums, stream.data, self.scale))
         self._learn_stream(replace(stream, rows=rows), reporter)
         vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
         vars(self).pop("_stream_settings")
 
-    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> None:
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
         """Learn from the blocks of Dask collections, which are summed up where they are."""
         plan = self._checked_plan()
         blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
         settings = type(self)(**self.get_params(deep=False))
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
         try:
-            self._merge_sums(blocks.total(partial(_sums_of_block, settings)))
+            self._merge_sums(blocks.total(partial(_sums_of_block, settings, plan)), plan)
+            reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
+            self._solve(reporter, groups)
         except SumsTooLargeError as error:
-            raise SumsTooLargeError(f"{error} Dask collections cannot be read again: use read_blocks.") from None
-        reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
-        self._solve(reporter)
+            if plan.tuned:
+                raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[True]}") from None
+            of_labels = _of_labels(plan)
+            self._forget_stream()
+            self._merge_sums(blocks.total(partial(_sums_of_block, settings, of_labels)), of_labels)
+            self._read_again(plan, blocks.total, groups, reporter)
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -242,20 +266,12 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         4
         """
         if isinstance(other, StreamSums):
-            return self._merge_sums(other)
-        if type(other) is not type(self):
-            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
-        for model, whose in ((self, "this model"), (other, "the other model")):
-            if not model._has_begun():
-                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
-        mine, theirs = (_shown(model._stream_settings) for model in (self, other))
-        if different := sorted(name for name in mine if mine[name] != theirs[name]):
-            name = different[0]
-            raise DataError(f"models with other settings cannot be merged: {name} is {mine[name]} and {theirs[name]}.")
-        return self._merge_sums(other.sums_)
+            return self._merge_sums(other, self._checked_plan())
+        self._check_mergeable(other)
+        return self._merge_sums(other.sums_, self._checked_plan())
 
-    def _merge_sums(self, sums: StreamSums) -> Self:
-        plan, n_features = self._checked_plan(), len(sums.statistics.shift)
+    def _merge_sums(self, sums: StreamSums, plan: StreamPlan) -> Self:
+        n_features = sums.kept.X.shape[1]
         self._restart(self._sums_before(plan, n_features, Declared()) + sums)
         self.n_features_in_ = n_features
         if sums.feature_names is not None:
@@ -279,8 +295,8 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         )
         return sums
 
-    def _learn_kept(self, kept: StreamSums, reporter: Reporter) -> None:
-        self._learn_stream(Stream.of(kept, scale=self.scale, weighting=kept.plan.by_level), reporter)
+    def _learn_kept(self, kept: StreamSums, groups: Any, reporter: Reporter) -> None:
+        self._learn_stream(Stream.of(kept, groups, scale=self.scale, weighting=kept.plan.by_level), reporter)
 
     def _why_no_stream(self) -> str | None:
         curriculum = self.get_params(deep=False)["curriculum"]
@@ -321,10 +337,16 @@ def flat(scores: Floats) -> Floats:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-def _sums_of_block(model: Any, block: Block) -> StreamSums:
+def _sums_of_block(model: Any, plan: StreamPlan, block: Block) -> StreamSums:
     """What is mapped over the blocks of a cluster."""
     with one_blas_thread():
-        return model.block_sums(*block)
+        sums: StreamSums = model._sums_of(plan, block)
+        return sums
+
+
+def _of_labels(plan: StreamPlan) -> StreamPlan:
+    """The plan of sums that say all about labels and nothing about features."""
+    return replace(plan, by_level=False, labels_only=True)
 
 
 def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
@@ -339,7 +361,3 @@ def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
     if not sums.fixed_classes or labels.classes is None or sums.classes is None:
         return labels
     return labels.with_classes(sums.classes)
-
-
-def _shown(settings: dict[str, Any]) -> dict[str, str]:
-    return {name: repr(value) for name, value in settings.items() if name != "verbose"}

@@ -86,13 +86,17 @@ class Targets:
         """Targets of a matrix of label values, of shape (n_rows, n_labels), as rows of `out`: label after label."""
         if self.codebook is not None and self.n_targets == 1 and len(self.codebook) == 2:
             low, high = self.codebook[:, 0]
-            np.multiply(codes.T, high - low, out=out)
-            out += low
+            out[...] = codes.T
+            if (low, high) != (0.0, 1.0):
+                out *= high - low
+                out += low
         else:
             out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
 
     def squared(self, differences: Floats) -> Floats:
         """Squared length of differences along their last axis."""
+        if differences.shape[-1] == 1:  # much faster than a sum over one
+            return self.factor * differences[..., 0] ** 2
         return self.factor * np.einsum("...t,...t->...", differences, differences)
 
 

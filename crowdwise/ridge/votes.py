@@ -141,12 +141,9 @@ def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Fl
         NaN for those who have given no label.
     """
     if not labels.is_complete:
-        example = labels.example_index
-        chosen_proba = proba[example, labels.values] * weight[example]
-        given = labels.sum_per_annotator(weight[example])
-        return np.divide(
-            labels.sum_per_annotator(chosen_proba), given, out=np.full(len(given), np.nan), where=given > 0
-        )
+        right = labels.sum_in_blocks(lambda at, example: proba[example, labels.values[at]] * weight[example])
+        given = labels.sum_in_blocks(lambda at, example: weight[example])
+        return np.divide(right, given, out=np.full(len(given), np.nan), where=given > 0)
     matrix = labels.values.reshape(labels.shape)
     n_classes = proba.shape[1]
 

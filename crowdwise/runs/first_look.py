@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array
-from crowdwise.counts import count
+from crowdwise.counts import count, some_names
 from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.kappas import cohen_kappas
@@ -19,7 +19,7 @@ from crowdwise.em.levels import ClassKind, reading_of
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, percent
+from crowdwise.reporting.words import WHAT_CHANCE_IS, percent, rounded
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -90,7 +90,7 @@ class Check:
 
     def _what_was_given(self) -> str:
         if self.classes is not None:
-            return _row("classes", _some([f"{name} {percent(share)}" for name, share in self.classes.items()]))
+            return _row("classes", some_names([f"{name} {percent(share)}" for name, share in self.classes.items()]))
         assert self.ratings is not None
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
@@ -98,12 +98,12 @@ class Check:
         rows = [_row("all together", _alpha_line(self.alpha))]
         if self.kappas is not None:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
-            span = f"80 % of {n:,.0f} pairs have {low:.2f} to {high:.2f}"
-            rows.append(_row("two at a time", f"Cohen's kappa {middle:.2f} in the middle; {span}"))
+            span = f"80 % of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
+            rows.append(_row("two at a time", f"median Cohen's kappa {middle:.2f}; {span}"))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:
-            number = f"about {self.effective_annotators:.1f} per example, at a usual amount of errors in common"
+            number = f"about {rounded(self.effective_annotators)} per example, at a usual amount of errors in common"
             rows.append(_row("independent votes", number))
         return rows
 
@@ -180,14 +180,14 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
     problems : list of str
     """
     alike = [] if labels.classes is None else spelt_alike(labels.classes)
-    found = [f"spelt alike, but different classes: {_some(list(map(repr, names)))}" for names in alike]
+    found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
     per_example = labels.labels_per_example
     if n := int((per_example == 0).sum()):
         found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
         found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
     if labels.classes is not None and (rare := _rare_classes(labels)):
-        found.append(f"given hardly ever, perhaps a slip or no answer at all: {_some(rare)}")
+        found.append(f"given hardly ever, perhaps a slip or no answer at all: {some_names(rare)}")
     single = _single_minded(labels)
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
@@ -214,12 +214,7 @@ def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}
-    return [f"{flag}: {_some(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _MOST_FLAGS
-    return ", ".join(names[:_MOST_FLAGS]) + (f" and {more:,} more" if more > 0 else "")
+    return [f"{flag}: {some_names(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 
 
 def _rare_classes(labels: CrowdLabels) -> list[str]:

@@ -36,6 +36,8 @@ class Settings:
         Whether known answers are learnt from; by default they judge the result only.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order; not for ridge.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer that depends on the class; not for ridge.
     """
 
     model: str = "auto"
@@ -44,6 +46,7 @@ class Settings:
     choose_by_truth: bool = False
     use_truth: bool = False
     kind: ClassKind = "class"
+    informative_abstentions: bool = False
 
     def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
@@ -89,7 +92,14 @@ class Settings:
         self._check_truth(truth=truth)
         if self.kind == "ordinal" and model == "ridge":
             raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
+        if self.informative_abstentions and model == "ridge":
+            raise ValueError("the model ridge leaves abstentions out; logistic and labels-only can learn from them.")
         return replace(self, model=model, use_truth=self.use_truth or self.choose_by_truth)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How labels are read, as settings of models."""
+        return {"kind": self.kind, "informative_abstentions": self.informative_abstentions}
 
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
@@ -98,6 +108,8 @@ class Settings:
     def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
         if self.kind == "ordinal":
             raise ValueError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
+        if self.informative_abstentions:
+            raise ValueError("the model ridge, which ratings have, leaves abstentions out.")
         if self.model not in ("auto", "ridge"):
             raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
         if self.choose_by_truth:
@@ -155,9 +167,9 @@ def fit_model(
         return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)
     if wanted.model == "labels-only":
         steepness = 0.0 if steepness == "auto" else steepness
-        return aggregate(labels, truth=known, kind=wanted.kind, steepness=steepness, on_round=on_round)
+        return aggregate(labels, truth=known, **wanted.reading, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
-        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, kind=wanted.kind)  # type: ignore[arg-type]
+        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **wanted.reading)  # type: ignore[arg-type]
         return model.fit(X, labels, truth=known, on_round=on_round)
     return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 

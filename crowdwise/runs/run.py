@@ -25,6 +25,7 @@ from crowdwise.fit_record import results_of
 from crowdwise.model_file import load
 from crowdwise.progress import OnRound
 from crowdwise.reporting import render_html, summarize
+from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
@@ -33,6 +34,7 @@ from crowdwise.runs.tables import annotators_table, consensus_table, next_table
 from crowdwise.versions import versions
 
 NOTE, MODEL, RECIPE, REPORT = "run.json", "model.crowdwise", "features.json", "report.html"
+NAMES = "names.csv"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
 Say = Callable[[str], None]
@@ -96,6 +98,7 @@ def fit(
     join: Join = "exact",
     settings: Settings | None = None,
     command: str | None = None,
+    names: bool = False,
     say: Say = lambda _: None,
     on_round: OnRound | None = None,
 ) -> Run:
@@ -115,6 +118,9 @@ def fit(
         Which model, and how; by default all is chosen.
     command : str, default=None
         What makes the run again, to be noted in it.
+    names : bool, default=False
+        Whether the report shows names of annotators that look like personal data. By default they are A1, A2, ...
+        there, and the file names.csv has the key.
     say : callable, default=nothing
         Is told what is worth knowing.
     on_round : callable, default=None
@@ -153,7 +159,13 @@ def fit(
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         run = work()
-        _write(run, folder)
+        aliases = {} if names else aliases_of(run.inputs.labels.annotators.tolist())
+        _write(run, folder, aliases)
+        if aliases:
+            say(
+                f"report: annotators whose names look like personal data are A1, A2, ...; {NAMES} has the key, --names "
+                "keeps them"
+            )
         note = {
             "schema": _SCHEMA,
             "command": command,
@@ -199,12 +211,14 @@ def _check_extras() -> None:
         raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
 
 
-def _write(run: Run, folder: Path) -> None:
-    tables = (run.consensus(), run.annotators(), run.next(_MOST_NEXT))
+def _write(run: Run, folder: Path, aliases: Mapping[str, str]) -> None:
+    tables = [run.consensus(), run.annotators(), run.next(_MOST_NEXT)]
+    if aliases:
+        tables.append(ResultTable("names", {"in_report": [*aliases.values()], "annotator": [*aliases]}))
     for table in tables:
         with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
             file.writelines(table.csv_parts())
-    (folder / REPORT).write_text(render_html(run.summary), encoding="utf-8")
+    (folder / REPORT).write_text(render_html(with_aliases(run.summary, aliases)), encoding="utf-8")
     run.model.save(folder / MODEL)
     if run.inputs.features is not None and run.settings.model != "labels-only":
         (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -14,6 +15,8 @@ from crowdwise.tables.lines import LONGEST, line_blocks
 from crowdwise.tables.source import Source
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+# A first line of spreadsheets that names the delimiter and is not a part of the table.
+_DECLARED, _DECLARATION = re.compile(r'sep=([^\w\s"]|\t)'), ["sep=", ""]
 # A delimiter is guessed from so many rows.
 _N_GUESSED = 50
 
@@ -35,6 +38,8 @@ def guess_delimiter(source: Source, encoding: str) -> str:
     if source.suffix in (".tsv", ".tab"):
         return "\t"
     lines = next((lines for lines in line_blocks(source, encoding) if lines), [])
+    if lines and (declared := _DECLARED.fullmatch(lines[0].strip("\r\n"))):
+        return declared[1]
     best, delimiter = (False, 1), ","
     for candidate in DELIMITERS:
         widths = _widths(lines, candidate)
@@ -79,7 +84,7 @@ class DelimitedRows:
         self._empty: list[int] = []
         try:
             for row in self._reader:
-                if not row:
+                if not row or (line == 1 and row == _DECLARATION):
                     self._empty.append(line)
                 elif len(row) == width:
                     yield row

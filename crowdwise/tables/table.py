@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from crowdwise.counts import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.tables.block import Block, checked_header
 from crowdwise.tables.delimited import DELIMITERS, DelimitedRows, guess_delimiter
@@ -86,7 +87,7 @@ class Table:
         position : int
         """
         if name not in self.header:
-            raise DataError(f"{self.source.name} has no column {name!r}; its columns are {', '.join(self.header)}.")
+            raise DataError(f"{self.source.name} has no column {name!r}; its columns are {some_names(self.header)}.")
         return self.header.index(name)
 
 
@@ -146,7 +147,7 @@ def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[
         return lambda: DelimitedRows(source, used, checked), said
     guessed = guess_delimiter(source, used)
     if guessed != ",":
-        said = (*said, f"delimiter: {DELIMITERS[guessed]}")
+        said = (*said, f"delimiter: {DELIMITERS.get(guessed, guessed)}")
     return lambda: DelimitedRows(source, used, guessed), said
 
 

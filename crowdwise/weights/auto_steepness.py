@@ -14,10 +14,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Floats
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.weights.criteria import contested_examples, easiest_examples, ranking, standard_errors_above_chance
+from crowdwise.weights.criteria import (
+    contested_examples,
+    counts_of,
+    easiest_examples,
+    ranking,
+    standard_errors_above_chance,
+)
 
 # The steepness that is tried first: in the paper's simulation the best for all data sets together.
 _FIRST = 4.0
@@ -30,8 +36,6 @@ _FEWEST = 20
 # Scores that differ by less than this share of their range are tied, and so are steepnesses whose gaps differ by less:
 # the first of those is taken, and rounding decides nothing.
 _TIED = 1e-9
-# Rankings repeat examples that count several times, up to this many rows in all.
-_MOST_ROWS = 1_000_000
 
 
 def choose_steepness(
@@ -49,7 +53,8 @@ def choose_steepness(
     disagreement : ndarray of shape (n_examples,)
         Of each example.
     weight : ndarray of shape (n_examples,), default=None
-        How often each example counts in the rankings, if these are whole numbers; else once.
+        How often each example counts in the rankings. Whole numbers are counts: the choice is that of repeated
+        examples. Of others only ratios matter.
 
     Returns
     -------
@@ -57,33 +62,28 @@ def choose_steepness(
         0 if the majority among contested examples is ranked surely better than by chance; else the steepness under
         which it is ranked worst, compared with the majority among easy examples (the smallest of those that tie).
     """
-    repeated = _repeated(weight, len(labels))
-    tally, differs = labels.tally[repeated], disagreement[repeated]
-    contested, easy = contested_examples(differs, tally), easiest_examples(differs, tally)
-    if len(contested) < _FEWEST:
+    count = np.ones(len(labels)) if weight is None else counts_of(weight)
+    tally = labels.tally
+    contested, easy = contested_examples(disagreement, tally, count), easiest_examples(disagreement, tally, count)
+    if count[contested].sum() < _FEWEST:
         return 0.0
     majority, n_classes = tally.argmax(axis=1), tally.shape[1]
 
     def scored(steepness: float) -> Floats:
         scores = scores_of(example_weights(disagreement, steepness))
         unit = float(np.abs(scores).max()) * _TIED or 1.0
-        return np.round(scores / unit)[repeated]
+        return np.round(scores / unit)
 
     def gap(scores: Floats) -> float:
-        on_easy, on_contested = (ranking(scores[rows], majority[rows], n_classes) for rows in (easy, contested))
+        on_easy, on_contested = (
+            ranking(scores[rows], majority[rows], n_classes, count[rows]) for rows in (easy, contested)
+        )
         return np.nan_to_num(on_easy, nan=0.5) - on_contested  # easy examples may be of one class
 
     first = scored(_FIRST)
-    above = standard_errors_above_chance(first[contested], majority[contested], n_classes)
+    above = standard_errors_above_chance(first[contested], majority[contested], n_classes, count[contested])
     if not above < _SURE:
         return 0.0
     gaps = {steepness: gap(first if steepness == _FIRST else scored(steepness)) for steepness in _STEEP}
     widest = max(gaps.values())
     return next(steepness for steepness in _STEEP if gaps[steepness] >= widest - _TIED)
-
-
-def _repeated(weight: Floats | None, n_examples: int) -> Positions | slice:
-    """Every example as often as it counts, if these are whole numbers; else all of them once."""
-    if weight is None or (weight == 1).all() or not (weight == np.rint(weight)).all() or weight.sum() > _MOST_ROWS:
-        return slice(None)
-    return np.repeat(np.arange(n_examples), weight.astype(np.int64))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from crowdwise.arrays import Floats
 
@@ -23,7 +22,23 @@ _CONTESTED_SHARE = 0.25
 _ENOUGH = 20_000
 
 
-def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
+def counts_of(weight: Floats) -> Floats:
+    """How often each example counts where numbers of examples matter.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_examples,)
+        Sample weights.
+
+    Returns
+    -------
+    count : ndarray of shape (n_examples,)
+        Whole numbers as they are, so that repeated examples give the same; others relative to their mean.
+    """
+    return weight if (weight == np.rint(weight)).all() else weight / weight.mean()
+
+
+def ranking(scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None = None) -> float:
     """The probability that an example of a class is scored above one of another; 0.5 is chance.
 
     Parameters
@@ -34,31 +49,43 @@ def ranking(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
         The classes that the examples are taken to have.
     n_classes : int
         Number of classes.
+    weight : ndarray of shape (n_examples,), default=None
+        How often each example counts; once by default.
 
     Returns
     -------
     ranking : float
         Mean over the classes that occur, each against all others; NaN if fewer than two occur.
     """
-    one_column = scores.shape[1] == 1
+    one_column, count = scores.shape[1] == 1, _counts(weight, len(codes))
     areas = []
     for k in [1] if one_column else range(n_classes):
         positive = codes == k
-        n_positive = int(positive.sum())
-        n_negative = len(codes) - n_positive
-        if n_positive and n_negative:
-            ranks = rankdata(scores[:, 0 if one_column else k])
-            above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
-            areas.append(above / (n_positive * n_negative))
+        if positive.any() and not positive.all():
+            areas.append(_area(scores[:, 0 if one_column else k], count * positive, count * ~positive))
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def standard_errors_above_chance(scores: Floats, codes: NDArray[Any], n_classes: int) -> float:
+def _area(score: Floats, positive: Floats, negative: Floats) -> float:
+    """The share of pairs in which the positive one has the higher score, ties by half, by how often each counts."""
+    value = np.unique(score, return_inverse=True)[1]
+    n_positive, n_negative = np.bincount(value, positive), np.bincount(value, negative)
+    below = np.cumsum(n_negative) - n_negative / 2
+    return float(n_positive @ below / (n_positive.sum() * n_negative.sum()))
+
+
+def _counts(weight: Floats | None, n_examples: int) -> Floats:
+    return np.ones(n_examples) if weight is None else weight
+
+
+def standard_errors_above_chance(
+    scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None = None
+) -> float:
     """How many standard errors the ranking is above chance.
 
     Parameters
     ----------
-    scores, codes, n_classes
+    scores, codes, n_classes, weight
         As in `ranking`.
 
     Returns
@@ -66,16 +93,17 @@ def standard_errors_above_chance(scores: Floats, codes: NDArray[Any], n_classes:
     n_errors : float
         NaN if fewer than two classes occur.
     """
-    n_positive = np.bincount(codes, minlength=n_classes).astype(np.float64)[1 if scores.shape[1] == 1 else 0 :]
-    n_negative = len(codes) - n_positive
+    n_each = np.bincount(codes, weights=_counts(weight, len(codes)), minlength=n_classes)
+    total, n_positive = n_each.sum(), n_each[1 if scores.shape[1] == 1 else 0 :]
+    n_negative = total - n_positive
     occurs = (n_positive > 0) & (n_negative > 0)
     # Of an area under scores that have nothing to do with the classes; the classes' areas taken as independent.
-    variance = (len(codes) + 1) / (12 * n_positive[occurs] * n_negative[occurs])
+    variance = (total + 1) / (12 * n_positive[occurs] * n_negative[occurs])
     error = np.sqrt(variance.sum()) / max(occurs.sum(), 1)
-    return (ranking(scores, codes, n_classes) - 0.5) / error if occurs.any() else float("nan")
+    return (ranking(scores, codes, n_classes, weight) - 0.5) / error if occurs.any() else float("nan")
 
 
-def contested_examples(disagreement: Floats, tally: NDArray[Any]) -> NDArray[np.intp]:
+def contested_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
     """The examples that annotators agree on least: whole levels of disagreement, a quarter of all or more.
 
     Parameters
@@ -84,19 +112,21 @@ def contested_examples(disagreement: Floats, tally: NDArray[Any]) -> NDArray[np.
         Of each example; those without any are not contested.
     tally : ndarray of shape (n_examples, n_classes)
         How many labels of each class it has; examples without a clear majority are left out.
+    weight : ndarray of shape (n_examples,), default=None
+        How often each example counts; once by default.
 
     Returns
     -------
     examples : ndarray of indices, ascending
     """
     clear = _clear_majority(tally)
-    if len(clear) == 0:
-        return clear
-    limit = np.quantile(disagreement[clear], 1 - _CONTESTED_SHARE, method="higher")
-    return clear[(disagreement[clear] >= limit) & (disagreement[clear] > 0)]
+    chosen = clear[_lowest(-disagreement[clear], _counts(weight, len(tally))[clear], _CONTESTED_SHARE)]
+    return chosen[disagreement[chosen] > 0]
 
 
-def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -> NDArray[np.intp]:
+def easiest_examples(
+    disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None, seed: int = 0
+) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
     Parameters
@@ -105,6 +135,8 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -
         Of each example.
     tally : ndarray of shape (n_examples, n_classes)
         How many labels of each class it has; examples without a clear majority are left out.
+    weight : ndarray of shape (n_examples,), default=None
+        How often each example counts; once by default.
     seed : int, default=0
         For the choice among more examples than are needed.
 
@@ -113,13 +145,19 @@ def easiest_examples(disagreement: Floats, tally: NDArray[Any], seed: int = 0) -
     examples : ndarray of indices, ascending
     """
     clear = _clear_majority(tally)
-    if len(clear) == 0:
-        return clear
-    limit = np.quantile(disagreement[clear], EASIEST_SHARE, method="higher")
-    easiest = clear[disagreement[clear] <= limit]
+    easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
     if len(easiest) > _ENOUGH:
         easiest = np.sort(np.random.default_rng(seed).choice(easiest, _ENOUGH, replace=False))
     return easiest
+
+
+def _lowest(values: Floats, weight: Floats, share: float) -> NDArray[np.bool_]:
+    """The lowest values that are, ties included, this share of all or more."""
+    if len(values) == 0:
+        return np.zeros(0, dtype=bool)
+    order = np.argsort(values)
+    total = np.cumsum(weight[order])
+    return np.asarray(values <= values[order[np.searchsorted(total, share * total[-1])]])
 
 
 def _clear_majority(tally: NDArray[Any]) -> NDArray[np.intp]:

@@ -48,7 +48,7 @@ def content_folds(X: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
     """
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     if X.shape[0] >= _MANY:
-        return (_quick_keys(X, seed) % np.uint64(n_folds)).astype(np.int64)
+        return hashed_folds(X, n_folds, telling_columns(X, seed), seed)
     keys, first, where = np.unique(_row_keys(X, 0), return_index=True, return_inverse=True)
     if len(keys) == 0:
         return np.zeros(0, dtype=np.int64)
@@ -114,14 +114,37 @@ def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
     return 1 + np.sin(40 * mean + 17 * mean_square), np.cos(23 * mean - 31 * mean_square)
 
 
-def _quick_keys(X: Any, seed: int) -> Keys:
-    """A hash of every row, by the first columns alone if these distinguish rows."""
-    if sparse.issparse(X) or X.shape[1] <= _FIRST_COLUMNS:
-        return _row_keys(X, seed)
-    sample = X[:: len(X) // _SOME_ROWS]
+def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> NDArray[np.int64]:
+    """A fold for every row by a hash of its first columns, whatever rows it comes with.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_examples, n_features)
+        Features.
+    n_folds : int
+        Number of folds.
+    n_columns : int
+        How many columns are looked at, as `telling_columns` says.
+    seed : int, default=0
+        Another seed gives other folds.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_examples,)
+    """
+    keys = _row_keys(X if n_columns == X.shape[1] else X[:, :n_columns], seed)
+    return (keys % np.uint64(n_folds)).astype(np.int64)
+
+
+def telling_columns(X: Any, seed: int = 0) -> int:
+    """How many columns distinguish rows: the first ones alone, if they do it as well as all."""
+    n_columns = int(X.shape[1])
+    if sparse.issparse(X) or n_columns <= _FIRST_COLUMNS:
+        return n_columns
+    sample = X[:: max(1, len(X) // _SOME_ROWS)]
     first_columns = sample[:, :_FIRST_COLUMNS]
     as_good = len(np.unique(_row_keys(first_columns, seed))) == len(np.unique(_row_keys(sample, seed)))
-    return _row_keys(X[:, :_FIRST_COLUMNS] if as_good else X, seed)
+    return _FIRST_COLUMNS if as_good else n_columns
 
 
 def stored_keys(X: Any, seed: int) -> Keys:

@@ -19,6 +19,7 @@ from crowdwise import (
     read_blocks,
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.em.survey import Survey
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import stream_sums
 from crowdwise.weights import SelfPaced
@@ -36,6 +37,12 @@ NAMES = ["ann", "bob", "cid", "dee", "eve", "fay"]
 def _one_after_the_other():
     with dask.config.set(scheduler="synchronous"):
         yield
+
+
+@pytest.fixture
+def rounds_over_blocks(monkeypatch):
+    """The logistic model reads blocks in every round even if the sample has all rows."""
+    monkeypatch.setattr(Survey, "is_complete", False)
 
 
 def chunked(values, rows):
@@ -115,7 +122,28 @@ def test_the_same_chunks_give_the_same_bits_whoever_works_on_them():
         assert_array_equal(again.expertise_, one.expertise_)
 
 
-def test_the_logistic_model_is_that_of_the_same_blocks_on_one_machine():
+def test_the_logistic_model_gives_the_fit_in_memory():
+    X, y = numbers(n_classes=3, missing=0.4)
+    expected = CrowdLogisticClassifier().fit(X, y)
+    found = CrowdLogisticClassifier().fit(da.from_array(X, chunks=(20, 2)), da.from_array(y, chunks=(31, 4)))
+    assert_same(found, expected)
+    assert_allclose(found.confusion_, expected.confusion_, rtol=1e-10)
+    assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-10)
+
+
+def test_the_logistic_model_in_rounds_over_blocks_gives_the_fit_in_memory(rounds_over_blocks, monkeypatch):
+    monkeypatch.setattr("crowdwise.weights.folds._MANY", 0)  # the folds of many examples
+    X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
+    settings = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 1.0}
+    expected = CrowdLogisticClassifier(**settings).fit(X, labels)
+    found = CrowdLogisticClassifier(**settings).fit(chunked(X, 30), labels)
+    assert found.n_passes_ > 2
+    assert_same(found, expected)
+    assert_allclose(found.confusion_, expected.confusion_, rtol=1e-10)
+    assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-10)
+
+
+def test_the_logistic_model_is_that_of_the_same_blocks_on_one_machine(rounds_over_blocks):
     X, labels, _ = clear_crowd(n_examples=200, n_classes=3)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     rows = [slice(start, start + 25) for start in range(0, 200, 25)]  # few enough to be added one after the other
@@ -130,7 +158,7 @@ def test_the_logistic_model_is_that_of_the_same_blocks_on_one_machine():
 
 
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdLogisticClassifier])
-def test_where_a_block_lies_in_memory_changes_no_bit(model):
+def test_where_a_block_lies_in_memory_changes_no_bit(model, rounds_over_blocks):
     """Arrays that came over a network may begin at any byte, and NumPy multiplies such arrays without BLAS."""
     X, labels, _ = clear_crowd(n_examples=120)
     expected = model().fit(chunked(X, 40), labels)
@@ -287,17 +315,39 @@ def test_settings_that_need_single_examples_are_refused():
     with pytest.raises(ValueError, match="there are no sums for these settings: curriculum=SelfPaced"):
         CrowdRidgeClassifier(curriculum=SelfPaced()).fit(chunks, y)
     for model in (*map(clone, MODELS), CrowdLogisticClassifier()):
-        with pytest.raises(ValueError, match="truth is matched"):
+        with pytest.raises(ValueError, match="truth is held out example by example"):
             model.fit(chunks, y, truth=y[:, 0])
-        with pytest.raises(ValueError, match="groups cannot be given beside Dask"):
-            model.fit(chunks, y, groups=["a", "a", "b"])
 
 
-def test_sums_that_do_not_fit_are_told(monkeypatch):
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
+def test_groups_have_one_vote_together_as_in_memory(model):
     X, y = numbers(missing=0.3)
+    groups = ["a", "a", "b", "b", None, "a"]
+    expected, alone = model().fit(X, y, groups=groups), model().fit(X, y)
+    assert expected.annotator_group_.tolist() == [0, 0, 1, 1, 2, 0]
+    given, blocks = (chunked(X, 20), chunked(y, 20)), read_blocks([(X[:40], y[:40]), (X[40:], y[40:])])
+    for found in (model().fit(*given, groups=groups), model().fit(blocks, groups=groups)):
+        assert_array_equal(found.annotator_group_, expected.annotator_group_)
+        assert found.effective_annotators_ == pytest.approx(expected.effective_annotators_, rel=1e-3)
+        assert found.effective_annotators_ < alone.effective_annotators_ - 0.1
+    with pytest.raises(LabelError, match="one group for each of the 6 annotators"):
+        model().fit(*given, groups=["a", "b"])
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(**TIGHT), CrowdRidgeRegressor(**TIGHT)], ids=repr)
+def test_where_sums_do_not_fit_blocks_are_read_in_every_round(model, monkeypatch):
     monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)
-    with pytest.raises(DataError, match=r"do not fit into .* Dask collections cannot be read again"):
-        CrowdRidgeClassifier().fit(chunked(X, 40), y)
+    features, labels, X, y = frames(*numbers(missing=0.3))
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(features))
+    weight[:40] = 0.0  # a block without anything to learn from
+    expected = clone(model).fit(features, labels, weight)
+    found = clone(model).fit(X, y, dd.from_pandas(pd.Series(weight, features.index), npartitions=4))
+    assert (found.route_, found.feature_names_in_.tolist()) == ("rows", ["size", "age", "length"])
+    assert_same(found, expected)
+    arrays = clone(model).fit(chunked(features.to_numpy(), 20), labels.to_numpy(), weight)
+    assert_same(arrays, expected)
+    with pytest.raises(DataError, match=r"do not fit into .* by CrowdRidgeClassifier and CrowdRidgeRegressor alone"):
+        CrowdRidgeClassifierCV().fit(X, y)
 
 
 def test_results_of_blocks_are_added_in_their_order():

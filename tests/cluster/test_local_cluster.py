@@ -10,6 +10,7 @@ from crowds import crowd
 from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier
+from crowdwise.em.survey import Survey
 from crowdwise.exceptions import DataError, WorkerError
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
@@ -33,6 +34,12 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture(autouse=True)
+def _rounds_over_blocks(monkeypatch):
+    """The logistic model reads blocks in every round even if the sample has all rows."""
+    monkeypatch.setattr(Survey, "is_complete", False)
 
 
 def blocks_of(X, y, at_block=lambda block, **_: block, **options):

@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import cohen_kappa_score
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd import cohen_kappas, krippendorff_alpha
+from crowdwise.crowd import cohen_kappas, kappas, krippendorff_alpha
 from crowdwise.exceptions import LabelError
 
 # The reliability data of Krippendorff's own worked example: a row per observer, 0 where there is no value.
@@ -100,6 +101,35 @@ def test_kappas_equal_those_of_scikit_learn(missing, n_classes):
     assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == list(expected)
     assert_array_equal(found.n_shared, [n for n, _ in expected.values()])
     assert_allclose(found.kappa, [kappa for _, kappa in expected.values()], atol=1e-12)
+
+
+@pytest.mark.parametrize("square", [0, 2**22])
+def test_kappas_are_the_same_when_few_examples_are_counted_at_a_time(monkeypatch, square):
+    _, matrix = crowd(3, n_examples=60, n_annotators=9, n_classes=3, missing=0.4)
+    labels = labels_of(matrix, 3)
+    expected = cohen_kappas(labels, min_shared=22)
+    monkeypatch.setattr(kappas, "_MOST_PAIRS", 5)
+    monkeypatch.setattr(kappas, "_SQUARE", square)
+    found = cohen_kappas(labels, min_shared=22)
+    assert 0 < len(expected) < 36  # some pairs share too few
+    for name in ("first", "second", "n_shared", "kappa"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_kappas_of_many_labels_take_memory_for_some_examples_at_a_time():
+    rng = np.random.default_rng(0)
+    who = (rng.integers(300, size=(200_000, 1)) + np.array([0, 1, 3, 7, 20])) % 300
+    table = {
+        "example": np.repeat(np.arange(len(who)), 5),
+        "annotator": who.ravel(),
+        "label": rng.integers(2, size=10**6),
+    }
+    labels = CrowdLabels.from_table(table)
+    tracemalloc.start()
+    cohen_kappas(labels, min_shared=10)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * 2**20  # matrices of all labels took twice as much
 
 
 def test_kappa_by_hand():

@@ -208,3 +208,13 @@ def test_groups_of_strangers_are_refused_or_noted():
         check_groups({"Ann": "x"}, np.array(["ann", "bob"]))
     with pytest.warns(CrowdWarning, match="groups names 1 annotators that have no labels, such as 'dan'"):
         assert check_groups({"ann": "x", "bob": "x", "dan": "x"}, np.array(["ann", "bob"])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("n_examples", "n_judges", "found"), [(85, 6, True), (50, 6, False), (85, 40, False)])
+def test_few_shared_examples_show_a_copy_only_if_no_pair_would_agree_so_by_chance(n_examples, n_judges, found):
+    matrix, _ = judges(n_examples=n_examples, n_judges=n_judges)
+    labels = labels_of(np.column_stack([matrix, matrix[:, 0]]), 3)
+    n_pairs = (n_judges + 1) * n_judges // 2
+    assert (0.9**n_examples * n_pairs < 0.05) == found
+    pairs = suspects(labels)
+    assert list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == ([(0, n_judges)] if found else [])

@@ -18,6 +18,7 @@ from any_classifiers import (
     twin_temperature,
 )
 from crowds import balanced_twin, crowd, labels_of, paced_twin, smooth_twin
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -46,7 +47,7 @@ from crowdwise.weights import SelfPaced, Smooth
 
 @few_rounds
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("missing", [in_slow_run(0.0), 0.5])
 @pytest.mark.parametrize(
     ("settings", "round_weights", "class_weights"),
     [
@@ -66,6 +67,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     sample_weight = np.random.default_rng(1).uniform(0.5, 2, len(X))
     if round_weights is paced_twin:
         sample_weight = np.full(len(X), 1.5)  # the twin counts examples once
+    count = sample_weight / sample_weight.mean()
     splits = list(KFold(4).split(X))
     model = fit(X, matrix, n_classes, sample_weight=sample_weight, estimator=EXACT, cv=splits, **settings)
 
@@ -81,7 +83,7 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
             of_class = class_weights(posterior, weight)
         counts = twin_counts(matrix.tolist(), posterior, weight)
         confusion, shared = twin_confusion(counts, 3.0, shared)
-        scores = twin_scores(X, matrix, posterior, weight, splits, of_class)
+        scores = twin_scores(X, posterior, weight, splits, of_class, count)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature = twin_temperature(scores, likelihood, weight)
         posterior, _ = twin_posterior(scores, likelihood, temperature)
@@ -168,7 +170,7 @@ def test_random_states_that_are_none_are_filled_and_others_kept():
 
 @few_rounds
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, in_slow_run(3)])
 def test_any_estimator_learns_and_finds_the_adversary(name, n_classes):
     rng = np.random.default_rng(0)
     truth = np.arange(150) % n_classes

@@ -21,7 +21,7 @@ from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 
 
 @few_rounds
-@pytest.mark.parametrize("estimator", [None, SVC(), RandomForestClassifier(5)])
+@pytest.mark.parametrize("estimator", [None, in_slow_run(SVC()), in_slow_run(RandomForestClassifier(5))])
 @pytest.mark.parametrize(
     "settings",
     [

@@ -13,7 +13,7 @@ from scipy import sparse
 import crowdwise
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
 from crowdwise.crowd import disagreement
-from crowdwise.em import Confusion, labels_alone, survey
+from crowdwise.em import Confusion, Shared, survey
 from crowdwise.em.blocks import in_threads, total
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds
 from crowdwise.em.survey import Survey, levels_of_labels
@@ -21,18 +21,14 @@ from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.progress import SILENT
 from crowdwise.weights import SelfPaced, Smooth
 
-TIGHT = {"tol": 1e-9, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
+TIGHT = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
 
 
 @pytest.fixture
-def exact(monkeypatch):
-    """Folds by a hash of rows in memory too, and everything found to more digits."""
-    monkeypatch.setattr("crowdwise.em.logistic.content_folds", lambda X, n_folds: row_folds(X, n_folds))
-    monkeypatch.setattr("crowdwise.em.temperature._EXACTLY", 1e-10)
-    monkeypatch.setattr("crowdwise.em.softmax_prior._SETTLED", 1e-9)
-    monkeypatch.setattr("crowdwise.em.softmax_prior._CLOSE", 1e-10)
-    monkeypatch.setitem(labels_alone.fit_labels.__kwdefaults__, "tol", 1e-11)
-    monkeypatch.setattr("crowdwise.em.logistic_blocks.TOLERANCE", 1e-11)
+def in_rounds(monkeypatch):
+    """Rounds over blocks even if the sample has all rows, and the folds of many examples in memory too."""
+    monkeypatch.setattr("crowdwise.weights.folds._MANY", 0)
+    monkeypatch.setattr(Survey, "is_complete", False)
 
 
 def blocks_of(X, labels, cuts, *weight):
@@ -41,12 +37,12 @@ def blocks_of(X, labels, cuts, *weight):
     return [(X[a:b], labels[slice(a, b)], *(values[a:b] for values in weight)) for a, b in between]
 
 
-def assert_same(blocks, memory, X, labels, atol=1e-6):
+def assert_same(blocks, memory, X, labels, atol=1e-10):
     for name in ("coef_", "intercept_", "confusion_", "class_prior_", "temperature_", "accuracy_", "class_weight_"):
         assert_allclose(getattr(blocks, name), getattr(memory, name), atol=atol, rtol=0, err_msg=name)
     assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=atol)
     assert_allclose(blocks.consensus(X, labels).proba, memory.consensus(X, labels).proba, atol=atol)
-    assert_allclose(blocks.objective_[-1:], memory.objective_[-1:], rtol=1e-7)
+    assert_allclose(blocks.objective_[-1:], memory.objective_[-1:], rtol=1e-12)
     assert (blocks.converged_, blocks.model_weight_) == (memory.converged_, memory.model_weight_)
 
 
@@ -57,6 +53,7 @@ def assert_same(blocks, memory, X, labels, atol=1e-6):
         (3, {"steepness": 2.0}),
         (3, {"hard_examples": True, "joint": False}),
         (2, {"cross_fit": 0}),
+        (2, {"annotator_model": Shared()}),
         in_slow_run(*(2, {"class_weight": {1: 3.0}, "cross_fit": 3})),
         in_slow_run(*(2, {"class_weight": "balanced"})),
         (2, {"fit_intercept": False, "class_prior": 0.0, "scale": "possible", "steepness": 1.0}),
@@ -64,25 +61,28 @@ def assert_same(blocks, memory, X, labels, atol=1e-6):
     ],
     ids=repr,
 )
-def test_blocks_give_what_a_fit_in_memory_gives(n_classes, settings, exact):
+def test_blocks_give_what_a_fit_in_memory_gives(n_classes, settings, in_rounds):
     X, labels, _ = clear_crowd(1, n_examples=300, n_classes=n_classes, missing=0.4)
     model = partial(CrowdLogisticClassifier, **TIGHT | settings)
     memory, blocks = model().fit(X, labels), model().fit(read_blocks(blocks_of(X, labels, [7, 110, 111, 290])))
-    loose = 1e-6 if "curriculum" not in settings else 2e-2  # weights change until the last round
-    assert_same(blocks, memory, X, labels, atol=loose)
+    if "curriculum" in settings:  # weights change until the last round
+        assert_allclose(blocks.coef_, memory.coef_, atol=2e-2)
+        assert_allclose(blocks.confusion_, memory.confusion_, atol=2e-2)
+    else:
+        assert_same(blocks, memory, X, labels)
 
 
-def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_gives(exact):
+def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_gives(in_rounds):
     X, labels, _ = clear_crowd(2, n_examples=300)
     X = np.where(np.abs(X) < 0.4, 0.0, X).astype(np.float32)
     weight = np.random.default_rng(0).integers(0, 4, 300).astype(float)
     for given in (X, sparse.csr_array(X)):
         memory = CrowdLogisticClassifier(**TIGHT).fit(given, labels, weight)
         blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(given, labels, [50, 200], weight)))
-        assert_same(blocks, memory, given, labels, atol=2e-6)
+        assert_same(blocks, memory, given, labels)
 
 
-def test_where_features_mislead_labels_alone_count_as_in_memory(exact, monkeypatch):
+def test_where_features_mislead_labels_alone_count_as_in_memory(in_rounds, monkeypatch):
     X, labels, _ = clear_crowd(3, n_examples=250)
     monkeypatch.setattr("crowdwise.em.logistic.predicts_truth", lambda *arguments: False)
     model = partial(CrowdLogisticClassifier, **TIGHT)
@@ -91,21 +91,79 @@ def test_where_features_mislead_labels_alone_count_as_in_memory(exact, monkeypat
     with pytest.warns(UserWarning, match="model_weight_ is 0"):
         blocks = model().fit(read_blocks(blocks_of(X, labels, [100])))
     assert blocks.model_weight_ == 0
-    assert_same(blocks, memory, X, labels, atol=1e-4)  # labels alone settle within 1e-5 in both
+    assert_same(blocks, memory, X, labels)
 
 
-def test_large_offsets_give_what_a_fit_in_memory_gives(exact):
+def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
     X, labels, _ = clear_crowd(4, n_examples=300)
     far = X * [1.0, 1e5] + [2.0**20, 0.0]
     near = CrowdLogisticClassifier(**TIGHT | {"cross_fit": 0}).fit(far, labels)
     blocks = CrowdLogisticClassifier(**TIGHT | {"cross_fit": 0}).fit(read_blocks(blocks_of(far, labels, [120])))
-    assert_allclose(blocks.predict_proba(far), near.predict_proba(far), atol=1e-5)
+    assert_allclose(blocks.predict_proba(far), near.predict_proba(far), atol=1e-9)
+
+
+def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives():
+    X, labels, _ = clear_crowd(3, n_examples=survey.MOST_ROWS + 700)
+    model = partial(CrowdLogisticClassifier, **TIGHT | {"hard_examples": False})
+    memory = model().fit(X, labels)
+    blocks = model().fit(read_blocks(blocks_of(X, labels, [6000, 13_000])))
+    assert blocks.n_passes_ > 2
+    assert_same(blocks, memory, X, labels)
+
+
+def with_copies(seed, **kwargs):
+    """A crowd in which four annotators are copies of a bad one."""
+    X, labels, _ = clear_crowd(seed, **kwargs)
+    rows, names = labels.to_matrix(), [*labels.annotators, *(f"copy {j}" for j in range(3))]
+    return X, CrowdLabels.from_matrix(np.column_stack([rows, *[rows[:, 3]] * 3]), annotators=names)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_rounds):
+    X, labels = with_copies(6, n_examples=300)
+    groups = {"copy 0": "x", "copy 1": "x", "copy 2": "x", labels.annotators[3]: "x"} if given else None
+    model = partial(CrowdLogisticClassifier, **TIGHT)
+    memory = model().fit(X, labels, groups=groups)
+    blocks = model().fit(read_blocks(blocks_of(X, labels, [60, 200])), groups=groups)
+    assert len(set(memory.annotator_group_)) == 7
+    assert_array_equal(blocks.annotator_group_, memory.annotator_group_)
+    assert blocks.annotator_flags_ == memory.annotator_flags_
+    assert_same(blocks, memory, X, labels)
+    alone = model(errors_in_common=False).fit(read_blocks(blocks_of(X, labels, [60, 200])))
+    assert np.abs(alone.confusion_ - blocks.confusion_).max() > 1e-3
+    with pytest.raises(ValueError, match="groups err together"):
+        model(errors_in_common=False).fit(read_blocks([(X, labels)]), groups={"copy 0": 1})
+
+
+def test_where_votes_decide_the_classifier_learns_them_as_in_memory(in_rounds, monkeypatch):
+    X, labels = with_copies(6, n_examples=300)
+    monkeypatch.setattr("crowdwise.em.labels_alone.classes_hold", lambda *arguments: False)
+    with pytest.warns(UserWarning, match="by_votes is true"):
+        memory = CrowdLogisticClassifier(**TIGHT).fit(X, labels)
+    with pytest.warns(UserWarning, match="by_votes is true"):
+        blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(X, labels, [60, 200])))
+    assert blocks.by_votes_
+    assert_same(blocks, memory, X, labels)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"annotator_model": Shared(), "tol": 1e-13}, {"hard_examples": True}], ids=repr
+)
+def test_blocks_that_fit_into_the_sample_give_the_bits_of_a_fit_in_memory(settings):
+    X, labels = with_copies(6, n_examples=300, n_classes=3, missing=0.3)
+    memory = CrowdLogisticClassifier(**settings).fit(X, labels)
+    blocks = CrowdLogisticClassifier(**settings).fit(read_blocks(iter(blocks_of(X, labels, [7, 110, 111, 290]))))
+    for name in ("coef_", "confusion_", "class_prior_", "temperature_", "accuracy_", "objective_", "annotator_group_"):
+        assert_array_equal(getattr(blocks, name), getattr(memory, name), err_msg=name)
+    assert_array_equal(blocks.consensus(X, labels).proba, memory.consensus(X, labels).proba)
+    assert (blocks.steepness_, blocks.l2_, blocks.n_passes_) == (memory.steepness_, memory.l2_, 1)
+    assert not hasattr(blocks, "consensus_")
 
 
 # ------------------------------------------------------------------ blocks of any kind
 
 
-def test_neither_cuts_nor_order_of_blocks_matter(exact):
+def test_neither_cuts_nor_order_of_blocks_matter(in_rounds):
     X, labels, _ = clear_crowd(5, n_examples=200, n_classes=3)
     whole = CrowdLogisticClassifier(**TIGHT).fit(read_blocks([(X, labels)]))
     for seed in range(2):
@@ -114,7 +172,7 @@ def test_neither_cuts_nor_order_of_blocks_matter(exact):
         rng.shuffle(parts)
         other = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(parts))
         for name in ("coef_", "confusion_", "class_prior_"):
-            assert_allclose(getattr(other, name), getattr(whole, name), atol=1e-7, err_msg=name)
+            assert_allclose(getattr(other, name), getattr(whole, name), atol=1e-10, err_msg=name)
 
 
 def test_blocks_of_other_annotators_and_classes_are_joined():
@@ -143,7 +201,7 @@ def test_blocks_of_other_annotators_and_classes_are_joined():
     assert whole.n_labels > together.n_labels
 
 
-def test_one_annotator_is_believed(exact):
+def test_one_annotator_is_believed(in_rounds):
     X, labels, _ = clear_crowd(7, n_examples=120)
     alone = labels.select_annotators(np.arange(7) == 0)
     alone = alone[alone.labels_per_example > 0]
@@ -170,7 +228,7 @@ def test_the_sums_of_parts_add_to_those_of_the_whole(rng):
     for name in vars(whole):
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-11, atol=1e-11, err_msg=name)
     assert isinstance(parts, LogisticSums)
-    by_hand = np.bincount(row_folds(X, 5), minlength=5)
+    by_hand = np.bincount(row_folds(X, 5, 3), minlength=5)
     assert by_hand.sum() == 150
     assert (by_hand > 0).all()
 
@@ -197,8 +255,8 @@ def test_anything_that_maps_blocks_can_drive_it():
             yield pickle.loads(pickle.dumps(travelled(there)))
 
     here, there = CrowdLogisticClassifier(l2=1.0), CrowdLogisticClassifier(l2=1.0)
-    here._fit_blocks(given, SILENT, in_threads)
-    there._fit_blocks(given, SILENT, elsewhere)
+    here._fit_blocks(given, None, SILENT, in_threads)
+    there._fit_blocks(given, None, SILENT, elsewhere)
     assert_array_equal(there.coef_, here.coef_)
     assert there.n_passes_ == len(passes)
 
@@ -218,7 +276,7 @@ def test_the_sample_does_not_depend_on_blocks(monkeypatch):
             assert_allclose(found.disagreement(scale)[level], disagreement(labels, scale=scale))
 
 
-def test_rounds_go_on_from_a_sample_to_what_all_examples_say(exact, monkeypatch):
+def test_rounds_go_on_from_a_sample_to_what_all_examples_say(in_rounds, monkeypatch):
     X, labels, _ = clear_crowd(11, n_examples=400)
     memory = CrowdLogisticClassifier(**TIGHT).fit(X, labels)
     monkeypatch.setattr(survey, "MOST_ROWS", 150)
@@ -253,12 +311,12 @@ def test_results_are_about_annotators_and_not_about_single_examples(tmp_path):
 def test_what_cannot_be_learnt_from_is_told():
     X, labels, _ = clear_crowd(13, n_examples=60)
     model = CrowdLogisticClassifier(l2=1.0)
-    with pytest.raises(DataError, match="they are needed once more"):
-        model.fit(read_blocks(iter(blocks_of(X, labels, [30]))))
     with pytest.raises(DataError, match="no blocks to learn from"):
         model.fit(read_blocks([]))
-    with pytest.raises(ValueError, match="y, truth cannot be given beside blocks"):
-        model.fit(read_blocks([(X, labels)]), labels, truth=[0] * 60)
+    with pytest.raises(ValueError, match="y cannot be given beside blocks"):
+        model.fit(read_blocks([(X, labels)]), labels)
+    with pytest.raises(ValueError, match="Give what is known as the labels of one more annotator"):
+        model.fit(read_blocks([(X, labels)]), truth=[0] * 60)
     with pytest.raises(ValueError, match="ranks the examples in every round"):
         CrowdLogisticClassifier(curriculum=SelfPaced()).fit(read_blocks([(X, labels)]))
     with pytest.raises(DataError, match="the same features; one has 2 and another 1"):
@@ -273,8 +331,10 @@ def test_what_cannot_be_learnt_from_is_told():
         CrowdLogisticClassifier(l2=1.0, max_rounds=1, tol=1e-9).fit(read_blocks([(X, labels)]))
 
 
-def test_blocks_that_change_between_passes_are_an_error():
+def test_blocks_that_cannot_be_read_again_or_change_between_passes_are_an_error(in_rounds):
     X, labels, _ = clear_crowd(13, n_examples=60)
+    with pytest.raises(DataError, match="they are needed once more"):
+        CrowdLogisticClassifier(l2=1.0).fit(read_blocks(iter(blocks_of(X, labels, [30]))))
     passes = []
 
     def shrinking():
@@ -286,7 +346,7 @@ def test_blocks_that_change_between_passes_are_an_error():
 
 
 @pytest.mark.slow
-def test_levels_are_read_as_in_memory(exact):
+def test_levels_are_read_as_in_memory(in_rounds):
     rng = np.random.default_rng(14)
     truth = rng.integers(1, 5, 240)
     X = truth[:, None] + rng.normal(size=(240, 2))
@@ -294,7 +354,8 @@ def test_levels_are_read_as_in_memory(exact):
     settings = {"kind": "ordinal", "consensus_by": "mean", "l2": 1.0, "steepness": 0.0, "tol": 1e-8, "max_rounds": 500}
     memory = CrowdLogisticClassifier(**settings).fit(X, stars)
     blocks = CrowdLogisticClassifier(**settings).fit(read_blocks([(X[:90], stars[:90]), (X[90:], stars[90:])]))
-    assert_allclose(blocks.offset_, memory.offset_, atol=1e-4)
+    # The crowd's matrix of Ordinal stays where it is once it explains labels better than the next: at two places here.
+    assert_allclose(blocks.offset_, memory.offset_, atol=1e-3)
     assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=1e-3)
     assert_array_equal(blocks.predict(X), memory.predict(X))
     stream = CrowdLogisticClassifier(**settings).partial_fit(X[:90], stars[:90]).partial_fit(X[90:], stars[90:])

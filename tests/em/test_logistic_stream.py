@@ -1,5 +1,8 @@
 """Batches one after the other: exact while all examples are kept, then near what one fit gives."""
 
+import dataclasses
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from crowds import clear_crowd
@@ -175,3 +178,125 @@ def test_fit_ends_a_stream_and_a_stream_does_not_go_on_from_fit():
     model.fit(read_blocks([(X, labels)]))
     assert model.results_.n_examples == 60
     assert not hasattr(model, "stream_")
+
+
+def test_annotators_in_another_order_are_the_same_annotators(few_are_kept):
+    X, labels, _ = clear_crowd(1, n_examples=400)
+    matrix, names = labels.to_matrix(), labels.annotators
+
+    def batch(rows, columns):
+        return X[rows], CrowdLabels.from_matrix(matrix[rows][:, columns], annotators=names[columns])
+
+    some, turned = slice(0, 150), slice(150, 400)
+    one = CrowdLogisticClassifier(**SETTINGS).partial_fit(*batch(some, [0, 1, 2, 3, 4]))
+    one.partial_fit(*batch(turned, [6, 5, 4, 3, 2, 1, 0]))
+    other = CrowdLogisticClassifier(**SETTINGS).partial_fit(*batch(some, [0, 1, 2, 3, 4]))
+    other.partial_fit(*batch(turned, [0, 1, 2, 3, 4, 5, 6]))
+    at = [one.annotators_.tolist().index(name) for name in other.annotators_]
+    assert_allclose(one.accuracy_[at], other.accuracy_, rtol=1e-9)
+    assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+
+
+# ------------------------------------------------------------------ two streams
+
+
+def halves(X, labels, n_batches=3, **settings):
+    """Two models, each of the batches of one half."""
+    middle = len(X) // 2
+    models = []
+    for start, stop in ((0, middle), (middle, len(X))):
+        model, cuts = (
+            CrowdLogisticClassifier(**SETTINGS | settings),
+            np.linspace(start, stop, n_batches + 1).astype(int),
+        )
+        for a, b in pairwise(cuts):
+            model.partial_fit(X[a:b], labels[slice(a, b)], batch=(int(a), int(b)))
+        models.append(model)
+    return models
+
+
+def test_streams_whose_examples_are_all_kept_are_merged_to_a_fit():
+    X, labels, _ = clear_crowd(5, n_examples=200, n_classes=3)
+    one, other = halves(X, labels, tol=1e-12, max_rounds=500)
+    before = other.coef_.copy()
+    merged = one.merge(other)
+    assert merged is one
+    assert_same(merged, CrowdLogisticClassifier(**SETTINGS, tol=1e-12, max_rounds=500).fit(X, labels), rtol=1e-9)
+    assert_array_equal(other.coef_, before)
+    with pytest.raises(DataError, match=r"the batch .* has been learnt from already"):
+        one.merge(other)
+
+
+@pytest.mark.parametrize("sizes", [(60, 400), (400, 60)])
+def test_a_stream_that_is_kept_is_a_batch_of_the_other(sizes, few_are_kept):
+    X, labels, _ = clear_crowd(6, n_examples=460)
+    small, large = sorted([slice(0, sizes[0]), slice(sizes[0], 460)], key=lambda rows: rows.stop - rows.start)
+    models = [CrowdLogisticClassifier(**SETTINGS).partial_fit(X[rows], labels[rows]) for rows in (small, large)]
+    assert [model.stream_.stepwise is None for model in models] == [True, False]
+    expected = CrowdLogisticClassifier(**SETTINGS).partial_fit(X[large], labels[large])
+    kept = models[0].stream_.rows()
+    expected.partial_fit(kept.X, kept.labels)
+    merged = models[0].merge(models[1]) if sizes[0] == 60 else models[1].merge(models[0])
+    assert_same(merged, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_classes", "settings"), [(2, {}), (3, {"hard_examples": True, "steepness": 1.0})], ids=repr)
+def test_statistics_of_two_streams_are_added(n_classes, settings, few_are_kept):
+    X, labels, _ = clear_crowd(7, n_examples=800, n_classes=n_classes)
+    X += 50  # so that each stream has a shift of its own
+    whole = CrowdLogisticClassifier(**SETTINGS | settings, errors_in_common=False).fit(X, labels)
+    one, other = halves(X, labels, 4, errors_in_common=False, **settings)
+    assert np.abs(one.stream_.stepwise.shift - other.stream_.stepwise.shift).max() > 0
+    counts = one.stream_.stepwise.counts.sum() + other.stream_.stepwise.counts.sum()
+    merged = one.merge(other)
+    assert merged.stream_.stepwise.n_examples == merged.results_.n_examples == 800
+    assert merged.stream_.stepwise.counts.sum() == pytest.approx(counts)
+    assert np.abs(merged.predict_proba(X) - whole.predict_proba(X)).mean() < 0.02
+    assert np.abs(merged.consensus(X, labels).proba - whole.consensus(X, labels).proba).mean() < 0.01
+    assert_allclose(merged.confusion_, whole.confusion_, atol=0.05)
+    merged.partial_fit(X[:50], labels[:50], batch="more")  # the stream goes on
+    assert merged.stream_.seen.n_examples == 850
+
+
+def test_a_parabola_is_the_same_around_another_shift(few_are_kept, rng):
+    X, labels, _ = clear_crowd(8, n_examples=300)
+    kept = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels).stream_.stepwise
+    unit, shift = 4.0, rng.normal(size=2)
+    gram, pull = kept._around(unit, shift)
+    there = rng.normal(size=(3, 1))
+    x = rng.normal(size=(5, 2))
+    scores = (x / unit - shift) @ there[:-1] + there[-1]
+    # The same scores by coefficients for features in the unit and around the shift of before.
+    here = np.vstack([there[:-1] * kept.unit / unit, there[-1] + (kept.shift * kept.unit / unit - shift) @ there[:-1]])
+    assert_allclose((x / kept.unit - kept.shift) @ here[:-1] + here[-1], scores)
+
+    def loss(gram, pull, theta):
+        return (theta.T @ gram[0] @ theta / 2 - pull.T @ theta).item()
+
+    assert loss(gram, pull, there) == pytest.approx(loss(kept.gram, kept.pull, here))
+
+
+def test_streams_that_do_not_fit_together_are_told(few_are_kept):
+    X, labels, _ = clear_crowd(9, n_examples=300)
+    one = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels)
+    with pytest.raises(TypeError, match="can be merged with another one; got CrowdRidgeClassifier"):
+        one.merge(crowdwise.CrowdRidgeClassifier().partial_fit(X, labels))
+    with pytest.raises(DataError, match="fitted by partial_fit, and the other model was not"):
+        one.merge(CrowdLogisticClassifier(**SETTINGS).fit(X, labels))
+    with pytest.raises(DataError, match=r"other settings cannot be merged: l2 is 1\.0 and 2\.0"):
+        one.merge(CrowdLogisticClassifier(**SETTINGS | {"l2": 2.0}).partial_fit(X, labels))
+    with pytest.raises(DataError, match="the same features, with the same names"):
+        one.merge(CrowdLogisticClassifier(**SETTINGS).partial_fit(X[:, :1], labels))
+    words = CrowdLabels.from_matrix(np.where(labels.to_matrix() == 1, "yes", "no"))
+    with pytest.raises(LabelError, match=r"streams of the classes \[0, 1\] and \['no', 'yes'\] cannot be merged"):
+        one.merge(CrowdLogisticClassifier(**SETTINGS).partial_fit(X, words))
+    other = CrowdLogisticClassifier(**SETTINGS).partial_fit(X, labels)
+    other.stream_ = dataclasses.replace(
+        other.stream_,
+        stepwise=dataclasses.replace(
+            other.stream_.stepwise, chosen=dataclasses.replace(other.stream_.stepwise.chosen, model_weight=0.0)
+        ),
+    )
+    with pytest.raises(DataError, match="found hard examples, estimates annotators from labels"):
+        one.merge(other)
+    assert one.stream_.seen.n_examples == 300

@@ -53,6 +53,14 @@ def test_four_copies_of_a_judge_are_what_one_is(which, missing):
     assert one.annotator_group.tolist() == [0, 1, 2, 3, 4]
 
 
+@quiet
+def test_copies_are_found_on_few_examples_if_there_are_few_judges():
+    matrix, _ = judges(n_examples=85)
+    one, four = (aggregate(labels_of(each, 3), tol=1e-9) for each in (matrix, with_copies(matrix, 0)))
+    assert four.annotator_group.tolist() == [0, 1, 2, 3, 4, 0, 0, 0]
+    assert_allclose(four.proba, one.proba, atol=1e-4)
+
+
 def test_copies_of_a_bad_judge_pull_the_consensus_along_without_this():
     matrix, truth = judges()
     labels = labels_of(with_copies(matrix, 0), 3)

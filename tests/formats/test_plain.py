@@ -285,6 +285,22 @@ def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
     assert any("seen by their values" in note for note in file.notes)
 
 
+def test_an_annotator_of_few_examples_may_have_few_of_the_classes(saved):
+    file = formats.read(saved("id,ann,bob,cy\n1,0,0,\n2,1,1,\n3,2,1,\n4,3,3,\n5,4,4,4\n6,1,2,\n"))
+    assert file.format == "wide table"
+    assert file.labels.labels_per_annotator.tolist() == [6, 6, 1]
+
+
+def test_of_many_columns_only_some_are_listed(saved):
+    with pytest.raises(LabelError, match=r"its columns are a, b, c, d, e, f, g, h and 2 more\."):
+        formats.read(saved(f"{','.join('abcdefghij')}\n{','.join('0123456789')}\n"), example="z")
+
+
+def test_a_table_without_a_header_is_asked_for_one(saved):
+    with pytest.raises(LabelError, match="If its first line is no header, add one, such as task,worker,label"):
+        formats.read(saved("7,ann,yes\n7,bob,no\n8,ann,no\n"))
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import many_examples
 
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import (
@@ -48,8 +49,11 @@ def test_identifiers_come_back_equal_and_of_the_type_they_had(values):
     assert {type(value) for value in back} == {type(value) for value in values}
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
-@given(data=st.data())
+INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+
+
+@many_examples(400)
+@given(st.sampled_from(INTEGERS), st.data())
 def test_every_integer_type_is_coded_alike(kind, data):
     limits = np.iinfo(kind)
     low = data.draw(st.sampled_from([limits.min, 0, 3, limits.max // 2 + 1, limits.max - 40]))

@@ -125,6 +125,15 @@ def test_long_lists_are_cut_and_say_so():
     assert (place[0], place[-1]) == (1, 6000)
 
 
+def test_long_names_that_begin_alike_stay_different():
+    names = [f"paper--2017-06-01--{'a very long headline ' * 5}.txt__{question}" for question in ("co1", "ec2", "re1")]
+    labels = CrowdLabels.from_matrix([["a", "b"], ["a", "a"], ["b", "b"]], examples=names)
+    shown = [row["example"] for row in summarize(aggregate(labels), labels)["order"]["rows"]]
+    assert len(set(shown)) == 3
+    assert max(map(len, shown)) <= 80
+    assert all(name.startswith("paper--2017-06-01--a very") and "…" in name for name in shown)
+
+
 def test_many_annotators_are_cut_to_the_flagged_and_the_busiest(monkeypatch):
     monkeypatch.setattr("crowdwise.reporting.annotators.MOST_ANNOTATORS", 3)
     _, _, labels = crowd(n=120, n_annotators=8, adversaries=1)

@@ -6,7 +6,7 @@ from crowds import clear_crowd
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise.counts import count
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting.words import agreement_sentence, decimal, percent, some_of
+from crowdwise.reporting.words import agreement_sentence, decimal, percent, rounded, some_of
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def test_numbers_and_names_are_written_as_in_prose():
     assert some_of(["a", "b", "c", "d"]) == "a, b, c and d"
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
     assert decimal(-0.5) == "−0.50"
+    assert [rounded(value) for value in (9.0, 5.47, 0.04, 1234.5)] == ["9", "5.5", "0", "1,234.5"]
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_rows_that_depend_on_something_else_do_not_fit(tmp_path):
     assert log_at(path, stamp="seed 2", resume=False).trials == {}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_error_or_interrupt_keeps_what_is_finished(tmp_path, undisturbed, jobs):
     path = tmp_path / "rows.csv"
     with pytest.raises(KeyboardInterrupt if jobs == 1 else RuntimeError):

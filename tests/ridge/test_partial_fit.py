@@ -308,9 +308,9 @@ def test_what_cannot_be_merged_is_refused():
     with pytest.raises(DataError, match="same features"):
         model.merge(CrowdRidgeClassifier().partial_fit(X[:, :2], matrix))
     named = CrowdRidgeClassifier().partial_fit(pd.DataFrame(X, columns=list("abc")), matrix)
-    with pytest.raises(DataError, match="other names"):
+    with pytest.raises(DataError, match="the same names"):
         model.merge(named)
-    with pytest.raises(DataError, match="other names"):
+    with pytest.raises(DataError, match="the same names"):
         named.merge(model)
     assert model.sums_.batches == ("monday",)
     assert model.sums_.n_examples == len(X)

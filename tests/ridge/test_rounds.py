@@ -92,7 +92,7 @@ def assert_same(one, other, rtol=1e-8):
 @pytest.mark.parametrize("weighting", CLASS_WEIGHTS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, in_slow_run(False)])
 def test_equals_the_slow_twin(name, weighting, n_classes, missing, fit_intercept):
     X, matrix = rare(n_classes=n_classes, missing=missing)
     curriculum, reweight = CURRICULA.get(name, (None, None))
@@ -391,10 +391,12 @@ def test_one_annotator_is_scikit_learns_ridge_classifier(class_weight, n_classes
     assert_allclose(model.intercept_, ridge.intercept_, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("seed", "missing"), [(2, 0.0), (4, 0.0), (1, 0.4)])
+@pytest.mark.parametrize(("seed", "missing"), [(2, 0.0), (4, 0.0), (6, 0.4)])
 @pytest.mark.parametrize("class_weight", ["balanced", {1: 4.0}])
 def test_when_settled_it_is_a_fit_with_these_sample_weights(seed, missing, class_weight):
     X, matrix = rare(seed, missing=missing)
+    compared = labels_of(matrix).labels_per_example > 1  # the disagreement of a single label is a mean by sample_weight
+    X, matrix = X[compared], matrix[compared]
     settings = {"tol": 1e-12, "max_rounds": 1000}
     model = CrowdRidgeClassifier(class_weight=class_weight, **settings).fit(X, labels_of(matrix))
     by_numbers = CrowdRidgeClassifier(class_weight=dict(enumerate(model.class_weight_)), **settings)

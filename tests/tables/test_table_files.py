@@ -87,6 +87,16 @@ def test_a_delimiter_is_the_one_that_cuts_all_rows_alike(saved):
         assert open_table(saved("a,b\tc\n1,2\t3\n", "x.tsv"), delimiter=delimiter).header == ("a,b", "c")
 
 
+def test_a_line_of_spreadsheets_that_names_the_delimiter_is_no_header(saved):
+    for delimiter in (";", ",", "\t", ":"):
+        content = f"sep={delimiter}\ntask;worker\na;b\nc\n".replace(";", delimiter)
+        table = open_table(saved(content))
+        assert table.header == ("task", "worker")
+        with pytest.raises(DataError, match="line 4: 2 cells were expected"):
+            table.columns()
+        assert open_table(saved(content.removesuffix("c\n"))).columns() == {"task": ["a"], "worker": ["b"]}
+
+
 def test_cells_may_hold_delimiters_quotes_and_line_ends(saved):
     table = open_table(saved('id,text\n1,"one, ""two""\nthree"\n2,=1+1\n'))
     assert table.columns()["text"] == ['one, "two"\nthree', "=1+1"]

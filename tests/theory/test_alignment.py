@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from marks import in_slow_run
+from marks import in_slow_run, many_examples
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
@@ -62,7 +62,7 @@ def test_both_ends_of_the_box_are_reached():
     assert found.min() == 0.0
 
 
-@settings(max_examples=100, deadline=None)
+@many_examples(100)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
 def test_box_solution_satisfies_the_conditions_of_optimality(seed, L):
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_stochastic_descent_agrees_with_the_exact_solution(crowd, kernel, missin
     matrix = label_signs(labels).toarray()
     matrix[np.random.default_rng(5).random(matrix.shape) < missing] = np.nan
     exact = alignment_expertise(X, matrix, kernel)
-    descent = alignment_expertise(X, matrix, kernel, "stochastic", random_state=0)
+    descent = alignment_expertise(X, matrix, kernel, "stochastic", n_steps=1000, random_state=0)
     assert descent == pytest.approx(exact, abs=0.02)
     assert np.ptp(exact) > 0.1
 
@@ -105,7 +105,7 @@ def test_stochastic_descent_agrees_with_the_exact_solution(crowd, kernel, missin
 def test_stochastic_descent_counts_an_example_with_itself(crowd):
     X, labels = crowd
     exact = alignment_expertise(X[:16], labels[:16], gaussian)
-    descent = alignment_expertise(X[:16], labels[:16], gaussian, "stochastic", n_steps=8000, random_state=0)
+    descent = alignment_expertise(X[:16], labels[:16], gaussian, "stochastic", n_steps=1000, random_state=0)
     assert descent == pytest.approx(exact, abs=0.03)
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from marks import many_examples
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 
@@ -37,7 +38,7 @@ def test_ball_averages_equal_three_loops_whatever_the_block(monkeypatch, block):
     assert ball_averages(X, values, radii) == pytest.approx(naive_averages(X, values, radii))
 
 
-@settings(max_examples=40, deadline=None)
+@many_examples(100)
 @given(st.data())
 def test_the_sweep_over_all_distances_equals_trying_each(data):
     m, L = data.draw(st.integers(2, 9)), data.draw(st.integers(1, 4))

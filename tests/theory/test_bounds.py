@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from marks import many_examples
 
 from crowdwise.exceptions import BoundError
 from crowdwise.theory import (
@@ -177,7 +178,7 @@ def test_mistakes_never_exceed_the_bounds_on_random_separable_sequences(order, n
 whole = st.integers(-5, 5)
 
 
-@settings(max_examples=500, deadline=None)
+@many_examples(500)
 @given(st.lists(st.tuples(whole, whole, whole), min_size=1, max_size=25), st.tuples(whole, whole, whole), st.data())
 def test_mistakes_never_exceed_the_bounds_on_whole_numbers_and_for_any_length_of_u(rows, u, data):
     rows, u = np.array(rows, dtype=float), np.array(u, dtype=float)
@@ -202,7 +203,7 @@ def test_both_bounds_are_reached():
     assert len(feed(np.ones((3, 1)), np.zeros(1))) == novikoff_bound(1.0) == spread_bound(1.0, 0.0) == 1
 
 
-@settings(max_examples=300, deadline=None)
+@many_examples(300)
 @given(st.lists(st.tuples(whole, whole), min_size=1, max_size=40), st.lists(st.booleans(), min_size=40, max_size=40))
 def test_noisy_labels_and_margins_never_exceed_theorem_3_with_regions_own_edges(rows, flips):
     u, rows = np.array([0.6, 0.8]), np.array(rows, dtype=float)
@@ -261,7 +262,7 @@ def test_theorem_3_as_printed_follows_from_theorem_2_if_examples_are_separated(s
 noisy_rows = st.lists(st.tuples(whole, whole), min_size=1, max_size=40)
 
 
-@settings(max_examples=300, deadline=None)
+@many_examples(300)
 @given(noisy_rows, st.floats(0.05, 5.0), st.floats(0.1, 1.0), st.booleans())
 def test_theorem_3_holds_without_separability_if_regions_are_cut_by_the_signed_margin(rows, width, under, sort):
     u, signed = np.array([0.6, 0.8]), np.array(rows, dtype=float)
@@ -279,7 +280,7 @@ def test_theorem_3_holds_without_separability_if_regions_are_cut_by_the_signed_m
     assert len(made) <= noisy_bound(width, short, spread=spread, radius=radius) * (1 + 1e-9)
 
 
-@settings(max_examples=300, deadline=None)
+@many_examples(300)
 @given(noisy_rows, st.lists(st.floats(0.01, 8.0), min_size=40, max_size=40))
 def test_the_two_steps_of_the_repaired_proof(rows, estimates):
     """A mistake in region k moves the weights along u by at least k margins less what it falls short of them."""

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import many_examples
 
 from crowdwise.theory import feed
 from crowdwise.theory.online import weight_sum
@@ -28,7 +29,7 @@ def assert_same(signed, start):
     assert np.allclose(weight_sum(signed, mistakes, start), total, rtol=1e-9, atol=1e-9 * scale)
 
 
-@settings(max_examples=100, deadline=None)
+@many_examples(100)
 @given(
     arrays(np.float64, st.tuples(st.integers(0, 200), st.integers(1, 4)), elements=st.integers(-2, 2).map(float)),
     st.booleans(),
@@ -37,7 +38,7 @@ def test_whole_numbers_with_many_exact_ties(signed, warm):
     assert_same(signed, np.ones(signed.shape[1]) if warm else np.zeros(signed.shape[1]))
 
 
-@settings(max_examples=200, deadline=None)
+@many_examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.sampled_from([1, 2, 3, 40, 700, 3000]), st.floats(-2, 2))
 def test_real_numbers_of_any_width(seed, n_examples, n_features, bias):
     rng = np.random.default_rng(seed)

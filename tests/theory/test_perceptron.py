@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from marks import many_examples
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -19,14 +20,17 @@ one_annotator = pytest.mark.filterwarnings("ignore:there is one annotator")
 
 
 @one_annotator  # the checks give one-dimensional y
-@parametrize_with_checks(
-    [
-        EasyFirstPerceptron(),
-        EasyFirstPerceptron("random", average=True, random_state=0),
-        EasyFirstPerceptron("margin", fit_intercept=False),
-    ]
-)
+@parametrize_with_checks([EasyFirstPerceptron()])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@one_annotator
+@parametrize_with_checks(
+    [EasyFirstPerceptron("random", average=True, random_state=0), EasyFirstPerceptron("margin", fit_intercept=False)]
+)
+def test_scikit_learn_checks_of_other_orders(estimator, check):
     check(estimator)
 
 
@@ -302,7 +306,7 @@ def test_a_pass_without_mistakes_is_the_last():
 
 
 @one_annotator
-@settings(max_examples=150, deadline=None)
+@many_examples(150)
 @given(st.data())
 def test_the_bound_is_never_below_the_mistakes_whatever_the_data(data):
     m, n = data.draw(st.integers(2, 12)), data.draw(st.integers(1, 3))

@@ -4,7 +4,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from crowdwise.weights.criteria import easiest_examples, ranking
+from crowdwise.weights.criteria import (
+    contested_examples,
+    counts_of,
+    easiest_examples,
+    ranking,
+    standard_errors_above_chance,
+)
 
 
 def naive_ranking(scores, positive):
@@ -33,6 +39,28 @@ def test_more_classes_are_the_mean_over_those_that_occur():
     scores, codes = rng.normal(size=(60, 4)), rng.integers(0, 3, 60)  # class 3 does not occur
     expected = np.mean([naive_ranking(scores[:, k], codes == k) for k in range(3)])
     assert ranking(scores, codes, 4) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_weights_count_as_repeated_examples_do(rng, n_columns):
+    scores, codes = rng.integers(0, 9, (40, n_columns)).astype(float), rng.integers(0, max(n_columns, 2), 40)
+    differs = rng.permutation(40) // 2 / 20
+    weight = np.where(np.abs(differs - 0.5) < 0.4, 1.0, rng.integers(8, 10, 40))
+    tally = np.eye(3, dtype=int)[codes]
+    rows = np.repeat(np.arange(40), weight.astype(int))
+    for measure in (ranking, standard_errors_above_chance):
+        assert measure(scores, codes, 3, weight) == pytest.approx(measure(scores[rows], codes[rows], 3), rel=1e-12)
+        assert measure(scores, codes, 3, weight) != pytest.approx(measure(scores, codes, 3))
+    for chosen in (easiest_examples, contested_examples):
+        of_repeated = np.unique(rows[chosen(differs[rows], tally[rows])])
+        assert chosen(differs, tally, weight).tolist() == of_repeated.tolist()
+        assert chosen(differs, tally, weight / 7).tolist() == of_repeated.tolist()
+        assert chosen(differs, tally).tolist() != of_repeated.tolist()
+
+
+def test_whole_numbers_are_counts_and_of_other_weights_only_ratios_matter():
+    assert counts_of(np.array([3.0, 2.0])).tolist() == [3.0, 2.0]
+    assert counts_of(np.array([0.75, 0.25])).tolist() == [1.5, 0.5]
 
 
 def test_one_class_cannot_be_ranked():
