@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from scipy.special import entr, gammaln, softmax
 from crowdwise.arrays import Bools, Floats, Positions
 from crowdwise.crowd.pairs import one_hot
 from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # No example is taken to be surely easy or hard to begin with.
@@ -391,12 +391,8 @@ def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
 
 def _over_difficulties(by_difficulty: Floats) -> tuple[Floats, Floats]:
     """Logarithm of the sum over difficulties, and the share of each in it."""
-    top = reduce(np.maximum, np.moveaxis(by_difficulty, 1, 0))
-    share = by_difficulty - top[:, np.newaxis]
-    np.exp(share, out=share)
-    total = reduce(np.add, np.moveaxis(share, 1, 0))
-    share /= total[:, np.newaxis]
-    return np.log(total) + top, share
+    share = np.empty_like(by_difficulty)
+    return shares_of_sum(by_difficulty.swapaxes(0, 1).copy(), share.swapaxes(0, 1)), share
 
 
 def _evenly_drawn(counts: Floats) -> float:

@@ -20,8 +20,6 @@ from crowdwise.em.softmax_rows import SoftmaxRows
 
 # A step is kept if the loss falls by this share of what the slope promised, but for rounding; else half of it is.
 _SUFFICIENT, _ROUNDING = 1e-4, 1e-13
-# Rows of the sample that the first guess of the curvature is made of.
-_ENOUGH = 20_000
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class BlockModels:
         """Divides slopes by the first guess of the curvature."""
         if self._factor is None:
             weight = self.weight * (total.mean() / max(self.weight.sum(), np.finfo(np.float64).tiny))
-            self._factor = factored(curvature(self.sample, self.l2, weight, self.theta, enough=_ENOUGH))
+            self._factor = factored(curvature(self.sample, weight, self.theta), self.l2, len(self.theta))
         return solver(self._factor, self.theta.shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from crowdwise.arrays import Floats
 from crowdwise.em.descent import Solve
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 
-# Up to this many columns, curvature is a matrix; beyond, its diagonal.
+# Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
-# Curvature is made of this many rows, and some for every column: as a first guess that is enough.
-_ENOUGH_ROWS, _ROWS_PER_COLUMN = 2000, 8
-# No row is taken to add less to the curvature, relative to its weight: it would once its probabilities change.
-_LEAST_SPREAD = 0.01
+# Curvature is made of so many rows as a first guess: some for every column, more if that is soon done.
+_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 20_000, 2**30
+# No class of a row is taken to be surer: rows would add nothing to the curvature, and they do once others change.
+_DOUBT = 0.02
+# Rows that are multiplied at a time.
+_BLOCK_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,26 @@ class Weighted:
         Their weighted means, with a one for the intercept.
     others : ndarray of shape (n_folds, n_models)
         One where a model does not leave a fold out.
-    factor : ndarray of shape (n_columns, n_columns) or (n_columns,)
-        A triangle whose square is about the curvature of all models, or a diagonal.
+    bends : ndarray of shape (n, n) or (n,)
+        About the curvature of all models without penalties, as `curvature` gives it.
     """
 
     weight: Floats
     total: Floats
     middle: Floats
     others: Floats
-    factor: Floats
+    bends: Floats
 
     @classmethod
-    def of(
-        cls, rows: SoftmaxRows, left_out: NDArray[np.int64], l2: float, weight: Floats, theta: Floats | None
-    ) -> Weighted:
+    def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:
         """One thin pass over the rows; curvature is that at some coefficients."""
         others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
         sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0] @ others
         total = sums[-1]
         middle = sums / np.where(total > 0, total, 1.0)
         middle[-1] = 1.0
-        bends = curvature(rows, l2, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        return cls(weight, total, middle, others, factored(bends))
+        bends = curvature(rows, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
+        return cls(weight, total, middle, others, bends)
 
     @property
     def counts(self) -> Floats:
@@ -66,18 +67,14 @@ class Weighted:
         """Sums over the rows of each model from those over folds."""
         return np.einsum("pfo,fj->pjo", sums, self.others)
 
-    def solver(self, shape: tuple[int, ...]) -> Solve:
-        """Divides slopes by the curvature, a row per model; `shape` is that of coefficients side by side."""
-        return solver(self.factor, shape)
-
 
 def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     """Divides slopes by a curvature, a row per model.
 
     Parameters
     ----------
-    factor : ndarray of shape (n_columns, n_columns) or (n_columns,)
-        What `factored` gives.
+    factor : ndarray of shape (n, n) or (n,)
+        What `factored` gives; n is the number of columns, or of columns times outputs.
     shape : tuple (n_columns, n_models, n_outputs)
         That of coefficients side by side.
 
@@ -85,61 +82,115 @@ def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     -------
     solve : callable
     """
-    n_columns, n_models, n_outputs = shape
+    n_models, n = shape[1], len(factor)
     if factor.ndim == 1:
-        each = np.repeat(np.square(factor), n_outputs)
+        each = np.repeat(np.square(factor), shape[2])
         return lambda slope: slope / each
 
     def solve(slope: Floats) -> Floats:
-        columns = slope.reshape(n_models, n_columns, n_outputs).transpose(1, 0, 2).reshape(n_columns, -1)
+        columns = slope.reshape(n_models, n, -1).transpose(1, 0, 2).reshape(n, -1)
         solved = linalg.cho_solve((factor, True), columns, check_finite=False)
-        return np.asarray(solved.reshape(shape).transpose(1, 0, 2).reshape(n_models, -1))
+        return np.asarray(solved.reshape(n, n_models, -1).transpose(1, 0, 2).reshape(n_models, -1))
 
     return solve
 
 
-def factored(bends: Floats) -> Floats:
-    """A triangle whose square is a curvature, or the root of a diagonal."""
-    return np.sqrt(bends) if bends.ndim == 1 else linalg.cholesky(bends, lower=True, check_finite=False)
+def factored(bends: Floats, l2: float, n_columns: int) -> Floats:
+    """A triangle whose square is a curvature and a penalty on all but the last column, or the root of a diagonal."""
+    bends, n_intercepts = bends.copy(), len(bends) // n_columns
+    if bends.ndim == 1:
+        bends[:-n_intercepts] += l2
+        return np.sqrt(bends)
+    bends.reshape(-1)[:: len(bends) + 1][:-n_intercepts] += l2
+    return np.asarray(linalg.cholesky(bends, lower=True, overwrite_a=True, check_finite=False))
 
 
-def curvature(rows: SoftmaxRows, l2: float, weight: Floats, theta: Floats | None, enough: int = _ENOUGH_ROWS) -> Floats:
-    """About the second derivative of a model's loss, the same for every output: of all pairs of columns, or a diagonal.
+def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
+    """About the second derivative of a model's loss at the mean of some coefficients, without penalty.
 
-    A quarter of the weighted sums of squares bounds it; where the probabilities are known, it is less. Some of the rows
-    are enough.
+    Of all columns and outputs, if they are few; else of all pairs of columns, the same for every output; else a
+    diagonal. Some of the rows are enough.
+
+    Parameters
+    ----------
+    rows : SoftmaxRows
+        Features.
+    weight : ndarray of shape (n_examples,)
+        How much each row counts.
+    theta : ndarray of shape (n_columns, n_models, n_outputs)
+        The coefficients, intercepts last.
+
+    Returns
+    -------
+    bends : ndarray of shape (n, n) or (n,)
+        Outputs of the same column come next to each other.
     """
-    n_rows, n_columns = len(weight), rows.X.shape[1] + 1
-    every = max(1, n_rows // max(enough, _ROWS_PER_COLUMN * n_columns))
-    some = np.arange(0, n_rows, every)
+    n_rows, n_columns, n_outputs = len(weight), len(theta), theta.shape[2]
+    together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)
+    n = n_columns * n_outputs if together else n_columns
+    enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
+    some = np.arange(0, n_rows, max(1, n_rows // enough))
     x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
-    if theta is None:
-        share /= 4
-    else:
-        share *= _spread(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
-    mean = np.append(np.asarray(x.T @ share).ravel(), share.sum())
+    proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x
-        bends = diagonal = np.append(np.asarray(squares.T @ share).ravel(), share.sum())
+        bends = diagonal = np.append(np.asarray(squares.T @ (share * _spread(proba))).ravel(), share.sum())
+    elif together and n_outputs > 1:
+        bends = _of_outputs(x, share, proba)
+        diagonal = bends.reshape(-1)[:: n + 1]
     else:
-        bends = np.empty((n_columns, n_columns))
-        if sparse.issparse(x):
-            bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
-        else:
-            rooted = x * np.sqrt(share)[:, np.newaxis]
-            bends[:-1, :-1] = rooted.T @ rooted
-        bends[-1], bends[:, -1] = mean, mean
-        if not rows.fit_intercept:
-            bends[-1], bends[:, -1], bends[-1, -1] = 0.0, 0.0, 1.0
-        diagonal = bends.reshape(-1)[:: n_columns + 1]
-    largest = float(np.max(diagonal, initial=0.0))
-    diagonal[:-1] += l2
+        bends = _of_columns(x, share * _spread(proba))
+        diagonal = bends.reshape(-1)[:: n + 1]
+    if not rows.fit_intercept and bends.ndim == 2:
+        of_intercept = slice(n - n // n_columns, n)
+        bends[of_intercept], bends[:, of_intercept] = 0.0, 0.0
+        diagonal[of_intercept] = 1.0
     # Directions without data or penalty would have none; they stay where they are.
-    diagonal += max(largest * 1e-10, np.finfo(np.float64).tiny)
+    diagonal += max(float(np.max(diagonal, initial=0.0)) * 1e-10, np.finfo(np.float64).tiny)
     return bends
 
 
-def _spread(scores: Floats) -> Floats:
-    """The variance of an average class of each row, of which there is never quite nothing."""
+def _of_columns(x: Any, share: Floats) -> Floats:
+    """Weighted sums of products of all pairs of columns, the last being ones."""
+    n_columns = x.shape[1] + 1
+    bends = np.empty((n_columns, n_columns))
+    if sparse.issparse(x):
+        bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
+    else:
+        rooted = x * np.sqrt(share)[:, np.newaxis]
+        bends[:-1, :-1] = rooted.T @ rooted
+    bends[-1, :-1] = bends[:-1, -1] = np.asarray(x.T @ share).ravel()
+    bends[-1, -1] = share.sum()
+    return bends
+
+
+def _of_outputs(x: Any, share: Floats, proba: Floats) -> Floats:
+    """The same of all pairs of columns and outputs, products counted by how the probabilities of outputs vary.
+
+    That all scores of a row rise by the same changes nothing, and would have no curvature; it is given some.
+    """
+    n_columns, n_outputs = x.shape[1] + 1, proba.shape[1]
+    n = n_columns * n_outputs
+    bends, step = np.zeros((n, n)), max(1, _BLOCK_ENTRIES // n)
+    for start in range(0, len(share), step):
+        some = slice(start, start + step)
+        part = x[some].toarray() if sparse.issparse(x) else x[some]
+        part = np.column_stack([part, np.ones(len(part))]) * np.sqrt(share[some])[:, np.newaxis]
+        spread = (part[:, :, np.newaxis] * proba[some, np.newaxis]).reshape(-1, n)
+        bends -= spread.T @ spread
+    pairs = bends.reshape(n_columns, n_outputs, n_columns, n_outputs)
+    for k in range(n_outputs):
+        pairs[:, k, :, k] += _of_columns(x, share * proba[:, k])
+    pairs += (_DOUBT / n_outputs * _of_columns(x, share))[:, np.newaxis, :, np.newaxis]
+    return bends
+
+
+def _proba(scores: Floats) -> Floats:
+    """Probabilities of all classes, none of them quite sure."""
     proba = np.exp(log_softmax(scores))
-    return np.maximum(np.mean(proba * (1 - proba), axis=1), _LEAST_SPREAD)
+    return (1 - _DOUBT) * proba + _DOUBT / proba.shape[1]
+
+
+def _spread(proba: Floats) -> Floats:
+    """The variance of an average class of each row."""
+    return np.mean(proba * (1 - proba), axis=1)

@@ -34,6 +34,9 @@ Init = Literal["labels", "votes"]
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
+# Rounds with hard examples are given up if so many more would not make up for the evidence that they are behind, at the
+# pace of the last few.
+_MORE_ROUNDS, _FEW_ROUNDS = 50, 5
 # If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle.
 _CLOSE = 0.01
 # Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
@@ -75,6 +78,36 @@ class LabelsFit:
     def evidence(self, weight: Floats) -> float:
         """A lower bound of the logarithm of the probability of all labels."""
         return self.annotators.evidence(self.rounds.posterior, weight)
+
+
+@dataclass
+class _Race:
+    """Rounds that are behind others in evidence, and whether they may still make up for it.
+
+    Parameters
+    ----------
+    annotators : Annotators
+        Those that the rounds estimate.
+    weight : ndarray of shape (n_examples,)
+        How much each example counts.
+    to_beat : float
+        The evidence of the others; minus infinity if there are none.
+    """
+
+    annotators: Annotators
+    weight: Floats
+    to_beat: float
+    _n_rounds: int = field(default=0, init=False)
+    _evidence: float = field(default=-np.inf, init=False)
+
+    def is_lost(self, posterior: Floats) -> bool:
+        """Whether to give up, after one more round."""
+        self._n_rounds += 1
+        if self.to_beat == -np.inf or self._n_rounds % _FEW_ROUNDS:
+            return False
+        before, self._evidence = self._evidence, self.annotators.evidence(posterior, self.weight)
+        pace = (self._evidence - before) / _FEW_ROUNDS
+        return self.to_beat - self._evidence > max(_MORE_ROUNDS * pace, _CLOSE * self.weight.sum())
 
 
 def fit_labels(
@@ -126,13 +159,21 @@ def fit_labels(
 
     together = Together() if together is None else together
 
-    def run(some: CrowdLabels, weight: Floats, n: int, tol: float, begin: LabelsFit | None = None) -> LabelsFit:
+    def run(
+        some: CrowdLabels,
+        weight: Floats,
+        n: int,
+        tol: float,
+        *,
+        begin: LabelsFit | None = None,
+        to_beat: float = -np.inf,
+    ) -> LabelsFit:
         annotators, votes = first_annotators(some, model, together, n, known)
         prior = ClassFrequencies.of_votes(class_prior, votes, weight)
         first = votes if begin is None else begin.posterior_of(annotators)
-        return go_on(LabelsFit(annotators, prior, Rounds.none(first), together), weight, tol)
+        return go_on(LabelsFit(annotators, prior, Rounds.none(first), together), weight, tol, to_beat)
 
-    def go_on(fit: LabelsFit, weight: Floats, tol: float) -> LabelsFit:
+    def go_on(fit: LabelsFit, weight: Floats, tol: float, to_beat: float = -np.inf) -> LabelsFit:
         report, most = None, min(max_rounds, _ROUNDS_OF_PART)
         if len(weight) == len(labels):  # of a part of them, nothing is kept
             most = max_rounds
@@ -140,27 +181,32 @@ def fit_labels(
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
             known=known, max_rounds=most, tol=tol, accelerate=accelerate, report=report,
-            before=fit.rounds.objective,
+            before=fit.rounds.objective, give_up=_Race(fit.annotators, weight, to_beat).is_lost,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
+
+    def most_probable(some: CrowdLabels, weight: Floats) -> LabelsFit:
+        tried, evidence = list[LabelsFit](), list[float]()
+        for n in difficulties:
+            tried.append(run(some, weight, n, max(tol, _TRIED), to_beat=max(evidence, default=-np.inf)))
+            evidence.append(tried[-1].evidence(weight))
+        # Rounds that still rise may decide it; those of a part are ended early anyway.
+        if len(some) == len(labels) and np.ptp(evidence) < _CLOSE * weight.sum():
+            tried = [go_on(fit, weight, tol) for fit in tried]
+        return max(tried, key=lambda fit: fit.evidence(weight))
 
     def best() -> LabelsFit:
         if len(difficulties) == 1:
             return run(labels, weight, difficulties[0], tol)
-        if len(labels) <= _ENOUGH:
-            tried = [run(labels, weight, n, max(tol, _TRIED)) for n in difficulties]
-            evidence = [fit.evidence(weight) for fit in tried]
-            if np.ptp(evidence) < _CLOSE * weight.sum():  # rounds that still rise may decide it
-                tried = [go_on(fit, weight, tol) for fit in tried]
-            chosen = max(tried, key=lambda fit: fit.evidence(weight))
-            settled = chosen.rounds.change <= tol
-            if settled or chosen.rounds.n_rounds == max_rounds:
-                return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
-            return go_on(chosen, weight, tol)
-        some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
-        of_part = {n: run(labels[some], weight[some], n, max(tol, _TRIED)) for n in difficulties}
-        n = max(difficulties, key=lambda n: of_part[n].evidence(weight[some]))
-        return run(labels, weight, n, tol, begin=of_part[n])
+        if len(labels) > _ENOUGH:
+            some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))
+            chosen = most_probable(labels[some], weight[some])
+            return run(labels, weight, chosen.annotators.n_difficulties, tol, begin=chosen)
+        chosen = most_probable(labels, weight)
+        settled = chosen.rounds.change <= tol
+        if settled or chosen.rounds.n_rounds == max_rounds:
+            return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
+        return go_on(chosen, weight, tol)
 
     if known is not None and len(difficulties) > 1:
         # Truths that contradict the labels would look like hard examples: whether there are any, labels alone say.

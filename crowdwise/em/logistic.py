@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
@@ -38,7 +38,7 @@ from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.survey import first_of_sample
-from crowdwise.em.temperature import ENOUGH
+from crowdwise.em.temperature import ENOUGH, best_temperature
 from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
@@ -354,7 +354,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
             start = self._without_features(training, start, reporter)
             rounds = start.alone.rounds
         else:
-            models, prior = self._prior(data, training, fold, theta)
+            models, prior = self._prior(data, training, fold, first, start, weights)
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
@@ -437,17 +437,36 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         )
 
     def _prior(
-        self, data: SoftmaxData, training: TrainingSet, fold: NDArray[np.int64], theta: Floats | None
+        self,
+        data: SoftmaxData,
+        training: TrainingSet,
+        fold: NDArray[np.int64],
+        first: FirstModels | None,
+        start: Start,
+        weights: RoundWeights,
     ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
-        """The classifiers of the rounds, beginning with the mean of some coefficients, and the prior made of them."""
+        """The classifiers of the rounds, beginning with the first ones, and the prior made of them."""
+        theta = None if first is None else first.theta
+        if self.cross_fit == N_FOLDS and first is not None and len(first.some) < len(fold):
+            behaviour, labels = start.alone.annotators.behaviour, training.core[first.some]
+            likelihood = behaviour.log_likelihood(behaviour.incidence(labels))
+            # They are as unsure as the labels that they were fitted to; the consensus that they are part of is surer.
+            sure = best_temperature(first.scores, likelihood, training.sample_weight[first.some])
+            folds = SoftmaxFolds(data.models(fold, first.theta * sure), data.close, n_steps=1)
+            scores = folds.as_they_are(weights.again(start.posterior))
+            return folds.models, OutOfFold(folds, damping=DAMPING, first=scores, some=self._for_temperature(training))
         if self.cross_fit not in (0, N_FOLDS):
             fold, theta = content_folds(training.rows, self.cross_fit), _mean(theta, self.cross_fit)
         if self.cross_fit and fold.max() > 0:  # one example cannot be left out
             models = data.models(fold, theta)
-            some = first_of_sample(training.rows, training.core, ENOUGH)  # those that rounds over blocks have, too
-            return models, OutOfFold(SoftmaxFolds(models, data.close), damping=DAMPING, some=some)
+            folds = SoftmaxFolds(models, data.close)
+            return models, OutOfFold(folds, damping=DAMPING, some=self._for_temperature(training))
         model = data.model(_mean(theta, 1))
         return model, InSample(model, data.close)
+
+    def _for_temperature(self, training: TrainingSet) -> Positions | None:
+        """The examples that are enough to find a temperature: those that rounds over blocks have, too."""
+        return first_of_sample(training.rows, training.core, ENOUGH)
 
     def _record(
         self,

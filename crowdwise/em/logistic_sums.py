@@ -247,7 +247,7 @@ def _of_models(
     n_models = scores.shape[1]
     classes, counted = SoftTargets(posterior, weight, state.class_weight).by_class()
     outputs = classes[:, 1:] if classes.shape[1] == 2 else classes
-    logarithm, proba = normalisers(scores)
+    logarithm, proba = (found.T for found in normalisers(scores.T))
     belongs = np.ones((len(weight), 1)) if n_models == 1 else (fold[:, np.newaxis] == np.arange(n_models)) + 0.0
     learns = belongs if n_models == 1 else 1 - belongs
     learns, belongs = learns * counted[:, np.newaxis], belongs * counted[:, np.newaxis]

@@ -18,7 +18,7 @@ _PENALTIES = (1e3, 1e2, 1e1, 1e0, 1e-1)
 # How many examples are enough to choose one.
 _ENOUGH = 20_000
 # How exactly each is fitted; the next goes on from there.
-_MOST_STEPS, _NEAR = 30, 1e-2
+_MOST_STEPS, _NEAR = 30, 3e-3
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def first_models(
     if n_folds < 2 or not all(weight[fold != k].any() for k in range(n_folds)):
         return None
     data = replace(data, X=data.X if len(some) == data.X.shape[0] else data.X[some])
-    tried, how_well, theta = [], list[Floats](), None
+    models, tried, how_well = data.models(fold), list[FirstModels](), list[Floats]()
     for l2 in (data.l2,) if variance is None else variance * np.array(_PENALTIES):
-        models = replace(data, l2=float(l2)).models(fold, theta)
+        models.penalise(float(l2))
         theta = models.fit(posterior, weight, max_steps=_MOST_STEPS, tol=_NEAR)
         scores = ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)
         tried.append(FirstModels(float(l2), theta, some, scores))

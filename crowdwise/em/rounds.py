@@ -16,6 +16,7 @@ import numpy as np
 from crowdwise.arrays import Floats
 from crowdwise.em.acceleration import MOST_PARAMETERS, Anderson
 from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.ridge.features import run_parallel
@@ -28,8 +29,6 @@ _BLOCK, _COST_PER_ENTRY = 2**13, 100
 NEAR = 0.005
 # How many examples are enough to tell how far the average one moved.
 _ENOUGH = 100_000
-# Further apart than this, one of two logarithms does not count beside the other.
-_FAR = 700.0
 
 
 class Prior(Protocol):
@@ -104,6 +103,7 @@ def run_em(
     accelerate: bool = False,
     report: Report | None = None,
     before: Floats | None = None,
+    give_up: Callable[[Floats], bool] | None = None,
 ) -> Rounds:
     """Run rounds until the posterior settles.
 
@@ -132,6 +132,8 @@ def run_em(
         Called after every round.
     before : ndarray, default=None
         The objective of rounds that these go on from; they count.
+    give_up : callable, default=None
+        Is given the posterior after every round; the rounds end if it is true.
 
     Returns
     -------
@@ -162,6 +164,8 @@ def run_em(
         objective.append(value)
         if report is not None:
             report(len(objective), value, change)
+        if give_up is not None and give_up(posterior):
+            break
     assert log_prior is not None  # there is at least one round
     converged = change <= tol and weights.settled(tol)
     return Rounds(posterior, log_prior, np.array(objective), change, converged)
@@ -222,44 +226,15 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
     evidence : ndarray of shape (n_examples,)
     """
     posterior, evidence = np.empty_like(log_likelihood), np.empty(len(log_likelihood))
-    of_block = _two_classes if log_likelihood.shape[1] == 2 else _many_classes
 
     def task(rows: slice) -> None:
         prior = log_prior if log_prior.ndim == 1 else log_prior[rows]
         # Many short rows: a few passes over columns are much faster than sums row by row.
         joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
-        evidence[rows] = of_block(joint, posterior[rows].T)
+        evidence[rows] = shares_of_sum(joint, posterior[rows].T)
 
     _in_blocks(task, log_likelihood)
     return posterior, evidence
-
-
-def _many_classes(joint: Floats, posterior: Floats) -> Floats:
-    """The logarithm of the sum over classes (the first axis); `posterior` is given the share of each in it."""
-    top = np.maximum.reduce(joint)
-    joint -= top
-    np.exp(joint, out=joint)
-    total = np.add.reduce(joint)
-    np.divide(joint, total, out=posterior)
-    return np.add(top, np.log(total, out=total), out=top)
-
-
-def _two_classes(joint: Floats, posterior: Floats) -> Floats:
-    """The same with one exponential: how much more probable the first class is than the second."""
-    first, second = joint
-    away = np.subtract(first, second)
-    ratio = np.clip(away, -_FAR, _FAR)
-    beyond = away - ratio
-    np.exp(ratio, out=ratio)
-    total = ratio + 1
-    share = np.reciprocal(total)
-    posterior[1] = share
-    np.multiply(ratio, share, out=posterior[0])
-    np.log(total, out=total)
-    total += second
-    if beyond.any():
-        total += np.maximum(beyond, 0)
-    return total
 
 
 def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:

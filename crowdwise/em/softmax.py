@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
-from crowdwise.em.curvature import Weighted
+from crowdwise.em.curvature import Weighted, factored, solver
 from crowdwise.em.descent import Memory, Point, descend
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+
+# Exponentials of scores beyond would overflow; the other class no longer counts beside such a one.
+_FAR = 700.0
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class _Pass:
     theta : ndarray of shape (n_features + 1, n_models, n_outputs)
         The coefficients.
     value : ndarray of shape (n_models,)
-        The part of the losses in which classes do not occur.
+        The part of the losses in which neither classes nor penalties occur.
     slope : ndarray of shape (n_features + 1, n_models, n_outputs)
         Its slope.
     held_out : ndarray of shape (n_examples, n_outputs)
@@ -63,6 +66,7 @@ class SoftmaxModels:
     l2: float
     theta: Floats | None = None
     _weighted: Weighted | None = field(default=None, init=False)
+    _factor: Floats | None = field(default=None, init=False)
     _last: _Pass | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
 
@@ -85,13 +89,16 @@ class SoftmaxModels:
         theta : ndarray of shape (n_features + 1, n_models, n_outputs)
         """
         outputs = posterior[:, 1:] if posterior.shape[1] == 2 else posterior
-        weighted = self._weighted_by(weight)
-        targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
-        shape = targets.shape
+        shape = (self.rows.X.shape[1] + 1, len(self.left_out), outputs.shape[1])
         if self.theta is None:
             self.theta = np.zeros(shape)
+        weighted = self._weighted_by(weight, self.theta)
+        targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
         if self._last is None or self._last.theta is not self.theta:
             self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
+
+        if self._factor is None:
+            self._factor = factored(weighted.bends, self.l2, shape[0])
 
         def by_model(values: Floats) -> Floats:
             return values.transpose(1, 0, 2).reshape(shape[1], -1)
@@ -100,8 +107,9 @@ class SoftmaxModels:
             return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
 
         def loss(at: _Pass) -> Point:
-            value = at.value - np.einsum("pjo,pjo->j", targets, at.theta)
-            slope = (at.slope - targets) * weighted.counts[:, np.newaxis]
+            added, added_slope = penalty(at.theta, weighted.middle, self.l2, self.rows.class_prior)
+            value = at.value + added - np.einsum("pjo,pjo->j", targets, at.theta)
+            slope = (at.slope + added_slope - targets) * weighted.counts[:, np.newaxis]
             if not self.rows.fit_intercept:
                 slope[-1] = 0.0
             return Point(by_model(at.theta), value, by_model(slope), at)
@@ -110,13 +118,18 @@ class SoftmaxModels:
             lambda point: loss(self._normaliser(side_by_side(point), weighted)),
             loss(self._last),
             self._memory,
-            weighted.solver(shape),
+            solver(self._factor, shape),
             max_steps=max_steps,
             tol=tol * np.sqrt(weighted.total),
         )
         self._last = end.found
         self.theta = self._last.theta
         return self.theta
+
+    def penalise(self, l2: float) -> None:
+        """Go on with another penalty."""
+        self.l2, self._factor = l2, None
+        self._memory.clear()
 
     @property
     def held_out_scores(self) -> Floats:
@@ -130,44 +143,45 @@ class SoftmaxModels:
         assert self._weighted is not None
         return -float(penalty(self.theta, self._weighted.middle, self.l2, self.rows.class_prior)[0].sum())
 
-    def _weighted_by(self, weight: Floats) -> Weighted:
+    def _weighted_by(self, weight: Floats, theta: Floats) -> Weighted:
         """What depends on the weights; the same in every round whose weights are the same."""
         if self._weighted is None or not np.array_equal(self._weighted.weight, weight):
-            self._weighted = Weighted.of(self.rows, self.left_out, self.l2, weight, self.theta)
-            self._last = None
+            self._weighted = Weighted.of(self.rows, self.left_out, weight, theta)
+            self._last, self._factor = None, None
             self._memory.clear()
         return self._weighted
 
     def _normaliser(self, theta: Floats, weighted: Weighted) -> _Pass:
-        """The part of the losses in which classes do not occur, its slope, and the scores of the rows held out."""
+        """What depends on the coefficients alone, in one pass over the rows."""
         n_columns, n_models, n_outputs = theta.shape
-        flat = theta.reshape(n_columns, -1)
+        # A row per output and model, so that all that is done with scores runs along examples.
+        flat = np.ascontiguousarray(theta.T).reshape(-1, n_columns)
         alone = n_models == 1 and self.left_out[0] < 0
         held_out = np.empty((len(weighted.weight), n_outputs))
 
         def task(blocks: list[slice]) -> tuple[Floats, Floats]:
             value, slope = np.zeros(n_models), np.zeros_like(flat)
             for block in blocks:
-                x, fold = self.rows.read(block), self.rows.fold[block]
-                scores = (np.asarray(x @ flat[:-1]) + flat[-1]).reshape(-1, n_models, n_outputs)
-                held_out[block] = scores[:, 0] if alone else scores[np.arange(len(scores)), fold]
-                counts = weighted.weight[block, np.newaxis]
+                x, fold, counts = self.rows.read(block), self.rows.fold[block], weighted.weight[block]
+                scores = np.ascontiguousarray(flat[:, :-1] @ x.T)
+                scores += flat[:, -1:]
+                scores = scores.reshape(n_outputs, n_models, -1)
+                held_out[block] = (scores[:, 0] if alone else scores[:, fold, np.arange(len(fold))]).T
                 if not alone:
-                    counts = counts * (fold[:, np.newaxis] != self.left_out)
+                    counts = counts * (fold != self.left_out[:, np.newaxis])
                 total, proba = normalisers(scores)
-                value += np.einsum("ij,ij->j", counts, total)
-                proba *= counts[:, :, np.newaxis]
-                away = proba.reshape(len(proba), -1)
-                slope[:-1] += x.T @ away
-                slope[-1] += away.sum(axis=0)
+                value += (total * counts).sum(axis=1)
+                proba *= counts
+                away = proba.reshape(len(flat), -1)
+                slope[:, :-1] += away @ x
+                slope[:, -1] += away.sum(axis=1)
             return value, slope
 
         value, slope = np.zeros(n_models), np.zeros_like(flat)
-        for part, part_slope in self.rows.over_tasks(task, 4 * flat.shape[1]):
+        for part, part_slope in self.rows.over_tasks(task, 4 * len(flat)):
             value += part
             slope += part_slope
-        added, added_slope = penalty(theta, weighted.middle, self.l2, self.rows.class_prior)
-        return _Pass(theta, value + added, slope.reshape(theta.shape) + added_slope, held_out)
+        return _Pass(theta, value, slope.reshape(theta.T.shape).T, held_out)
 
 
 def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tuple[Floats, Floats]:
@@ -207,30 +221,33 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_examples, n_models, n_outputs)
+    scores : ndarray of shape (n_outputs, n_models, n_examples)
         Of all classes, or of the second of two.
 
     Returns
     -------
-    logarithm : ndarray of shape (n_examples, n_models)
-    probabilities : ndarray of shape (n_examples, n_models, n_outputs)
+    logarithm : ndarray of shape (n_models, n_examples)
+    probabilities : ndarray of shape (n_outputs, n_models, n_examples)
     """
-    return _two_classes(scores) if scores.shape[2] == 1 else _many_classes(scores)
+    return _two_classes(scores) if len(scores) == 1 else _many_classes(scores)
 
 
 def _two_classes(scores: Floats) -> tuple[Floats, Floats]:
     """Logarithms of the sums of exponentials, and probabilities of the second class."""
-    z = scores[:, :, 0]
-    small = np.exp(-np.abs(z))
-    total = 1 + small
-    proba = np.where(z >= 0, 1.0, small) / total
-    return np.maximum(z, 0) + np.log(total), proba[:, :, np.newaxis]
+    near = np.clip(scores, -_FAR, _FAR)
+    proba = np.exp(near)
+    total = proba[0] + 1
+    proba /= total
+    np.log(total, out=total)
+    total += scores[0] - near[0]
+    return np.maximum(total, 0, out=total), proba
 
 
 def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
     """Logarithms of the sums of exponentials, and probabilities of all classes."""
-    top = reduce(np.maximum, np.moveaxis(scores, 2, 0))
-    proba = np.exp(scores - top[:, :, np.newaxis])
-    total = reduce(np.add, np.moveaxis(proba, 2, 0))
-    proba /= total[:, :, np.newaxis]
-    return np.log(total) + top, proba
+    top = reduce(np.maximum, scores)
+    proba = scores - top
+    np.exp(proba, out=proba)
+    total = reduce(np.add, proba)
+    proba /= total
+    return np.log(total, out=total) + top, proba

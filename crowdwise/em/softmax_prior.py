@@ -86,7 +86,7 @@ class InSample:
     temperature: float = field(default=1.0, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        return _scores(self.model, targets, self.close).log_proba(1.0)
+        return _scores(self.model, targets, self.close, _STEPS_PER_ROUND).log_proba(1.0)
 
     def log_density(self) -> float:
         return self.model.log_density()
@@ -102,17 +102,24 @@ class SoftmaxFolds:
         Model k leaves fold k out.
     close : float, default=1e-06
         How close to the lowest loss is close enough.
+    n_steps : int, default=None
+        Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
     """
 
     models: SoftmaxModels
     close: float = CLOSE
+    n_steps: int | None = None
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        return _scores(self.models, targets, self.close)
+        n_steps = _STEPS_PER_ROUND if self.n_steps is None else self.n_steps
+        return _scores(self.models, targets, self.close, n_steps)
+
+    def as_they_are(self, targets: SoftTargets) -> ClassScores:
+        """What models say that have been fitted before; only weights and what classes count is read of the targets."""
+        return _scores(self.models, targets, self.close, 0)
 
 
-def _scores(models: SoftmaxModels, targets: SoftTargets, close: float) -> ClassScores:
-    """What models a step further say about the rows that they leave out."""
-    steps = _FIRST_STEPS if models.theta is None else _STEPS_PER_ROUND
-    models.fit(*targets.by_class(), max_steps=steps, tol=close)
+def _scores(models: SoftmaxModels, targets: SoftTargets, close: float, n_steps: int) -> ClassScores:
+    """What models some steps further say about the rows that they leave out."""
+    models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=close)
     return ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)

@@ -19,6 +19,8 @@ from crowdwise.ridge.features import run_parallel
 _BLOCK_BYTES = 2**20
 # Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
 _TASK_BLOCKS = 8
+# Further apart than this, one of two logarithms does not count beside the other.
+_FAR = 700.0
 
 
 def log_softmax(scores: Floats) -> Floats:
@@ -38,6 +40,48 @@ def log_softmax(scores: Floats) -> Floats:
         return np.hstack([second - scores, second])
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
+
+
+def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
+    """The logarithm of a sum of exponentials.
+
+    Parameters
+    ----------
+    logarithms : ndarray of shape (n_terms, ...)
+        Of the terms of the sum; overwritten.
+    shares : ndarray of shape (n_terms, ...)
+        Is given the share of each term in the sum.
+
+    Returns
+    -------
+    logarithm : ndarray of shape (...)
+    """
+    if len(logarithms) == 2:
+        return _of_two(logarithms, shares)
+    top = np.maximum.reduce(logarithms)
+    logarithms -= top
+    np.exp(logarithms, out=logarithms)
+    total = np.add.reduce(logarithms)
+    np.divide(logarithms, total, out=shares)
+    return np.add(top, np.log(total, out=total), out=top)
+
+
+def _of_two(logarithms: Floats, shares: Floats) -> Floats:
+    """The same with one exponential: how much larger the first term is than the second."""
+    first, second = logarithms
+    away = np.subtract(first, second)
+    ratio = np.clip(away, -_FAR, _FAR)
+    beyond = away - ratio
+    np.exp(ratio, out=ratio)
+    total = ratio + 1
+    share = np.reciprocal(total)
+    shares[1] = share
+    np.multiply(ratio, share, out=shares[0])
+    np.log(total, out=total)
+    total += second
+    if beyond.any():
+        total += np.maximum(beyond, 0)
+    return total
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,7 @@ class _Batch:
             for start in range(0, len(block), _ROWS):
                 rows = slice(start, start + _ROWS)
                 x = self.state.read(block.X[rows])
-                proba = normalisers(scores_of(x, theta[:, np.newaxis]))[1][:, 0]
+                proba = normalisers(scores_of(x, theta[:, np.newaxis]).T)[1][:, 0].T
                 x = np.column_stack([x.toarray() if hasattr(x, "toarray") else x, np.ones(len(proba))])
                 for of_output, p in zip(bends, proba.T, strict=True):
                     of_output += (x * (weight[rows] * p * (1 - p))[:, np.newaxis]).T @ x

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.em.rounds import expectation
@@ -14,9 +13,9 @@ from crowdwise.em.softmax_rows import log_softmax
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
-# The logarithm is first looked for not further from the last one than this; else everywhere, so exactly, and then in so
-# many times that distance around, where it is found to the last digits: rounds then settle to as many as are wanted.
-_NEAR, _ABOUT, _AROUND, _EXACTLY = 0.1, 1e-4, 10.0, 1e-14
+# The logarithm is found by Newton's method from the best of these on, in steps of at most this length, until one is
+# shorter than that: what is left then is below the last digits, and rounds settle to as many as are wanted.
+_BEGINNINGS, _LONGEST, _EXACTLY = (0.0, -1.5, 1.5), 1.0, 1e-7
 # More examples than this make the factor no surer.
 ENOUGH = 10_000
 
@@ -44,14 +43,13 @@ class ClassScores:
 
     def log_proba(self, temperature: float) -> Floats:
         """Logarithms of probabilities when scores are multiplied by a temperature."""
-        if self.are_probabilities:
-            return log_softmax(temperature * self.heated)
-        return log_softmax(temperature * self.scores - np.log(self.class_weight))
+        scaled, offset = self.parts()
+        return log_softmax(temperature * scaled + offset)
 
-    @property
-    def heated(self) -> Floats:
-        """What is multiplied by a temperature."""
-        return self.scores - np.log(self.class_weight) if self.are_probabilities else self.scores
+    def parts(self) -> tuple[Floats, Floats]:
+        """What a temperature multiplies, and what it does not."""
+        shift = np.log(self.class_weight)
+        return (self.scores - shift, np.zeros_like(shift)) if self.are_probabilities else (self.scores, -shift)
 
 
 def best_temperature(
@@ -93,25 +91,36 @@ def best_temperature(
         scores, log_likelihood, weight = replace(scores, scores=scores.scores[some]), log_likelihood[some], weight[some]
         weight = weight * (total / max(weight.sum(), np.finfo(np.float64).tiny))
 
-    def loss(logarithm: float) -> float:
-        prior = logarithm - np.exp(logarithm)
-        return -float(weight @ expectation(scores.log_proba(np.exp(logarithm)), log_likelihood)[1] + prior)
+    scaled, offset = scores.parts()
 
-    @cache
-    def fall(logarithm: float) -> float:
-        """How fast the loss falls: zero where it is lowest."""
-        temperature = float(np.exp(logarithm))
-        log_proba = scores.log_proba(temperature)
-        away = expectation(log_proba, log_likelihood)[0] - np.exp(log_proba)
-        return temperature * (float(weight @ np.einsum("ik,ik->i", away, scores.heated)) - 1) + 1
+    def at(logarithm: float) -> tuple[float, float, float]:
+        """What is maximised, its slope and how that bends, at the logarithm of a factor."""
+        factor = np.exp(logarithm)
+        log_prior = log_softmax(factor * scaled + offset)
+        posterior, evidence = expectation(log_prior, log_likelihood)
+        after, before = _moments(posterior, scaled), _moments(np.exp(log_prior), scaled)
+        slope, bend = (float(weight @ (one - other)) * factor for one, other in zip(after, before, strict=True))
+        return float(weight @ evidence) + logarithm - factor, slope + 1 - factor, bend * factor + slope - factor
 
-    def lowest(low: float, high: float) -> float | None:
-        """Where the loss is lowest between two points, if it falls at the first and rises at the second."""
-        return float(brentq(fall, low, high, xtol=_EXACTLY)) if fall(low) > 0 > fall(high) else None
+    begin = max(_BEGINNINGS, key=lambda logarithm: at(logarithm)[0]) if last is None else float(np.log(last))
+    return float(np.exp(_top(at, begin)))
 
-    if last is not None and (near := lowest(np.log(last) - _NEAR, np.log(last) + _NEAR)) is not None:
-        return float(np.exp(near))
-    bounds = (_SMALLEST, _LARGEST)
-    about = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": _ABOUT}).x)
-    found = lowest(about - _AROUND * _ABOUT, about + _AROUND * _ABOUT)
-    return float(np.exp(about if found is None else found))
+
+def _moments(proba: Floats, scaled: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of scores over the classes of each example."""
+    mean = np.einsum("ik,ik->i", proba, scaled)
+    return mean, np.einsum("ik,ik,ik->i", proba, scaled, scaled) - mean**2
+
+
+def _top(at: Callable[[float], tuple[float, float, float]], where: float) -> float:
+    """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
+    low, high = _SMALLEST, _LARGEST
+    where = min(max(where, low), high)
+    while high - low > _EXACTLY:
+        _, slope, bend = at(where)
+        low, high = (where, high) if slope > 0 else (low, where)
+        step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
+        if abs(step) < _EXACTLY:
+            return where + step
+        where = where + step if low < where + step < high else (low + high) / 2
+    return where
