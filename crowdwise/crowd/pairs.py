@@ -88,6 +88,8 @@ def suspects(labels: CrowdLabels) -> Pairs:
     three = labels.labels_per_example > 2  # someone else has to be there
     if not three.any() or (labels.labels_per_annotator >= _NEVER).sum() < 2:
         return _no_pairs()
+    if labels.n_annotators < 4:  # beside one other, two who agree may as well be the good ones
+        return _no_pairs()
     labels = labels if three.all() else labels[three]
     left, right, example = label_pairs(labels)
     products = _of_ratings if labels.classes is None else _of_classes

@@ -71,6 +71,7 @@ def test_deviations_from_the_others_equal_the_slow_twin(monkeypatch):
     monkeypatch.setattr("crowdwise.crowd.pairs._SUSPECT", -1.0)
     monkeypatch.setattr("crowdwise.crowd.pairs._SAME", 0.0)
     monkeypatch.setattr("crowdwise.crowd.pairs._FEWEST", 0)
+    monkeypatch.setattr("crowdwise.crowd.pairs._NEVER", 0)
     matrix, _ = judges(n_examples=30, n_judges=4)
     matrix = matrix.astype(object)
 
@@ -89,22 +90,23 @@ def test_a_copy_is_suspected_and_independent_judges_are_not():
     assert found.agreement.tolist() == [1.0]
 
 
-def test_two_judges_alone_cannot_be_suspected():
-    matrix, _ = judges(n_judges=1)
-    assert len(suspects(labels_of(np.column_stack([matrix, matrix]), 3))) == 0
+@pytest.mark.parametrize("n_others", [0, 1])
+def test_two_judges_cannot_be_suspected_beside_fewer_than_two_others(n_others):
+    matrix, _ = judges(n_judges=1 + n_others)
+    assert len(suspects(labels_of(np.column_stack([matrix, matrix[:, 0]]), 3))) == 0
 
 
 def test_good_annotators_among_bad_ones_are_suspects_but_no_copies():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 400)
     good = np.where(rng.random((400, 2)) < 0.98, truth[:, None], 1 - truth[:, None])
-    labels = labels_of(np.column_stack([good, rng.integers(0, 2, (400, 1))]))
+    labels = labels_of(np.column_stack([good, rng.integers(0, 2, (400, 2))]))
     suspected = suspects(labels)
     assert len(suspected) == 1
     residual = one_hot(labels) - np.eye(2)[truth][labels.example_index]
-    residual[labels.annotator_index == 2] = 0.0  # nothing can be expected of who guesses
+    residual[labels.annotator_index >= 2] = 0.0  # nothing can be expected of who guesses
     assert len(copies(labels, residual, suspected)) == 0
-    twice = labels_of(np.column_stack([good[:, [0, 0]], rng.integers(0, 2, (400, 1))]))
+    twice = labels_of(np.column_stack([good[:, [0, 0]], rng.integers(0, 2, (400, 2))]))
     residual = one_hot(twice) - np.eye(2)[truth][twice.example_index]
     assert len(copies(twice, residual, suspects(twice))) == 1
 
