@@ -162,6 +162,9 @@ class Run:
 
     def table(self, place: Place, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> None:
         """Show a table, a note below it if there is one, and how it was made."""
+        rows = list(rows)
+        if self.writes and not rows:
+            raise SystemExit(f"nothing was measured for {place.begin}: the page is as it was. Are the data there?")
         self.text(place, markdown(columns, rows), note)
 
     def text(self, place: Place, content: str, note: str = "") -> None:

@@ -221,12 +221,13 @@ def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Float
     return float(weight @ beyond / max(weight.sum(), np.finfo(np.float64).tiny))
 
 
-def note_votes() -> None:
+def note_votes(has_truths: bool) -> None:
     """Say that the model does not decide."""
+    then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
     warn(
-        "the consensus is that of the votes, every annotator counting alike (by_votes is true), and the model decides "
-        "only where they tie: its classes do not mean what labels say, as happens with ordered levels, or with few "
-        'labels per class. If classes are levels, such as stars, say so: kind="ordinal".'
+        "the consensus is that of the votes, every annotator counting alike (by_votes is true), and "
+        f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, or with few labels "
+        'per class. If classes are levels, such as stars, say so: kind="ordinal".'
     )
 
 

@@ -13,6 +13,7 @@ _AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.
 _NOTICEABLE = 0.005
 _LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
+_RARE = 0.05  # a class that is given on fewer of the examples may be a slip
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "shuffled, the same answers would agree more with the consensus"
@@ -163,11 +164,12 @@ def calibration_sentence(summary: Summary) -> str | None:
 
 
 def rare_class_sentence(summary: Summary) -> str | None:
-    """A word of caution where a class is the consensus on more examples than anybody gave it to."""
+    """A word of caution where a rare class is the consensus on more examples than anybody gave it to."""
     found = summary["quality"].get("more_than_given")
-    if not found:
+    rare = [row for row in found or () if row["given"] < _RARE * summary["size"]["examples"]]
+    if not rare:
         return None
-    row = found[0]
+    row = rare[0]
     return (
         f"Caution: “{row['name']}” was given on {count(row['given'], 'example')} and is the consensus on "
         f"{row['consensus']:,}. Is it a slip, or no answer at all? Then leave it out (--missing, missing=...) and fit "

@@ -111,8 +111,8 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
         at = int(strange.argmax())
         raise LabelError(
             f"truth must be in the terms of the labels' classes {labels.classes.tolist()}; found "
-            f"{values[at : at + 1].tolist()[0]!r} for example {shown(labels.examples[at])}. A class that nobody named "
-            "has to be declared: CrowdLabels.from_matrix(..., classes=...)."
+            f"{values[at : at + 1].tolist()[0]!r} for example {shown(labels.examples[at])}. If no annotator "
+            "gave that class, declare it: read_labels(..., classes=[...]), or classes= of CrowdLabels.from_table."
         )
     return codes
 

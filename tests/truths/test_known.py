@@ -30,7 +30,7 @@ def test_ratings_are_numbers_and_nan_elsewhere():
 
 
 def test_a_class_that_nobody_named_has_to_be_declared():
-    with pytest.raises(LabelError, match=r"found 'c' for example 'y'\. A class that nobody named has to be declared"):
+    with pytest.raises(LabelError, match=r"found 'c' for example 'y'\. If no annotator gave that class, declare it"):
         known_answers({"y": "c"}, LABELS, LABELS)
     declared = CrowdLabels.from_matrix([["a", "b"], ["b", None]], classes=["a", "b", "c"])
     assert_array_equal(known_answers([None, "c"], declared, declared), [-1, 2])
