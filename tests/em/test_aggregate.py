@@ -138,3 +138,13 @@ def test_rounds_that_do_not_settle_are_told():
     _, matrix = crowd(missing=0.3)
     with pytest.warns(CrowdConvergenceWarning, match="after 2 rounds"):
         assert not aggregate(labels_of(matrix), max_rounds=2, tol=1e-12).converged
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_giving_up_hard_examples_early_changes_nothing_of_the_result(seed, monkeypatch):
+    labels = labels_of(crowd(n_examples=400, n_classes=2, missing=0.4, seed=seed)[1])
+    early = aggregate(labels, errors_in_common=False)
+    monkeypatch.setattr("crowdwise.em.labels_alone._Race.is_lost", lambda self, posterior: False)
+    late = aggregate(labels, errors_in_common=False)
+    assert early.hard_examples == late.hard_examples
+    assert_array_equal(early.proba, late.proba)

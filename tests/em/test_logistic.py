@@ -44,6 +44,19 @@ def fit_softmax(X, posterior, weight, *, l2, **options):
     return SoftmaxModels(rows, np.array([-1]), l2).fit(posterior, weight, max_steps=500)[:, 0]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_another_penalty_on_the_same_models_gives_what_new_models_give(n_classes, n_features, rng):
+    X, posterior = rng.normal(size=(60, n_features)), rng.dirichlet(np.ones(n_classes), 60)
+    weight, fold = rng.uniform(0.1, 2, 60), np.arange(60) % 3
+    models = SoftmaxModels(SoftmaxRows(X, None, fold, True), np.arange(3), 0.01)
+    models.fit(posterior, weight, max_steps=500)
+    models.penalise(5.0)
+    again = models.fit(posterior, weight, max_steps=500)
+    new = SoftmaxModels(SoftmaxRows(X, None, fold, True), np.arange(3), 5.0).fit(posterior, weight, max_steps=500)
+    assert_allclose(again, new, rtol=1e-4, atol=1e-5)
+
+
 def log_probabilities(X, theta):
     return log_softmax(X @ theta[:-1] + theta[-1])
 
