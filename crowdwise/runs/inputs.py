@@ -263,7 +263,7 @@ def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
         if spelt(label) not in known:
             raise ValueError(
                 f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
-                f"that the answer is not known: --missing {shell_word(label)}. If it is a class that no annotator gave: "
+                f"that the answer is not known: --missing {shell_word(label)}. If it is a class that nobody gave: "
                 f"--classes {shell_word(','.join([*known, label]))}."
             )
         return known[spelt(label)]
