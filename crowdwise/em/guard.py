@@ -26,6 +26,7 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.levels import ClassKind
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -221,13 +222,17 @@ def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Float
     return float(weight @ beyond / max(weight.sum(), np.finfo(np.float64).tiny))
 
 
-def note_votes(has_truths: bool) -> None:
+def note_votes(has_truths: bool, kind: ClassKind) -> None:
     """Say that the model does not decide."""
     then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
+    if kind == "class":
+        advice = 'If classes are levels, such as stars, say so: kind="ordinal".'
+    else:
+        advice = "The default annotator_model, Ordinal(), knows the order of levels; the one that was given does not."
     warn(
         "the consensus is that of the votes, every annotator counting alike (by_votes is true), and "
         f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, or with few labels "
-        'per class. If classes are levels, such as stars, say so: kind="ordinal".'
+        f"per class. {advice}"
     )
 
 
