@@ -58,12 +58,23 @@ def _acquired(place: Path, lock: Path, holder: Path) -> Any:
     try:
         file.acquire(blocking=False)
     except Timeout:
+        _refuse_unmakeable(lock)
         raise BusyError(f"{place} is in use by {_read(holder)}. Wait for it, or choose another directory.") from None
     except OSError as error:  # a symbolic link or a directory in its place, or no right to write it
         raise OutputError(
             f"{lock} cannot serve as a lock: {error.strerror or error}. Remove it, or choose another directory."
         ) from error
     return file
+
+
+def _refuse_unmakeable(lock: Path) -> None:
+    """An error if no file can be made there, as in /proc: filelock takes that for a lock that somebody holds."""
+    try:
+        lock.touch()
+    except OSError as error:
+        raise OutputError(
+            f"nothing can be written to {lock.parent}: {error.strerror or error}. Choose another directory."
+        ) from error
 
 
 def _read(holder: Path) -> str:

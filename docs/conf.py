@@ -33,7 +33,7 @@ default_role = "py:obj"
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "html_image"]
 myst_heading_anchors = 4
 
 autosummary_generate = True

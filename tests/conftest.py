@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,14 @@ settings.load_profile("crowdwise")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def heard_interrupts():
+    """Processes that are started hear Ctrl-C, also where this one was told to ignore it, as a shell tells its jobs."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler ends where a new program begins
+    yield
+    signal.signal(signal.SIGINT, usual)
 
 
 @pytest.fixture

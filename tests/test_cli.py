@@ -89,6 +89,22 @@ def test_the_exit_codes_are_these():
     }
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("fti", "No such command 'fti'. Did you mean 'fit'?"),
+        ("Annotator", "Did you mean 'annotators'?"),
+        ("aggregate", "The commands are fit, check, consensus,"),
+        ("my labels.csv", "To learn from a file: crowdwise fit 'my labels.csv'"),
+    ],
+)
+def test_a_word_that_is_no_command_is_answered_with_what_may_be_meant(typed, meant, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my labels.csv").touch()
+    assert main([typed]) == 2
+    assert meant in capsys.readouterr().err
+
+
 def test_every_command_is_listed_with_the_first_line_of_its_help(capsys):
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
@@ -292,6 +308,7 @@ def test_whatever_becomes_of_the_output_the_results_are_the_same(command, code, 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.usefixtures("heard_interrupts")
 def test_interrupted_while_it_starts_it_exits_130_without_a_traceback(tmp_path):
     """At many moments: imports, the start of the workers, the first trials."""
     script = """if True:
@@ -344,6 +361,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.usefixtures("heard_interrupts")
 def test_interrupted_it_keeps_what_is_finished_exits_130_and_goes_on(tmp_path):
     command = [sys.executable, "-m", "crowdwise", "reproduce", "table2", "--steepness", "2", "--jobs", "1"]
     rows = tmp_path / "table2" / "rows.csv"

@@ -488,6 +488,7 @@ def test_output_that_nobody_reads_is_141_without_a_word(here, monkeypatch, capsy
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.usefixtures("heard_interrupts")
 def test_ended_at_any_moment_the_earlier_run_is_intact(tmp_path, ending):
     write_crowd(tmp_path, n_examples=400)
     command = [sys.executable, "-m", "crowdwise", "fit", *WITH_FEATURES, "--force", "--quiet"]

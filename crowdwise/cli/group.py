@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from importlib import import_module
 from typing import Any
@@ -42,10 +44,29 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"crowdwise.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was typed; an error with what may have been meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command {name!r}. {_meant(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands in the help, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _meant(name: str) -> str:
+    """What somebody may have meant by a word that is no command."""
+    if os.path.exists(name):
+        return f"To learn from a file: crowdwise fit {shlex.quote(name)}"
+    from difflib import get_close_matches  # slow to import, so not before there is an error
+
+    near = get_close_matches(name.lower(), COMMANDS)
+    return f"Did you mean {' or '.join(map(repr, near))}?" if near else f"The commands are {', '.join(COMMANDS)}."
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,8 +11,9 @@ the first case, all that they have in common is the class.
 
 What annotators are estimated to do -> whether the hidden classes go by their names. Confusion matrices have many
 parameters, and the hidden states that explain labels best need not be the classes: with ordered levels they are levels
-of another scale. Where it is the truth, a class has to make its own label more probable than any other class does; and
-what the model says beyond the votes, however they are weighed, has to be the exception.
+of another scale, and where annotators agree no more than by chance they are nothing. Where it is the truth, a class has
+to make its own label more probable than any other class does; and what the model says beyond the votes, however they
+are weighed, has to be the exception.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.levels import ClassKind
 from crowdwise.em.rounds import expectation
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
@@ -45,6 +47,8 @@ _STRONGEST, _EXACTLY = 4.0, 0.02
 _AGAINST, _BEYOND, _ENOUGH = 0.02, 0.1, 20_000
 # A class with a smaller share of the labels is a stray one, such as n/a; of fewer examples, shares say little.
 _STRAY, _FEWEST = 0.01, 50
+# Where probabilities of labels differ less between classes, for every annotator, labels say nothing about the class.
+_NOTHING = 0.02
 # Nobody is taken to be right or wrong more surely than this when votes are weighed.
 _DOUBT = 1e-3
 
@@ -172,6 +176,9 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
     -------
     hold : bool
     """
+    confusion = annotators.behaviour.by_class()
+    if (confusion.max(axis=1) - confusion.min(axis=1)).max() < _NOTHING:
+        return False
     if len(posterior) < _FEWEST:
         return True
     if n_common_classes(annotators, posterior.shape[1]) <= 2:  # what is not one class is the other, whatever its name
@@ -221,13 +228,17 @@ def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Float
     return float(weight @ beyond / max(weight.sum(), np.finfo(np.float64).tiny))
 
 
-def note_votes(has_truths: bool) -> None:
+def note_votes(has_truths: bool, kind: ClassKind) -> None:
     """Say that the model does not decide."""
     then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
+    if kind == "class":
+        advice = 'If classes are levels, such as stars, say so: kind="ordinal".'
+    else:
+        advice = "The default annotator_model, Ordinal(), knows the order of levels; the one that was given does not."
     warn(
         "the consensus is that of the votes, every annotator counting alike (by_votes is true), and "
-        f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, or with few labels "
-        'per class. If classes are levels, such as stars, say so: kind="ordinal".'
+        f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, with few labels "
+        f"per class, or where annotators agree no more than by chance. {advice}"
     )
 
 

@@ -12,6 +12,8 @@ from crowdwise.formats.answers import MISSING, Answers
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+WIDE = "wide table"  # the format of a table with a column per annotator
+
 
 @dataclass(frozen=True)
 class LabelFile:
@@ -101,7 +103,7 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
     -------
     file : LabelFile
     """
-    notes = [*answers.notes, *_left_out(answers), *_never_given(answers, wishes)]
+    notes = [*answers.notes, *_left_out(answers, "cells" if format == WIDE else "rows"), *_never_given(answers, wishes)]
     if len(answers) == 0:
         raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")
     labels = answers.labels(
@@ -112,12 +114,12 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
 
 
-def _left_out(answers: Answers) -> list[str]:
+def _left_out(answers: Answers, rows: str) -> list[str]:
     """What was left out, how often, in one sentence."""
     parts = [f"{what} ({n:,})" for what, n in answers.left_out.items() if n]
     if answers.n_missing:
         kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in answers.n_missing.items())
-        parts.append(f"rows without a label ({kinds})")
+        parts.append(f"{rows} without a label ({kinds})")
     return [f"left out: {', '.join(parts)}"] if parts else []
 
 

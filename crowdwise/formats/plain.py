@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from crowdwise.counts import some_names
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import NUMBER, Answers
-from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
+from crowdwise.formats.label_file import WIDE, LabelFile, Wishes, make_label_file
 from crowdwise.formats.names import TEXT_WORDS, candidates, find_columns, find_example, plain_name, text_column
 from crowdwise.labels.encode import as_objects
 from crowdwise.labels.mistakes import refuse_id_column
@@ -122,7 +122,14 @@ def _read_long(table: Table, wishes: Wishes) -> LabelFile:
             wishes.on_rows(len(answers))
     if text is not None:
         answers.notes.append(f"texts: {text}")
+    answers.notes += _unused(table.header, [*found.values(), text])
     return make_label_file(table.source.name, "table", answers, wishes)
+
+
+def _unused(header: Sequence[str], used: Collection[str | None]) -> list[str]:
+    """A sentence that names the columns that are not used, if there are any."""
+    others = [name for name in header if name not in used]
+    return [f"columns that are not used: {some_names(others)}"] if others else []
 
 
 def _single(annotator: str | tuple[str, ...] | None) -> str | None:
@@ -172,7 +179,8 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     if text:
         answers.notes.append(f"texts: {text}")
         answers.texts.update(zip(examples, columns[text], strict=True))
-    return make_label_file(name, "wide table", answers, wishes)
+    answers.notes += _unused(header, [*ids, text, *annotators])
+    return make_label_file(name, WIDE, answers, wishes)
 
 
 def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:

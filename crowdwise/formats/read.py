@@ -14,7 +14,7 @@ from crowdwise.formats.answers import MISSING
 from crowdwise.formats.argilla import is_argilla, read_argilla
 from crowdwise.formats.doccano import is_doccano, read_doccano
 from crowdwise.formats.fields import Placed
-from crowdwise.formats.label_file import LabelFile, Wishes
+from crowdwise.formats.label_file import WIDE, LabelFile, Wishes
 from crowdwise.formats.label_studio import is_label_studio, read_label_studio
 from crowdwise.formats.label_studio_flat import is_label_studio_flat, read_label_studio_flat
 from crowdwise.formats.listed import is_listed, read_listed
@@ -144,7 +144,7 @@ def read(
     )
     source = Source(os.fspath(path))
     file = _read(source, format, wishes, encoding, delimiter)
-    if format is None and file.format not in ("table", "wide table"):
+    if format is None and file.format not in ("table", WIDE):
         file = replace(file, notes=(f"format: {file.format}", *file.notes))
     return file if texts else replace(file, texts=None)
 

@@ -109,9 +109,14 @@ def _shown_tasks(
     controls = {as_text(one.get("from_name")): one for task in tasks for one in _results(source.name, task)}
     control = controls[choose_question(source.name, controls, question)]
     predictions = _predictions(consensus)
-    for number, task in enumerate(tasks):
-        found = predictions.get(as_text(task.get("id")) or str(number))
-        shown = [] if found is None else [_prediction(control, *found)]
+    ids = [as_text(task.get("id")) or str(number) for number, task in enumerate(tasks)]
+    if predictions.keys().isdisjoint(ids):
+        raise DataError(
+            f"{source.name} has no task of the consensus: its first has the id {ids[0]!r}, and the first example of "
+            f"the consensus is {next(iter(predictions))!r}. Give the export that the labels came from."
+        )
+    for id, task in zip(ids, tasks, strict=True):
+        shown = [_prediction(control, *predictions[id])] if id in predictions else []
         yield {"data": task["data"], "predictions": shown}
 
 
@@ -124,7 +129,13 @@ def _results(name: str, task: Record) -> Iterator[Record]:
 
 def _prediction(control: Record, label: Any, score: float | None) -> Record:
     result: Record = {key: control[key] for key in ("from_name", "to_name", "type") if key in control}
-    result["value"] = _VALUES[control["type"]](label)
+    try:
+        result["value"] = _VALUES[control["type"]](label)
+    except ValueError:
+        raise DataError(
+            f"the question {control['from_name']!r} is answered with numbers, and the consensus has {label!r}. Pick "
+            "the question that the labels answer: --question NAME (in Python: question=...)."
+        ) from None
     prediction: Record = {"model_version": _MODEL, "result": [result]}
     return prediction if score is None else {**prediction, "score": score}
 

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -5,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.em import Confusion
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.guard import _Told, predicts_truth
 from crowdwise.em.temperature import ClassScores
@@ -104,3 +107,36 @@ def test_features_that_predict_the_truth_count(model, rng):
     model.fit(rng.normal(size=(300, 3)) + 1.5 * truth[:, np.newaxis], labels)
     assert model.model_weight_ == 1
     assert (model.consensus_ == truth).mean() > (aggregate(labels).label == truth).mean() + 0.05
+
+
+@pytest.mark.parametrize("model", [None, *MODELS], ids=["aggregate", "logistic", "any"])
+def test_levels_are_recommended_only_where_classes_were_not_said_to_be_levels(model, rng, monkeypatch):
+    monkeypatch.setattr("crowdwise.em.labels_alone.classes_hold", lambda *arguments: False)
+    labels, X = answered(rng.random(60), 4, rng), rng.normal(size=(60, 2))
+
+    def fit(**settings):
+        return aggregate(labels, **settings) if model is None else clone(model).set_params(**settings).fit(X, labels)
+
+    with pytest.warns(CrowdWarning, match='say so: kind="ordinal"'):
+        fit()
+    with pytest.warns(CrowdWarning, match=r"annotator_model, Ordinal\(\), knows the order") as told:
+        fit(kind="ordinal", annotator_model=Confusion())
+    assert not [one for one in told if "say so" in str(one.message)]
+
+
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
+@pytest.mark.parametrize("n_examples", [2, 3])
+def test_in_a_crowd_of_two_what_both_say_is_the_consensus(n_examples):
+    mixed = (cells for cells in product([0, 1], repeat=2 * n_examples) if len(set(cells)) == 2)
+    for cells in mixed:
+        matrix = np.reshape(cells, (n_examples, 2))
+        both = matrix[:, 0] == matrix[:, 1]
+        label = aggregate(CrowdLabels.from_matrix(matrix, classes=[0, 1])).label
+        assert_array_equal(label[both], matrix[both, 0])
+
+
+def test_where_labels_say_nothing_about_the_class_votes_decide():
+    with pytest.warns(CrowdWarning, match="agree no more than by chance"):
+        result = aggregate(CrowdLabels.from_matrix([["yes", "no"], ["yes", "yes"]]))
+    assert result.by_votes
+    assert result.label.tolist()[1] == "yes"

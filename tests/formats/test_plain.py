@@ -46,7 +46,7 @@ def test_columns_are_found_by_their_usual_names_in_any_spelling(saved, header):
     assert list(file.labels) == [("a", {"ann": "yes", "bob": "no"})]
     roles = (names[2], names[1], names[3]) if extra else tuple(names)
     said = ", ".join(f"{name} -> {role}" for name, role in zip(roles, ("example", "annotator", "label"), strict=True))
-    assert file.notes == (f"columns: {said}",)
+    assert file.notes[0] == f"columns: {said}"
     assert file.format == "table"
     assert (file.texts, file.truth) == (None, None)
 
@@ -125,6 +125,20 @@ def test_missing_labels_are_left_out_and_counted(saved):
     assert "left out: empty rows (1), rows without a label (1 empty, 1 'NA')" in file.notes
     assert formats.read(path, missing="None").labels.classes.tolist() == ["NA", "yes"]
     assert formats.read(saved("task,worker,label\na,ann,1\na,bob,-1\n"), missing=-1).labels.n_labels == 1
+
+
+def test_in_a_wide_table_cells_are_without_a_label(saved):
+    file = formats.read(saved("id,annotator_1,annotator_2\na,1,0\nb,,1\nc,NA,0\n"))
+    assert "left out: cells without a label (1 empty, 1 'NA')" in file.notes
+
+
+def test_columns_that_are_not_used_are_named(saved):
+    file = formats.read(saved("task,worker,label,text,seconds,batch\n1,ann,yes,one,3,x\n1,bob,no,one,5,x\n"))
+    assert file.notes[-1] == "columns that are not used: seconds, batch"
+    wide = formats.read(saved("id,ann,bob,cat\na,yes,no,no\nb,yes,,no\n"), wide=True, annotator=["ann", "bob"])
+    assert "columns that are not used: cat" in wide.notes
+    plain = formats.read(saved("task,worker,label,text\n1,ann,yes,one\n"))
+    assert not [note for note in plain.notes if "not used" in note]
 
 
 def test_a_label_without_its_example_or_annotator_is_an_error_with_the_line(saved):

@@ -89,6 +89,22 @@ def test_flat_exports_of_label_studio_are_read():
     assert labels_of("label_studio_min.json") == labels_of("label_studio_min.json", format="label-studio") == expected
 
 
+def test_flat_exports_of_label_studio_may_have_their_columns_in_the_order_of_names(saved):
+    head = b"annotation_id,annotator,created_at,id,lead_time,sentiment,source,text,updated_at\n"
+    path = saved(head + b"1,3,a,7,1,good,web,One.,b\n2,4,a,7,1,bad,web,One.,b\n3,3,a,8,1,good,web,Two.,b\n", "ls.csv")
+    file = formats.read(path)
+    assert dict(file.labels) == {7: {3: "good", 4: "bad"}, 8: {3: "good"}}
+    assert file.texts == {7: "One.", 8: "Two."}
+    assert "columns: id -> example, annotator -> annotator, sentiment -> label" in file.notes
+    assert set(formats.read(path, question="source").labels.classes) == {"web"}
+    alone = saved(
+        head + b"1,3,a,7,1,good,web,One.,b\n", "alone.csv"
+    )  # nothing tells what is shown from what is answered
+    with pytest.raises(LabelError, match="has 2 questions: sentiment, source"):
+        formats.read(alone)
+    assert dict(formats.read(alone, question="sentiment").labels) == {7: {3: "good"}}
+
+
 # ---------------------------------------------------------------------- Prodigy
 
 

@@ -88,6 +88,17 @@ def test_label_studio_needs_something_to_show_and_one_question(tmp_path):
     assert "score" not in first
 
 
+def test_tasks_of_other_examples_and_questions_of_another_kind_are_errors(tmp_path):
+    others = Consensus(np.array([98, 99]), as_objects(["a", "b"]), np.eye(2))
+    with pytest.raises(DataError, match=r"has no task of the consensus: its first has the id '1', .* is '98'"):
+        formats.write(others, tmp_path / "t.json", format="label-studio", tasks=FILES / "label_studio.json")
+    words = Consensus(np.array([1, 2]), as_objects(["a", "b"]), np.eye(2))
+    options = {"tasks": FILES / "label_studio_questions.json", "question": "stars"}
+    with pytest.raises(DataError, match="'stars' is answered with numbers, and the consensus has 'a'"):
+        formats.write(words, tmp_path / "t.json", format="label-studio", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("format", formats.LABEL_FORMATS)
 def test_labels_come_back_from_every_format(tmp_path, format):
     labels = CrowdLabels.from_table({"task": ["t1", "t1", "t2"], "worker": ["ann", "bob", "ann"], "label": [1, -1, 0]})

@@ -22,6 +22,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
     assert max(map(len, lines)) <= 110
 
 
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 @pytest.mark.parametrize(
     ("matrix", "problem"),
     [
@@ -48,6 +49,7 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert "unknown" in found.as_text()
 
 
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
     assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
@@ -61,6 +63,7 @@ def test_classes_that_are_spelt_alike_are_something_to_look_at():
     assert "spelt alike, but different classes: ' yes', 'Yes', 'yes'" in found.problems
 
 
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 def test_an_alpha_below_zero_is_less_than_chance():
     crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
     assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()

@@ -38,6 +38,12 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_kept(tmp_path):
     assert (tmp_path / "run" / "note.txt").read_text() == "third"
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nothing can be made")
+def test_where_nothing_can_be_made_nobody_is_said_to_be_at_work():
+    with pytest.raises(OutputError, match=r"nothing can be written to /proc: .*Choose another directory"):
+        write("/proc/run", "new")
+
+
 @pytest.mark.parametrize("error", [ValueError("our own"), KeyboardInterrupt()])
 def test_an_error_or_an_interrupt_leaves_what_was_there(tmp_path, error):
     write(tmp_path / "run", "old")
