@@ -311,7 +311,7 @@ def rows_of(methods: list[str], columns: list[list[str]]) -> list[list[str]]:
 
 
 def column_of(results: Results, name: str, methods: list[str], measures: tuple[str, ...]) -> list[str]:
-    """The cells of a set, the best accuracies in bold; in words where a method did not finish, empty if it never ran."""
+    """The cells of a set, the best accuracies in bold; words where a method did not finish, empty if it never ran."""
     rows = [results.get(name, {}).get(method) for method in methods]
     cells = []
     for measure in measures:
