@@ -35,7 +35,7 @@ from crowdwise import (
 from crowdwise.exceptions import CrowdWarning
 
 STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
-N_TRUTHS = (10, 20, 50, 100)
+N_TRUTHS = (0, 10, 20, 50, 100)
 SETTINGS = tuple((clarity, experts) for clarity in (1.0, 2.0, 5.0) for experts in (1, 0))
 TRIALS = {"simulated": 100, "truths": 100, "models": 20}
 
@@ -57,17 +57,25 @@ def drawn(seed: int, clarity: float, experts: int) -> Data:
     return X[train], labels, truth[train], lambda coef: float(roc_auc_score(truth[test], X[test] @ coef))
 
 
-def trial(seed: int, clarity: float, experts: int, n_truths: tuple[int, ...] = ()) -> tuple[list[float], list[float]]:
-    """Test AUC of every steepness, and the one that "auto", then some truths choose."""
+def trial(seed: int, clarity: float, experts: int) -> tuple[list[float], float]:
+    """Test AUC of every steepness, and the one that "auto" chooses."""
+    warnings.simplefilter("ignore", CrowdWarning)
+    X, labels, _, area = drawn(seed, clarity, experts)
+    areas = [area(coef[0]) for coef in every_steepness().fit(X, labels).cv_results_["coef"]]
+    return areas, CrowdRidgeClassifier("auto").fit(X, labels).steepness_
+
+
+def trial_of_truths(seed: int, clarity: float, experts: int, n_truths: int) -> tuple[list[float], float]:
+    """The same for a model that learns from some known truths, which also choose."""
     warnings.simplefilter("ignore", CrowdWarning)
     X, labels, truth, area = drawn(seed, clarity, experts)
-    model = CrowdRidgeClassifierCV(STEEPNESSES, cv=KFold(10, shuffle=True, random_state=0), init="mean")
-    areas = [area(coef[0]) for coef in model.fit(X, labels).cv_results_["coef"]]
-    chosen = [CrowdRidgeClassifier("auto").fit(X, labels).steepness_]
-    for n in n_truths:
-        known = np.where(np.arange(500) < n, truth, np.nan)
-        chosen.append(model.fit(X, labels, truth=known).steepness_)
-    return areas, chosen
+    known = np.where(np.arange(500) < n_truths, truth, np.nan)
+    model = every_steepness().fit(X, labels, truth=known)
+    return [area(coef[0]) for coef in model.cv_results_["coef"]], model.steepness_
+
+
+def every_steepness() -> CrowdRidgeClassifierCV:
+    return CrowdRidgeClassifierCV(STEEPNESSES, cv=KFold(10, shuffle=True, random_state=0), init="mean")
 
 
 def others(seed: int, clarity: float, experts: int) -> list[float]:
@@ -90,7 +98,7 @@ def simulated(run: Run, options: argparse.Namespace) -> None:
     for clarity, experts in SETTINGS:
         found = repeated(options, trial, clarity, experts)
         areas = np.array([row for row, _ in found])
-        auto, none, best = reached(areas, [steepness for _, (steepness,) in found])
+        auto, none, best = reached(areas, [steepness for _, steepness in found])
         # Where there is nothing to gain, a share of it would be noise.
         way = f"{100 * (auto - none) / (best - none):.0f} %" if clarity == 1 else "-"
         numbers = [f"{area:.3f}" for area in (*areas.mean(axis=0), best, auto)]
@@ -110,17 +118,23 @@ def models(run: Run, options: argparse.Namespace) -> None:
 
 
 def truths(run: Run, options: argparse.Namespace) -> None:
-    """How far of the way to the best, by "auto" and by known truths."""
+    """A row per number of known truths: how far of the way to the best, by "auto" and by truths."""
     rows = []
     for experts in (1, 0):
-        found = repeated(options, trial, 1.0, experts, N_TRUTHS)
-        areas, chosen = np.array([row for row, _ in found]), np.array([row for _, row in found])
-        row = ["yes" if experts else "no"]
-        for column in chosen.T:
-            reach, none, best = reached(areas, column)
-            row.append(f"{100 * (reach - none) / (best - none):.0f} %")
-        rows.append(row)
-    columns = ("expert and adversary", 'no truth, "auto"', *(f"{n} truths" for n in N_TRUTHS))
+        for n in N_TRUTHS:
+            found = repeated(options, trial_of_truths, 1.0, experts, n) if n else repeated(options, trial, 1.0, experts)
+            reach, none, best = reached(np.array([row for row, _ in found]), [steepness for _, steepness in found])
+            numbers = [f"{area:.3f}" for area in (none, reach, best)]
+            way = f"{100 * (reach - none) / (best - none):.0f} %"
+            rows.append(["yes" if experts else "no", str(n) if n else 'none, "auto"', *numbers, way])
+    columns = (
+        "expert and adversary",
+        "truths",
+        "no weights",
+        "chosen",
+        "best of each data set",
+        "of the way to the best",
+    )
     run.table(PLACES["truths"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
 
 

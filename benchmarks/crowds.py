@@ -91,6 +91,13 @@ class Row:
         times = [f"{value:.3g}" for value in (self.seconds, self.cpu_seconds, self.classifier_cpu_seconds)]
         return ["" if cell == "nan" else cell for cell in (*accuracies, *times)]
 
+    def shown(self, measure: str, digits: str) -> str:
+        """One measure, or why there is none."""
+        value = getattr(self, measure)
+        if not np.isnan(value):
+            return f"{value:{digits}}"
+        return self.note if self.note.startswith("stopped after") else "failed"
+
 
 Results = dict[str, dict[str, Row]]  # by set and method
 
@@ -304,14 +311,13 @@ def rows_of(methods: list[str], columns: list[list[str]]) -> list[list[str]]:
 
 
 def column_of(results: Results, name: str, methods: list[str], measures: tuple[str, ...]) -> list[str]:
-    """The cells of a set, the best accuracies in bold; empty where there is no result."""
+    """The cells of a set, the best accuracies in bold; words where a method did not finish, empty if it never ran."""
+    rows = [results.get(name, {}).get(method) for method in methods]
     cells = []
     for measure in measures:
-        values = [getattr(results.get(name, {}).get(method, Row()), measure) for method in methods]
-        if measure == "cpu_seconds":
-            cells.append(["" if np.isnan(value) else f"{value:.2g}" for value in values])
-        else:
-            cells.append(bold_best(["" if np.isnan(value) else f"{value:.3f}" for value in values]))
+        digits = ".2g" if measure == "cpu_seconds" else ".3f"
+        shown = ["" if row is None else row.shown(measure, digits) for row in rows]
+        cells.append(shown if measure == "cpu_seconds" else bold_best(shown))
     return [" / ".join(filter(None, parts)) for parts in zip(*cells, strict=True)]
 
 

@@ -191,7 +191,8 @@ def commit() -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--", "crowdwise", "benchmarks")
+        # Results that are kept are no code.
+        changed = git("status", "--porcelain", "--", "crowdwise", "benchmarks", ":!benchmarks/results")
         return f"commit {git('rev-parse', '--short=10', 'HEAD')}" + (" with later changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "no commit"

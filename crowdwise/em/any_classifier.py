@@ -37,6 +37,7 @@ from crowdwise.em.weighted_copies import (
     check_numbers,
     class_scores,
     has_probabilities,
+    tells_places,
     usable_weights,
     weight_parameter,
 )
@@ -115,7 +116,8 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : classifier, default=None
         Anything with `fit(X, y, sample_weight)` and `predict`, or a pipeline that ends with it. None is a
-        `LogisticRegression`. Is cloned; a `random_state` of None is replaced by a seed made of `random_state`.
+        `LogisticRegression` that copes with features far from zero. Is cloned; a `random_state` of None is replaced by
+        a seed made of `random_state`.
     steepness : float or "auto", default="auto"
         How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if the classifier
         predicts contested labels better than chance, as on most real crowds, else 3 to 6.
@@ -313,6 +315,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     @all_or_nothing
+    @tells_places
     def fit(
         self,
         X: Any,
@@ -356,7 +359,10 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=steepness != 0).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
-        learner = Learner(base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight))
+        learner = Learner(
+            base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight),
+            around_mean=self.estimator is None,
+        )  # fmt: skip
         folds = self._folds(learner, training, rng)
         class_weight = weights_of_classes(self.class_weight, labels, training.classes)
         weights = self._weights(training, folds, steepness, class_weight, rng)
@@ -457,7 +463,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         classes : ndarray of shape (n_examples,)
         """
-        return self._asked("predict", X)
+        return self._asked(X, "predict")
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -472,7 +478,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         probability : ndarray of shape (n_examples, n_classes)
         """
-        return self._asked("predict_proba", X)
+        return self._asked(X, "predict_proba")
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
@@ -487,14 +493,16 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
-        return self._asked("decision_function", X)
+        return self._asked(X, "decision_function")
 
-    def _asked(self, method: str, X: Any) -> Array:
+    @tells_places
+    def _asked(self, X: Any, method: str) -> Array:
         """What the fitted estimator says about examples."""
         check_is_fitted(self)
         check_numbers(X, self._base())
         return np.asarray(getattr(self.estimator_, method)(X))
 
+    @tells_places
     def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples, by the annotators and the estimator of the fit.
 

@@ -7,18 +7,20 @@ weight 0.7 and a dog of weight 0.3. Whatever takes `sample_weight` can learn fro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.validation import _check_feature_names, has_fit_parameter
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
+from crowdwise.mixins import Method
 from crowdwise.ridge.features import check_finite
 from crowdwise.threads import one_blas_thread
 from crowdwise.weights.round_weights import SoftTargets
@@ -74,10 +76,38 @@ def check_numbers(X: Any, estimator: Any) -> None:
     first = estimator
     while isinstance(first, Pipeline):
         first = first.steps[0][1]
-    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.dtype.kind != "f":
-        return
     if hasattr(first, "__sklearn_tags__") and not get_tags(first).input_tags.allow_nan:
-        check_finite(X.tocsr() if sparse.issparse(X) else X)
+        _refuse(X)
+
+
+def _refuse(X: Any, *, nan: bool = True) -> None:
+    """Raise with the places of infinity, and of NaN unless that is fine, if there is one in features of numbers."""
+    try:
+        numbers = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        if numbers.dtype.kind == "O":  # a frame of several types
+            numbers = numbers.astype(np.float64)
+    except (TypeError, ValueError):  # texts: the estimator knows what they mean
+        return
+    if numbers.dtype.kind == "f" and numbers.ndim == 2:
+        check_finite(numbers, nan=nan)
+
+
+def tells_places(method: Method) -> Method:
+    """A method of X in which an estimator's complaint about NaN or infinity, if it has one, comes with the places.
+
+    Which numbers an estimator takes is not known before: some take NaN, few infinity, and a pipeline may fill in.
+    """
+
+    @wraps(method)
+    def told(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, X, *args, **kwargs)
+        except ValueError as error:
+            if "contains NaN" in str(error) or "contains infinity" in str(error):
+                _refuse(X, nan="contains NaN" in str(error))
+            raise
+
+    return told  # type: ignore[return-value]
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -88,6 +118,38 @@ def seeded(estimator: Any, seed: int) -> Any:
         if name.split("__")[-1] == "random_state" and value is None:
             copy.set_params(**{name: int(rng.integers(2**31 - 1))})
     return copy
+
+
+def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
+    """A linear classifier fitted to features less their means, with the intercept that belongs to the features.
+
+    Its penalty leaves the intercept alone, so this is the same classifier; but features far from zero, such as times
+    around 1e8, would take all digits from its solver.
+
+    Parameters
+    ----------
+    model : classifier
+        With `coef_` and `intercept_`.
+    X : array-like or sparse matrix of shape (n_examples, n_features)
+        Features; sparse ones stay as they are.
+    classes : ndarray of shape (n_examples,)
+        What the examples are.
+    weight : ndarray of shape (n_examples,)
+        How often they count.
+
+    Returns
+    -------
+    model : classifier
+        The same, fitted.
+    """
+    if sparse.issparse(X):
+        return model.fit(X, classes, sample_weight=weight)
+    numbers = check_array(X, dtype=[np.float64, np.float32])
+    mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
+    model.fit(numbers - mean, classes, sample_weight=weight)
+    _check_feature_names(model, X, reset=True)
+    model.intercept_ = model.intercept_ - model.coef_ @ mean
+    return model
 
 
 def usable_weights(easiness: Floats) -> Floats:
@@ -140,6 +202,8 @@ class Learner:
         How many folds are learnt at the same time; None is one, unless joblib is set otherwise.
     count : ndarray of shape (n_examples,) or None, default=None
         How often each example counts; once by default.
+    around_mean : bool, default=False
+        Whether the estimator, a linear one, is fitted to features less their means.
     """
 
     estimator: Any
@@ -147,6 +211,7 @@ class Learner:
     X: Any
     n_jobs: int | None = None
     count: Floats | None = None
+    around_mean: bool = False
 
     def n_learnt(self, weight: Floats, rows: Positions) -> float:
         """How many of some examples are learnt from, with these weights of all."""
@@ -165,6 +230,8 @@ class Learner:
         model = seeded(self.estimator, seed)
         features = _safe_indexing(self.X, rows[example])
         weight = weight * targets.class_weight[code]
+        if self.around_mean:
+            return fit_around_mean(model, features, self.classes[code], weight)
         return model.fit(features, self.classes[code], **{weight_parameter(self.estimator): weight})
 
     def held_out_scores(self, targets: SoftTargets, learn: Positions, held_out: Positions, seed: int) -> Floats:

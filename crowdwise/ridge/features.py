@@ -158,7 +158,7 @@ def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
     return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None
 
 
-def check_finite(X: Any, rows: Positions | None = None) -> None:
+def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:
     """Raise with up to five positions if a feature is NaN or infinite.
 
     Parameters
@@ -167,23 +167,27 @@ def check_finite(X: Any, rows: Positions | None = None) -> None:
         Features.
     rows : ndarray of indices, default=None
         Where the rows of X stand in what the user gave, if not where they stand in X.
+    nan : bool, default=True
+        Whether NaN is as bad as infinity; if not, it is passed over.
     """
     values = X.data if sparse.issparse(X) else X
+    is_bad = (lambda numbers: ~np.isfinite(numbers)) if nan else np.isinf
     with np.errstate(invalid="ignore", over="ignore"):
         total = values.sum(dtype=np.float64)  # one number is enough in nearly all cases
-    if np.isfinite(total) or np.isfinite(values).all():
+    if np.isfinite(total) or not is_bad(values).any():
         return
     if sparse.issparse(X):
         entries = X.tocoo()
-        bad = ~np.isfinite(entries.data)
+        bad = is_bad(entries.data)
         row, column = entries.row[bad], entries.col[bad]
     else:
-        row, column = np.nonzero(~np.isfinite(X))
+        row, column = np.nonzero(is_bad(X))
     shown = ", ".join(
         f"row {int(i if rows is None else rows[i])} column {int(j)}" for i, j in zip(row[:5], column[:5], strict=True)
     )
+    what = "NaN or infinity" if nan else "infinity"
     raise DataError(
-        f"Input X contains NaN or infinity: {len(row)} values, at {shown}{', ...' if len(row) > 5 else ''}. "
+        f"Input X contains {what}: {len(row)} values, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
 

@@ -14,6 +14,8 @@ from crowdwise.labels.encode import encode_declared
 
 # An example whose leading class has changed this often is taken as tied.
 _MOST_CHANGES = 3
+# A class of less than this share of all weight counts as if it had this share: squares of its weights would overflow.
+_LEAST_SHARE = 1e-12
 
 
 def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
@@ -124,5 +126,5 @@ def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Float
     if not isinstance(checked, str):
         return checked
     mass = weight @ proba
-    held = mass > 0
-    return np.where(held, mass.sum() / (held.sum() * np.where(held, mass, 1.0)), 1.0)
+    held, least = mass > 0, _LEAST_SHARE * mass.sum()
+    return np.where(held, mass.sum() / (held.sum() * np.maximum(mass, least)), 1.0)

@@ -1,13 +1,17 @@
 """CrowdClassifier: invariances and faults."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from any_classifiers import ESTIMATORS, few_rounds, fit
+from any_classifiers import ESTIMATORS, EXACT, few_rounds, fit
 from crowds import crowd, labels_of
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import CrowdClassifier, CrowdLabels
@@ -75,6 +79,81 @@ def test_groups_can_be_kept_together_by_giving_splits():
 
 
 # ---------------------------------------------------------------------- faults
+
+
+SCALED_TREE = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+SCALED_LINE = make_pipeline(StandardScaler(), LogisticRegression())
+FILLED_LINE = make_pipeline(SimpleImputer(), LogisticRegression())
+KINDS_OF_X = {
+    "array": np.asarray,
+    "list": np.ndarray.tolist,
+    "frame": pd.DataFrame,
+    "frame of several types": lambda X: pd.DataFrame(X, columns=list("abc")).assign(whole=1),
+}
+
+
+@few_rounds
+@pytest.mark.parametrize("make", KINDS_OF_X.values(), ids=KINDS_OF_X)
+@pytest.mark.parametrize(
+    ("estimator", "taken"),
+    [
+        (None, ""),
+        (SCALED_LINE, ""),  # which passes NaN on to one that refuses it
+        (FILLED_LINE, "nan"),
+        (DecisionTreeClassifier(), "nan"),
+        (SCALED_TREE, "nan"),
+        (HistGradientBoostingClassifier(max_iter=2), "nan inf"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else type(given).__name__,
+)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_an_estimator_does_not_take_are_told_with_their_places(estimator, taken, bad, make):
+    X, matrix = crowd(n_examples=30)
+    model = fit(make(X), matrix, estimator=estimator, max_rounds=1)
+    X[[4, 20], [1, 2]] = bad
+    calls = [
+        lambda: fit(make(X), matrix, estimator=estimator, max_rounds=1),
+        lambda: model.predict(make(X)),
+        lambda: model.consensus(make(X), labels_of(matrix)),
+    ]
+    for call in calls:
+        if str(bad) in taken:
+            call()
+        else:
+            with pytest.raises(DataError, match="infinity: 2 values, at row 4 column 1, row 20 column 2"):
+                call()
+
+
+@few_rounds
+def test_only_infinity_is_told_to_those_whose_tree_takes_nan():
+    X, matrix = crowd(n_examples=30)
+    X[3, 0], X[4, 1] = np.nan, np.inf
+    with pytest.raises(DataError, match="contains infinity: 1 values, at row 4 column 1"):
+        fit(X, matrix, estimator=DecisionTreeClassifier())
+
+
+@few_rounds
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_the_default_classifier_copes_with_features_far_from_zero(offset):
+    X, matrix = crowd(n_examples=60, missing=0.3)
+    far = X + offset
+    near = far - offset  # what is left of X
+    one, other = fit(near, matrix), fit(far, matrix)
+    assert_allclose(other.estimator_.coef_, one.estimator_.coef_, rtol=1e-8)
+    assert_allclose(other.consensus_proba_, one.consensus_proba_, atol=1e-8)
+    assert_allclose(
+        other.predict_proba(far), one.predict_proba(near), atol=1e-15 * offset + 1e-10
+    )  # digits of X @ coef
+
+
+@few_rounds
+def test_the_default_classifier_is_a_logistic_regression_of_features_as_they_were_given():
+    X, matrix = crowd(n_examples=60, n_classes=3)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    ours, plain = fit(frame, matrix, 3, max_rounds=2), fit(frame, matrix, 3, estimator=EXACT, max_rounds=2)
+    assert ours.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert_allclose(ours.estimator_.coef_, plain.estimator_.coef_, atol=2e-3)  # lbfgs stops earlier
+    assert_allclose(ours.estimator_.intercept_, plain.estimator_.intercept_, atol=2e-3)
 
 
 @few_rounds

@@ -421,12 +421,21 @@ def test_when_settled_it_is_a_fit_with_these_sample_weights(seed, missing, class
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {1: 5.0}])
-def test_examples_on_the_fence_do_not_keep_the_rounds_from_settling(class_weight, monkeypatch):
-    X, matrix = rare(4, missing=0.3)
+@pytest.mark.parametrize("seed", range(6))
+def test_rounds_with_class_weights_settle_and_equal_the_slow_twin(class_weight, seed):
+    X, matrix = rare(seed, missing=0.3)
     model = CrowdRidgeClassifier(class_weight=class_weight).fit(X, labels_of(matrix))
     assert model.converged_
     slow = twin.fit(X, matrix.tolist(), [0, 1], class_weight=listed(class_weight, 2), n_rounds=model.n_rounds_)
     assert_allclose(model.coef_.T, slow["coef"], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {1: 5.0}])
+def test_examples_on_the_fence_do_not_keep_the_rounds_from_settling(class_weight, monkeypatch):
+    X, matrix = rare(4, missing=0.3)  # a crowd with such examples: most have none
+    model = CrowdRidgeClassifier(class_weight=class_weight).fit(X, labels_of(matrix))
+    assert model.converged_
+    slow = twin.fit(X, matrix.tolist(), [0, 1], class_weight=listed(class_weight, 2), n_rounds=model.n_rounds_)
     between = ~np.isclose(slow["sample_weight"][:, None], model.class_weight_).any(axis=1)
     assert 0 < between.sum() <= 3
     monkeypatch.setattr(class_weights, "_MOST_CHANGES", 10**6)
@@ -594,8 +603,9 @@ def test_a_bad_curriculum_of_ratings_is_told():
         CrowdRidgeRegressor(curriculum=SelfPaced(growth=0.5)).fit([[0.0], [1.0]], [[0.0, 1.0], [1.0, 2.0]])
 
 
-def test_so_steep_that_the_admitted_have_no_weight_is_survived():
-    X, matrix = crowd(3)
+@pytest.mark.parametrize("seed", range(3, 9))
+def test_so_steep_that_the_admitted_have_no_weight_is_survived(seed):
+    X, matrix = crowd(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = CrowdRidgeClassifier(1e6, curriculum=SelfPaced(0.2), class_weight="balanced").fit(X, labels_of(matrix))

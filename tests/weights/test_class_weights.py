@@ -64,3 +64,10 @@ def test_numbers_stay_what_they_are():
 def test_the_class_with_the_most_votes_leads_and_ties_share():
     votes = np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.5, 0.5]])
     np.testing.assert_allclose(leading_shares(votes), [[1, 0, 0], [0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]])
+
+
+def test_a_class_of_next_to_no_weight_is_not_blown_up_without_end():
+    each = class_weights("balanced", np.eye(2), np.array([1.0, 1e-300]))
+    np.testing.assert_allclose(each, [0.5, 0.5e12])
+    with np.errstate(all="raise"):
+        assert np.isfinite(each**2).all()
