@@ -37,7 +37,8 @@ class ErrorsInCommon(FrozenArrays):
     group : ndarray of shape (n_annotators,)
         Annotators of the same number have one vote together.
     common : float
-        Correlation of the errors of two votes: measured if truth is given, else what is usual in public crowds.
+        Correlation of the errors of two votes: measured if truth is given. Else what is usual in public crowds, where
+        labels show that annotators do not err independently, and less where they would show it and do not.
     n_votes : float
         Votes of an average example: one per group, those of annotators who guess counting less.
     effective_number : float
@@ -80,7 +81,7 @@ class ErrorsInCommon(FrozenArrays):
         return numbers
 
     def __repr__(self) -> str:
-        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else "as usual in public crowds"
+        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else _source(self.common)
         groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
             f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
@@ -121,7 +122,8 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
         What was found from them.
     truth : array-like of shape (n_examples,), series or mapping, default=None
         Known classes, missing where they are not known: correlations are then measured against these alone. Without
-        them, errors that all annotators have in common cannot be seen, and a usual amount of these is assumed.
+        them, errors that all annotators have in common cannot be seen; a usual amount of these is assumed, unless
+        labels show that annotators err independently.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     crowd, group = record.labels, record.results.annotators.group
     group = np.arange(crowd.n_annotators) if group is None else group
     if truth is None:
-        pairs, common, n_truths = _after_consensus(record), COMMON_ERRORS, 0
+        pairs, common, n_truths = _after_consensus(record), _shown(record), 0
     else:
         pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd.examples, crowd), group)
     labelled = crowd[crowd.labels_per_example > 0]
@@ -156,6 +158,21 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
         n_truths,
         crowd.frame_library,
     )
+
+
+def _shown(record: FitRecord) -> float:
+    """The correlation of errors that the fit allowed for, or else what labels show; what is usual for ridge."""
+    annotators = record.annotators
+    if annotators is None:
+        return COMMON_ERRORS
+    return annotators.together.common or annotators.estimated_common(record.labels)
+
+
+def _source(common: float) -> str:
+    """Where it comes from, without known truths."""
+    if common > 0.9 * COMMON_ERRORS:
+        return "as usual in public crowds"
+    return f"less than the {COMMON_ERRORS:.2f} of public crowds, as labels show few errors in common"
 
 
 def _after_consensus(record: FitRecord) -> Pairs:

@@ -39,7 +39,8 @@ def test_a_few_truths_are_enough_and_none_say_what_is_usual():
     assert some.n_truths == 7
     assert 0 < some.common < 1
     none = errors_in_common(labels, result)
-    assert (none.n_truths, none.common) == (0, COMMON_ERRORS)
+    assert (none.n_truths, none.common) == (0, result.fitted.together.common)
+    assert_allclose(errors_in_common(labels, aggregate(labels, errors_in_common=False)).common, none.common, rtol=1e-3)
     assert_allclose(none.effective_number, result.effective_annotators)
     with pytest.raises(LabelError, match="none of them with two"):
         errors_in_common(

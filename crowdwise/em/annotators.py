@@ -84,6 +84,13 @@ class Behaviour:
             return self.confusion[:, 0]
         return np.einsum("ljkc,jk->lkc", self.confusion, self.share)
 
+    def answers(self) -> Floats:
+        """The same of the labels that an annotator gives, abstentions being left out."""
+        confusion = self.by_class()
+        if not self.has_abstentions:
+            return confusion
+        return confusion[..., :-1] / (1 - confusion[..., -1:])
+
     def among(self, active: Bools) -> Behaviour:
         """The same among all annotators, with NaN for those who are not active."""
         if active.all():

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus, ConsensusBy
+from crowdwise.crowd.beyond_class import estimated_common
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.em.annotators import Behaviour, label_residuals
 from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
@@ -88,8 +89,7 @@ class FittedAnnotators:
 
         Where abstentions are answers, of the labels that an annotator gives.
         """
-        confusion, abstention = self.behaviour.by_class(), self.abstention
-        return confusion if abstention is None else confusion[..., :-1] / (1 - abstention[..., np.newaxis])
+        return self.behaviour.answers()
 
     @cached_property
     def abstention(self) -> Floats | None:
@@ -177,6 +177,13 @@ class FittedAnnotators:
         likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
         strength = vote_strength(behaviour.by_class(), self.class_prior)
         return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
+
+    def estimated_common(self, labels: CrowdLabels) -> float:
+        """The correlation of errors that labels of the annotators of the fit show, in their order."""
+        together, behaviour = self.together, self.behaviour
+        likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
+        posterior = expectation(np.log(self.class_prior), likelihood)[0]
+        return estimated_common(labels, posterior, self.confusion, np.ones(len(labels)), together.group)
 
     def residuals(self, labels: CrowdLabels) -> Floats:
         """What the labels of these annotators say beyond what was to be expected of them, given all labels.

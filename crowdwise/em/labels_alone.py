@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice
+from crowdwise.crowd.beyond_class import estimated_common
 from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
@@ -79,6 +80,12 @@ class LabelsFit:
         """A lower bound of the logarithm of the probability of all labels."""
         return self.annotators.evidence(self.rounds.posterior, weight)
 
+    def with_common(self, labels: CrowdLabels, weight: Floats) -> LabelsFit:
+        """The same, errors in common being as many as these labels, which the fit is of, make probable."""
+        confusion, together = self.annotators.behaviour.answers(), self.together
+        common = estimated_common(labels, self.rounds.posterior, confusion, weight, together.group)
+        return replace(self, together=replace(together, common=common))
+
 
 @dataclass
 class _Race:
@@ -135,8 +142,8 @@ def fit_labels(
     model : AnnotatorModel
         How annotators err.
     together : Together, default=None
-        Who shares a vote; by default all are independent. If they are not, the fit says whether its classes can be
-        believed to mean what labels say.
+        Who shares a vote; by default all are independent. If they are not, the fit says how far they err together,
+        and whether its classes can be believed to mean what labels say.
     known : Known, default=None
         Examples whose class is known.
     difficulties : tuple of int, default=(1, 2)
@@ -217,10 +224,13 @@ def fit_labels(
         )  # fmt: skip
         difficulties = (alone.annotators.n_difficulties,)
     fit = best()
-    if together.common == 0 or _has_order(model):  # levels keep their places
+    if together.common == 0:
+        return fit
+    fit = fit.with_common(labels, weight)
+    if _has_order(model):  # levels keep their places
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
-    return replace(fit, together=replace(together, by_votes=not hold))
+    return replace(fit, together=replace(fit.together, by_votes=not hold))
 
 
 def first_annotators(

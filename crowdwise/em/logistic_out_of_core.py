@@ -18,7 +18,6 @@ from crowdwise.checks import check_choice, check_seed
 from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.groups import check_groups
-from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.fitted_logistic import FittedLogistic
@@ -379,8 +378,9 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         reading = self._stream_reading(kept)
         annotators = FittedAnnotators(
             seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels,
-            Together(None, COMMON_ERRORS if self.errors_in_common else 0.0),
         )  # fmt: skip
+        if self.errors_in_common:
+            annotators = replace(annotators, together=Together(None, annotators.estimated_common(rows.labels)))
         self.by_votes_ = False
         coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
         chosen = stepwise.chosen

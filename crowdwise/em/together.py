@@ -84,8 +84,10 @@ class Together(FrozenArrays):
         proba = tempered(posterior, n_votes(labels, strength, part), self.common)
         if not self.by_votes:
             return proba
-        # One more vote, which decides where others tie: a third of it is the model's, the rest is known beforehand.
+        # One more vote, which decides where others tie: a third of it is the model's, the rest is known beforehand. And
+        # one that is for all classes alike, as shares of votes are too sure where few are independent.
         votes = vote_counts(labels, part) + (proba + 2 * np.exp(log_prior)) / 3
+        votes += 1 / votes.shape[1]
         return votes / votes.sum(axis=1, keepdims=True)
 
 

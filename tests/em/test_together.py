@@ -83,7 +83,7 @@ def test_a_near_copy_is_flagged_with_how_often_it_agrees():
 
 
 def test_independent_judges_have_their_own_votes_and_only_state_less():
-    matrix, _ = judges()
+    matrix, _ = judges(n_examples=2000)
     plain, found = aggregate(labels_of(matrix, 3), errors_in_common=False), aggregate(labels_of(matrix, 3))
     assert found.annotator_flags == {}
     assert_array_equal(found.label, plain.label)
@@ -91,9 +91,11 @@ def test_independent_judges_have_their_own_votes_and_only_state_less():
     assert (found.confidence <= plain.confidence + 1e-12).all()
     strength = vote_strength(plain.confusion, plain.class_prior)
     n = strength.sum() ** 2 / (strength**2).sum()
-    power = plain.proba ** (1 / (1 + (n - 1) * COMMON_ERRORS))
+    common = found.fitted.together.common
+    assert 0 < common < COMMON_ERRORS / 2
+    power = plain.proba ** (1 / (1 + (n - 1) * common))
     assert_allclose(found.proba, power / power.sum(axis=1, keepdims=True))
-    assert_allclose(found.effective_annotators, n / (1 + (n - 1) * COMMON_ERRORS))
+    assert_allclose(found.effective_annotators, n / (1 + (n - 1) * common))
     assert_allclose(plain.effective_annotators, n)
 
 
