@@ -105,7 +105,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         Examples of average features added, evenly of all classes.
     cross_fit : int, default=5
         Number of folds: an example's class probabilities are out of fold, from a classifier that has not seen it. 0 is
-        one classifier for all, as by Raykar et al.; the objective then never falls.
+        one classifier for all, as by Raykar et al.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
         reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
@@ -190,8 +190,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         The factor on the classifier's scores that makes the labels most probable (temperature scaling): what l2 took
         from them and labels bear out comes back. `coef_` has it in it; 1 with `cross_fit=0`.
     objective_ : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round. It never falls with `cross_fit=0`; with `class_weight`, or a
-        curriculum other than `Fixed`, every round has a problem of its own, and it may fall.
+        Log-likelihood plus log priors after every round. It never falls with `cross_fit=0` and `Confusion` or `OneCoin`;
+        `Shared` and `Ordinal` make the crowd's matrix anew in every round, with `class_weight`, or a curriculum other
+        than `Fixed`, every round has a problem of its own, and it may fall.
     n_rounds_ : int
         Number of rounds; 0 if there is one annotator.
     converged_ : bool

@@ -360,7 +360,6 @@ def _settled(model: AnnotatorModel, counts: Floats, share: Floats, last: Behavio
     if len(counts) == 1:
         return last
     annotators = Annotators(Incidence([], len(counts), counts.shape[-1]), model, np.ones((0, *share.shape)))
-    annotators.crowd = last.crowd.reshape(-1, counts.shape[-1])
     annotators.settle(counts, share)
     return annotators.behaviour
 
