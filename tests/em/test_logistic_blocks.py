@@ -84,7 +84,7 @@ def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_
 
 def test_where_features_mislead_labels_alone_count_as_in_memory(in_rounds, monkeypatch):
     X, labels, _ = clear_crowd(3, n_examples=250)
-    monkeypatch.setattr("crowdwise.em.logistic.predicts_truth", lambda *arguments: False)
+    monkeypatch.setattr("crowdwise.em.logistic_in_memory.predicts_truth", lambda *arguments: False)
     model = partial(CrowdLogisticClassifier, **TIGHT)
     with pytest.warns(UserWarning, match="model_weight_ is 0"):
         memory = model().fit(X, labels)
