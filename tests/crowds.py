@@ -78,6 +78,13 @@ def balanced_twin(posterior, weight):
     return np.array([sum(mass) / len(mass) / one for one in mass])
 
 
+def with_copies(seed, **kwargs):
+    """A crowd in which four annotators are copies of a bad one."""
+    X, labels, _ = clear_crowd(seed, **kwargs)
+    rows, names = labels.to_matrix(), [*labels.annotators, *(f"copy {j}" for j in range(3))]
+    return X, CrowdLabels.from_matrix(np.column_stack([rows, *[rows[:, 3]] * 3]), annotators=names)
+
+
 class HeldCrowd:
     """A model of annotators whose crowd is the same in every round: the objective then never falls."""
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from crowds import clear_crowd, crowd, labels_of
+from crowds import clear_crowd, crowd, labels_of, with_copies
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -114,13 +114,6 @@ def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(setti
     blocks = model().fit(read_blocks(blocks_of(X, labels, [6000, 13_000])))
     assert blocks.n_passes_ > 2
     assert_same(blocks, memory, X, labels)
-
-
-def with_copies(seed, **kwargs):
-    """A crowd in which four annotators are copies of a bad one."""
-    X, labels, _ = clear_crowd(seed, **kwargs)
-    rows, names = labels.to_matrix(), [*labels.annotators, *(f"copy {j}" for j in range(3))]
-    return X, CrowdLabels.from_matrix(np.column_stack([rows, *[rows[:, 3]] * 3]), annotators=names)
 
 
 @pytest.mark.parametrize("given", [False, True])
