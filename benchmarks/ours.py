@@ -16,6 +16,7 @@ from crowdwise import (
     CrowdClassifier,
     CrowdLabels,
     CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     aggregate,
 )
@@ -88,6 +89,7 @@ LABELS_ONLY: dict[str, Method] = {
 # "default" is what one gets without choosing anything.
 WITH_FEATURES: dict[str, Method] = {
     "default": model(lambda _: CrowdLogisticClassifier()),
+    "ridge": model(lambda _: CrowdRidgeClassifier()),
     "ridge 0": model(ridge(0.0)),
     "ridge 0 labels alone": model(ridge(0.0), labels_alone=True),
     "ridge 2": model(ridge(2.0)),

@@ -2,8 +2,9 @@
 
 python benchmarks/out_of_core.py                       20,000,000 x 50 in single precision, 10 labels each: 4.2 GB
 python benchmarks/out_of_core.py --examples 2000000    fewer
-python benchmarks/out_of_core.py --folder /scratch     where the files go; they are removed afterwards
 python benchmarks/out_of_core.py --write               also written into its page
+
+Files go to the folder that TMPDIR names, and are removed afterwards.
 """
 
 from __future__ import annotations
@@ -84,11 +85,10 @@ def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--examples", type=int, default=20_000_000)
     arguments.add_argument("--repeats", type=int, default=1)
-    arguments.add_argument("--folder", type=Path, default=None)
     options = arguments.parse_args()
     run = Run(options, [PLACE])
     n_examples = 20_000 if options.quick else options.examples
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         note = f"{N_ANNOTATORS} labels per example, features in single precision, one run after the other."
         run.table(PLACE, COLUMNS, [row(Path(folder), n_examples, options.repeats)], note)
 

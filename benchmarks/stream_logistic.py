@@ -140,9 +140,9 @@ def peak() -> Iterator[list[float]]:
         watcher.join()
 
 
-def blocks(run: Run, n_examples: int, folder: Path | None) -> None:
+def blocks(run: Run, n_examples: int) -> None:
     """What a fit on blocks costs."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory() as place:
         X, y = write(Path(place), n_examples)
         size = (X.stat().st_size + y.stat().st_size) / 1e9
         limit = seconds(lambda: read_and_multiply(X), 1)[1]
@@ -165,14 +165,13 @@ def blocks(run: Run, n_examples: int, folder: Path | None) -> None:
 def main() -> None:
     arguments = parser(__doc__, ("distance", "blocks"))
     arguments.add_argument("--examples", type=int, default=2_000_000)
-    arguments.add_argument("--folder", type=Path, default=None)
     options = arguments.parse_args()
     run = Run(options, [{"distance": DISTANCE, "blocks": BLOCKS}[part] for part in options.parts])
     warnings.simplefilter("ignore")
     if "distance" in options.parts:
         distance(run)
     if "blocks" in options.parts:
-        blocks(run, 30_000 if run.quick else options.examples, options.folder)
+        blocks(run, 30_000 if run.quick else options.examples)
 
 
 if __name__ == "__main__":

@@ -37,28 +37,17 @@ def twin_counts(matrix, posterior, weight):
     return counts
 
 
-def twin_around(counts, shared, strength):
-    """Confusion matrices drawn towards the crowd's, and how well they explain labels and prior."""
-    confusion, worth = np.zeros_like(counts), 0.0
-    for annotator, k in np.ndindex(counts.shape[:2]):
-        row = [counts[annotator, k, c] + strength * shared[k][c] for c in range(counts.shape[1])]
-        for c in range(counts.shape[1]):
-            confusion[annotator, k, c] = row[c] / sum(row)
-            worth += row[c] * np.log(confusion[annotator, k, c]) - strength * shared[k][c] * np.log(shared[k][c])
-    return confusion, worth
-
-
-def twin_confusion(counts, strength, last_shared):
-    """Confusion matrices and the crowd's: that of all labels, or that of the round before if it explains more."""
+def twin_confusion(counts, strength):
+    """Confusion matrices drawn towards that of all labels."""
     n_classes = counts.shape[1]
     pooled = [[1 / n_classes + sum(one[k, c] for one in counts) for c in range(n_classes)] for k in range(n_classes)]
     pooled = [[count / sum(row) for count in row] for row in pooled]
-    found, worth = twin_around(counts, pooled, strength)
-    if last_shared is not None:
-        other, other_worth = twin_around(counts, last_shared, strength)
-        if other_worth > worth:
-            return other, last_shared
-    return found, pooled
+    confusion = np.zeros_like(counts)
+    for annotator, k in np.ndindex(counts.shape[:2]):
+        row = [counts[annotator, k, c] + strength * pooled[k][c] for c in range(n_classes)]
+        for c in range(n_classes):
+            confusion[annotator, k, c] = row[c] / sum(row)
+    return confusion
 
 
 def twin_scores(X, posterior, weight, splits, class_weight, count):

@@ -34,7 +34,7 @@ def heard_interrupts():
 @pytest.fixture
 def trusted(monkeypatch):
     """Features are taken to predict the truth, for tests that are not about whether they do."""
-    for model in ("logistic", "any_classifier"):
+    for model in ("logistic_in_memory", "any_classifier"):
         monkeypatch.setattr(f"crowdwise.em.{model}.predicts_truth", lambda *_: True)
 
 

@@ -76,3 +76,28 @@ def balanced_twin(posterior, weight):
     """Class weights that give every class the same total."""
     mass = [sum(weight[i] * posterior[i][k] for i in range(len(weight))) for k in range(len(posterior[0]))]
     return np.array([sum(mass) / len(mass) / one for one in mass])
+
+
+def with_copies(seed, **kwargs):
+    """A crowd in which four annotators are copies of a bad one."""
+    X, labels, _ = clear_crowd(seed, **kwargs)
+    rows, names = labels.to_matrix(), [*labels.annotators, *(f"copy {j}" for j in range(3))]
+    return X, CrowdLabels.from_matrix(np.column_stack([rows, *[rows[:, 3]] * 3]), annotators=names)
+
+
+class HeldCrowd:
+    """A model of annotators whose crowd is the same in every round: the objective then never falls."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def __repr__(self):
+        return f"HeldCrowd({self.model!r})"
+
+    def crowd(self, counts):
+        n_states, n_classes = counts.shape[1:]
+        rows = np.full((n_classes, n_classes), 0.4 / n_classes) + 0.6 * np.eye(n_classes)
+        return np.tile(rows, (n_states // n_classes, 1))

@@ -33,11 +33,9 @@ class Abstaining:
         """Raise if a setting of the model makes no sense."""
         self.model.check()
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+    def crowd(self, counts: Floats) -> Floats:
         """The crowd's matrix."""
-        answers, abstains = (None, None) if last is None else _split(last)
-        seen, whether = counts[..., :-1], _whether(counts)
-        return _joined(self.model.crowd(seen, answers), _ABSTAINING.crowd(whether, abstains))
+        return _joined(self.model.crowd(counts[..., :-1]), _ABSTAINING.crowd(_whether(counts)))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""

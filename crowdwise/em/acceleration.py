@@ -2,23 +2,53 @@
 
 EM is slow where labels say little: a round goes only a part of the way that is left. How the steps of the last rounds
 differ tells how a step depends on where it begins, and so about where no step would be left. What is found there counts
-only if the objective is not lower than before, so it still never falls.
+only if the objective is not lower than before, with what annotators are drawn towards being the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from crowdwise.arrays import Floats
+from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.weights.round_weights import SoftTargets
 
+# Rounds are extrapolated from this change on: before that, they may end at another, worse optimum.
+NEAR = 0.005
 # Differences between rounds that are looked at.
 _MOST_DIFFERENCES = 5
 # With more parameters than this, what is kept of the rounds would take more memory than all else.
 MOST_PARAMETERS = 2**18
 # Added to their products, relative to the largest: directions in which steps hardly differ say nothing.
 _RIDGE = 1e-8
+
+
+class Prior(Protocol):
+    """What is believed of examples before their labels are looked at."""
+
+    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
+        """Logarithms of class probabilities, of shape (n_classes,) or (n_examples, n_classes), estimated anew."""
+        ...
+
+    def log_density(self) -> float:
+        """Logarithm of the prior of what was estimated, up to a constant."""
+        ...
+
+
+@runtime_checkable
+class MovablePrior(Prior, Protocol):
+    """One that can be moved along with the annotators when rounds are accelerated."""
+
+    def estimate(self, targets: SoftTargets) -> Floats:
+        """What `update` does, without the likelihood: logarithms, of shape (n_classes,)."""
+        ...
+
+    def move(self, parameters: Floats) -> Floats:
+        """The same at other logarithms, scaled to be probabilities."""
+        ...
 
 
 @dataclass
@@ -61,3 +91,45 @@ class Anderson:
         self._last = None
         self._ends.clear()
         self._steps.clear()
+
+
+@dataclass
+class Extrapolation:
+    """Moves annotators and prior to where the rounds are heading, and back."""
+
+    annotators: Annotators
+    prior: MovablePrior
+    _anderson: Anderson = field(default_factory=Anderson, init=False)
+    _begin: Floats | None = field(default=None, init=False)
+    _estimated: tuple[Behaviour, Floats] = field(init=False)
+    _last: Behaviour | None = field(default=None, init=False)
+    _drift: float = field(default=0.0, init=False)
+
+    def propose(self, targets: SoftTargets) -> Floats | None:
+        """Move on from what this round estimated; the prior's logarithms there, None if it is too early to tell."""
+        estimated, last = self.annotators.behaviour, self._last
+        if estimated.confusion.size > MOST_PARAMETERS:
+            return None
+        of_prior = self.prior.estimate(targets)
+        end = self.annotators.parameters(of_prior)
+        ahead = None if self._begin is None else self._anderson.propose(self._begin, end)
+        self._begin, self._estimated = end if ahead is None else ahead, (estimated, end)
+        if ahead is not None:
+            n_own = len(ahead) - len(of_prior)
+            self.annotators.move(ahead[:n_own])
+            ahead = self.prior.move(ahead[n_own:])
+        if last is not None:
+            drawn_anew = replace(last, crowd=estimated.crowd)
+            self._drift = self.annotators.log_prior(drawn_anew) - self.annotators.log_prior(last)
+        self._last = self.annotators.behaviour
+        return ahead
+
+    def is_worse(self, value: float, before: float) -> bool:
+        """Whether the objective is lower than in the round before, had the crowd been there what it is now."""
+        return value < before + self._drift
+
+    def take_back(self) -> None:
+        """Return the annotators to what the round estimated."""
+        self.annotators.behaviour, self._begin = self._estimated
+        self._last = self.annotators.behaviour
+        self._anderson.forget()

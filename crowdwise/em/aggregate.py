@@ -56,7 +56,8 @@ class Aggregation:
     hard_examples : bool
         Whether there are hard examples.
     objective : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round; never falls.
+        Log-likelihood plus log priors after every round. It never falls, but for a little where `Shared` and `Ordinal`
+        make the crowd's matrix, which annotators are drawn towards, anew.
     converged : bool
         Whether the probabilities changed by no more than the tolerance in the last round.
     steepness : float, default=0.0

@@ -47,7 +47,7 @@ class Unchanging:
         return 0.0
 
     def estimate(self, targets: SoftTargets) -> Floats:
-        return np.empty(0)  # nothing that moves when annotators leap ahead
+        return np.empty(0)  # nothing that moves when rounds are extrapolated
 
     def move(self, parameters: Floats) -> Floats:
         return self.log_prior

@@ -177,8 +177,6 @@ class Annotators:
         Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
     sharing : Sharing or None, default=None
         Who has a vote together with others, if anybody has.
-    crowd : ndarray of shape (n_difficulties * n_classes, n_classes) or None
-        What all of them together say, once it has been estimated.
     """
 
     incidence: Incidence
@@ -186,7 +184,6 @@ class Annotators:
     difficulty: Floats
     sharing: Sharing | None = None
     behaviour: Behaviour = field(init=False)
-    crowd: Floats | None = field(default=None, init=False)
 
     @classmethod
     def of(
@@ -230,13 +227,13 @@ class Annotators:
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
         sharing = self.sharing
-        self.crowd = self.model.crowd(counts if sharing is None else sharing.merged(counts), self.crowd)
-        confusion = self.model.estimate(counts if sharing is None else sharing.own(counts), self.crowd)
+        crowd = self.model.crowd(counts if sharing is None else sharing.merged(counts))
+        confusion = self.model.estimate(counts if sharing is None else sharing.own(counts), crowd)
         share = share + 1.0  # as if every difficulty of every class had been seen once more
         self.behaviour = Behaviour(
             confusion.reshape(len(counts), *share.shape, -1),
             share / share.sum(axis=0),
-            self.crowd.reshape(*share.shape, -1),
+            crowd.reshape(*share.shape, -1),
         )
 
     def log_likelihood(self) -> Floats:
@@ -252,12 +249,13 @@ class Annotators:
         total, self.difficulty = _over_difficulties(by_difficulty)
         return total
 
-    def log_prior(self) -> float:
-        """Logarithm of the prior of what was estimated, up to a constant."""
-        confusion = self.behaviour.confusion
+    def log_prior(self, behaviour: Behaviour | None = None) -> float:
+        """Logarithm of the prior of what was estimated, or of another behaviour, up to a constant."""
+        behaviour = self.behaviour if behaviour is None else behaviour
+        confusion = behaviour.confusion
         flat = confusion.reshape(len(confusion), -1, confusion.shape[-1])
-        shares = 0.0 if self.n_difficulties == 1 else float(np.log(self.behaviour.share).sum())
-        crowd = self.behaviour.crowd.reshape(flat.shape[1:])
+        shares = 0.0 if self.n_difficulties == 1 else float(np.log(behaviour.share).sum())
+        crowd = behaviour.crowd.reshape(flat.shape[1:])
         if self.sharing is not None:
             return self.sharing.total(flat, lambda some: self.model.log_prior(some, crowd)) + shares
         return self.model.log_prior(flat, crowd) + shares
@@ -309,11 +307,10 @@ class Annotators:
         state = posterior[:, np.newaxis] * self.difficulty
         counts, share = self.counts(posterior, weight)
         counts = counts if self.sharing is None else self.sharing.merged(counts)
-        crowd = self.model.crowd(counts, None) if self.crowd is None else self.crowd
         uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
-        return self.model.log_evidence(counts, crowd) + uncertainty + classes + difficulties
+        return self.model.log_evidence(counts, self.model.crowd(counts)) + uncertainty + classes + difficulties
 
     def states(self, posterior: Floats) -> Floats:
         """Probability of every state, of shape (n_examples, n_difficulties * n_classes)."""

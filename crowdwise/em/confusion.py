@@ -141,8 +141,8 @@ class AnnotatorModel(Protocol):
         """Raise if a setting makes no sense."""
         ...
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
-        """The crowd's matrix, from the counts of all annotators and the matrix of the round before."""
+    def crowd(self, counts: Floats) -> Floats:
+        """The crowd's matrix, from the counts of all annotators."""
         ...
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
@@ -181,7 +181,7 @@ class Confusion:
         """Raise if the strength is not above 0."""
         check_number("strength", self.strength, above=True)
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+    def crowd(self, counts: Floats) -> Floats:
         """The matrix of all labels together."""
         return pooled(counts)
 
@@ -222,7 +222,7 @@ class OneCoin:
         """Raise if the strength is not above 0."""
         check_number("strength", self.strength, above=True)
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
+    def crowd(self, counts: Floats) -> Floats:
         """The matrix of all labels together."""
         return pooled(counts)
 
@@ -279,10 +279,9 @@ class Shared:
         """Raise if the strength is not above 0."""
         check_number("strength", self.strength, above=True)
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
-        """The matrix of all labels together, unless that of the round before explains the labels better."""
-        candidates = [pooled(counts)] if last is None else [pooled(counts), last]
-        return max(candidates, key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+    def crowd(self, counts: Floats) -> Floats:
+        """The matrix of all labels together."""
+        return pooled(counts)
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -297,14 +296,6 @@ class Shared:
     def log_evidence(self, counts: Floats, crowd: Floats) -> float:
         """Logarithm of the probability of the labels, over all matrices around the crowd's."""
         return _drawn(counts, self.strength * crowd)
-
-    def _explained(self, counts: Floats, crowd: Floats) -> float:
-        """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
-        explained = 0.0
-        for some in blocks(counts):
-            confusion = self.estimate(counts[some], crowd)
-            explained += float(xlogy(counts[some], confusion).sum()) + self.log_prior(confusion, crowd)
-        return explained
 
 
 def pooled(counts: Floats) -> Floats:

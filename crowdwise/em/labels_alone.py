@@ -68,7 +68,6 @@ class LabelsFit:
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
         annotators.behaviour = self.annotators.behaviour
-        annotators.crowd = self.annotators.crowd
         return expectation(self.prior.log_frequency, annotators.log_likelihood())[0]
 
     def believed(self, labels: CrowdLabels) -> Floats:
@@ -155,7 +154,7 @@ def fit_labels(
     tol : float, default=1e-5
         Stop when probabilities change by no more than this per example.
     accelerate : bool, default=True
-        Whether rounds may leap ahead; the same result in fewer rounds.
+        Whether rounds are extrapolated; the same result in fewer rounds.
     reporter : Reporter, default=SILENT
         Reports the rounds, but for those that try the number of difficulties on a part of many examples.
 

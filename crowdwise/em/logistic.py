@@ -2,66 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise.arrays import Array, Floats
+from crowdwise.checks import check_choice, check_number, check_rounds, check_whole
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.differences import Scale
-from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import fit_results
 from crowdwise.em.fitted_logistic import FittedLogistic
-from crowdwise.em.guard import note_votes, predicts_truth
 from crowdwise.em.labels_alone import (
     HardExamples,
     Init,
     Joint,
-    Start,
 )
 from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
-from crowdwise.em.logistic_features import LogisticFeatures
+from crowdwise.em.logistic_in_memory import LogisticInMemoryMixin
 from crowdwise.em.logistic_out_of_core import LogisticOutOfCoreMixin
-from crowdwise.em.penalty import FirstModels, first_models
-from crowdwise.em.priors import OutOfFold
-from crowdwise.em.rounds import note_convergence, run_em
-from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.softmax_rows import log_softmax
-from crowdwise.em.survey import first_of_sample
-from crowdwise.em.temperature import ENOUGH, best_temperature
-from crowdwise.em.together import Together
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.features import N_FOLDS, check_finite
+from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.fitted import check_new
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number
-from crowdwise.truths.calibration import Calibration
+from crowdwise.training_set import TrainingSet, check_features
 from crowdwise.truths.known import known_answers
-from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
-from crowdwise.weights.folds import content_folds
-from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 
-def _mean(theta: Floats | None, n_models: int) -> Floats | None:
-    """The mean coefficients of models, for so many others to begin with."""
-    return None if theta is None else np.repeat(theta.mean(axis=1, keepdims=True), n_models, axis=1)
-
-
-class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
+class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
     The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
@@ -106,7 +81,7 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         Examples of average features added, evenly of all classes.
     cross_fit : int, default=5
         Number of folds: an example's class probabilities are out of fold, from a classifier that has not seen it. 0 is
-        one classifier for all, as by Raykar et al.; the objective then never falls.
+        one classifier for all, as by Raykar et al.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
         reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
@@ -191,8 +166,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         The factor on the classifier's scores that makes the labels most probable (temperature scaling): what l2 took
         from them and labels bear out comes back. `coef_` has it in it; 1 with `cross_fit=0`.
     objective_ : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round. It never falls with `cross_fit=0`; with `class_weight`, or a
-        curriculum other than `Fixed`, every round has a problem of its own, and it may fall.
+        Log-likelihood plus log priors after every round. It never falls with `cross_fit=0` and `Confusion` or
+        `OneCoin`. It may fall with `Shared` and `Ordinal`, which make the crowd's matrix anew in every round, and with
+        `class_weight` or a curriculum other than `Fixed`: then every round has a problem of its own.
     n_rounds_ : int
         Number of rounds; 0 if there is one annotator.
     converged_ : bool
@@ -331,45 +307,9 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness != 0)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
             self._fit(training, steepness, groups, reporter, warm)
+        self._keep_record()
         reporter.done()
         return self
-
-    def _fit(
-        self, training: TrainingSet, steepness: float, groups: Any, reporter: Reporter, warm: FittedLogistic | None
-    ) -> None:
-        features = LogisticFeatures.of(training.rows, training.sample_weight, centred=self.fit_intercept)
-        weights = self._weights(training, features, steepness)
-        note_effective_number(weights.first, self.n_features_in_)
-        together = self._together(training, weights.first, groups)
-        start = self._start(training, weights, together, reporter, warm)
-        fold = content_folds(training.rows, N_FOLDS)
-        data, first = self._first_models(features, fold, weights.again(start.posterior))
-        self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
-        self.by_votes_ = start.alone.together.by_votes
-        if training.core.n_annotators == 1:
-            rounds = start.alone.rounds
-        elif self.by_votes_:
-            note_votes(training.known is not None, self.kind)
-            self.model_weight_, rounds = 0.0, start.alone.rounds
-        elif self.cross_fit and not self._features_count(training, first, start):
-            start = self._without_features(training, start, reporter)
-            rounds = start.alone.rounds
-        else:
-            models, prior = self._prior(data, training, fold, first, start, weights)
-            rounds = run_em(
-                start.annotators, prior, weights, start.posterior,
-                joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
-                report=reporter.rounds("labels and features"),
-            )  # fmt: skip
-            note_convergence(rounds, weights, self.tol)
-            self.temperature_, theta = prior.temperature, models.theta
-        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        calibration, check = calibrated_start(
-            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
-        )
-        self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
-        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
-        self._keep_record()
 
     def _check_settings(self) -> float:
         check_number("l2", self.l2, auto=True)
@@ -383,109 +323,6 @@ class CrowdLogisticClassifier(LogisticOutOfCoreMixin, BaseEstimator):
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
         return check_number("steepness", self.steepness, auto=True)
-
-    def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
-        differs = training.core_disagreement
-        if np.isnan(steepness):  # "auto"
-            steepness = auto_steepness(features.rows.X, training.core, training.sample_weight, differs)
-        self.steepness_ = steepness
-        return RoundWeights(
-            check_curriculum(self.curriculum),
-            example_weights(training.weighing_disagreement, steepness),
-            training.sample_weight,
-            check_class_weight(self.class_weight, training.classes),
-            check_seed(self.random_state),
-            None if training.known is None else training.known.at,
-        )
-
-    def _start(
-        self,
-        training: TrainingSet,
-        weights: RoundWeights,
-        together: Together,
-        reporter: Reporter,
-        warm: FittedLogistic | None,
-    ) -> Start:
-        start = self._labels_alone(training, weights.first, together, reporter)
-        if warm is None or training.core.n_annotators == 1 or not warm.knows(training):
-            return start
-        return replace(start, posterior=warm.consensus(training.rows, training.core).proba)
-
-    def _first_models(
-        self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
-    ) -> tuple[SoftmaxData, FirstModels | None]:
-        """Features with their penalty, and classifiers of the first consensus."""
-        data = SoftmaxData(
-            features.X, features.shift, features.variance, self.class_prior, self.fit_intercept, min(CLOSE, self.tol)
-        )
-        if not isinstance(self.l2, str):
-            self.l2_ = float(self.l2)
-            data = replace(data, l2=features.penalty(self.l2_))
-            return data, first_models(data, targets, fold, None) if self.cross_fit else None
-        first = first_models(data, targets, fold, features.variance)
-        l2 = features.variance if first is None else first.l2
-        # Of features beyond 1e154 the penalty in their own unit is beyond the largest number.
-        self.l2_ = float(min(l2 * features.unit * features.unit, np.finfo(np.float64).max))
-        return replace(data, l2=l2), first
-
-    def _features_count(self, training: TrainingSet, first: FirstModels | None, start: Start) -> bool:
-        """Whether the classifier predicts the truth, as far as labels can tell."""
-        if first is None:
-            return True
-        labels = training.core if len(first.some) == len(training.core) else training.core[first.some]
-        return predicts_truth(
-            first.scores, labels, start.alone.annotators.behaviour, training.sample_weight[first.some]
-        )
-
-    def _prior(
-        self,
-        data: SoftmaxData,
-        training: TrainingSet,
-        fold: NDArray[np.int64],
-        first: FirstModels | None,
-        start: Start,
-        weights: RoundWeights,
-    ) -> tuple[SoftmaxModels, InSample | OutOfFold]:
-        """The classifiers of the rounds, beginning with the first ones, and the prior made of them."""
-        theta = None if first is None else first.theta
-        if self.cross_fit == N_FOLDS and first is not None and len(first.some) < len(fold):
-            behaviour, labels = start.alone.annotators.behaviour, training.core[first.some]
-            likelihood = behaviour.log_likelihood(behaviour.incidence(labels))
-            # They are as unsure as the labels that they were fitted to; the consensus that they are part of is surer.
-            sure = best_temperature(first.scores, likelihood, training.sample_weight[first.some])
-            folds = SoftmaxFolds(data.models(fold, first.theta * sure), data.close, n_steps=1)
-            scores = folds.as_they_are(weights.again(start.posterior))
-            return folds.models, OutOfFold(folds, damping=DAMPING, first=scores, some=self._for_temperature(training))
-        if self.cross_fit not in (0, N_FOLDS):
-            fold, theta = content_folds(training.rows, self.cross_fit), _mean(theta, self.cross_fit)
-        if self.cross_fit and fold.max() > 0:  # one example cannot be left out
-            models = data.models(fold, theta)
-            folds = SoftmaxFolds(models, data.close)
-            return models, OutOfFold(folds, damping=DAMPING, some=self._for_temperature(training))
-        model = data.model(_mean(theta, 1))
-        return model, InSample(model, data.close)
-
-    def _for_temperature(self, training: TrainingSet) -> Positions | None:
-        """The examples that are enough to find a temperature: those that rounds over blocks have, too."""
-        return first_of_sample(training.rows, training.core, ENOUGH)
-
-    def _record(
-        self,
-        training: TrainingSet,
-        start: Start,
-        features: LogisticFeatures,
-        data: SoftmaxData,
-        theta: Floats | None,
-        targets: SoftTargets,
-        calibration: Calibration | None,
-    ) -> FittedLogistic:
-        """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
-        theta = data.fit(targets, _mean(theta, 1)) * self.temperature_
-        if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
-            counted = np.log(targets.class_weight)
-            theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        annotators = self._fitted_annotators(training, start, targets, calibration)
-        return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
 
     def _classes_of(self, X: Any) -> Array:
         annotators = self.fitted_.annotators

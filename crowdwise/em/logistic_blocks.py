@@ -19,6 +19,7 @@ from scipy import sparse
 from crowdwise.arrays import Floats
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.em.acceleration import NEAR, Extrapolation
 from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.block_models import BlockModels
 from crowdwise.em.blocks import CheckedBlock, Mapper, total
@@ -29,7 +30,7 @@ from crowdwise.em.levels import Reading
 from crowdwise.em.logistic_features import LogisticFeatures
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
 from crowdwise.em.priors import ClassFrequencies, OutOfFold
-from crowdwise.em.rounds import NEAR, Leaps, expectation, mean_change
+from crowdwise.em.rounds import expectation, mean_change
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.survey import Survey
 from crowdwise.em.temperature import ENOUGH, ClassScores
@@ -208,7 +209,6 @@ class BlockRounds:
         unknown = np.ones((0, len(behaviour.share), len(survey.classes)))
         self.annotators = Annotators(Incidence.of(self.sample.labels, part), settings.annotator_model, unknown)
         self.annotators.behaviour = behaviour
-        self.annotators.crowd = behaviour.crowd.reshape(-1, behaviour.crowd.shape[-1])
         self.differs = survey.disagreement(settings.scale)
         self.easiness = example_weights(self.differs, settings.steepness)
         self.class_weight = np.ones(len(survey.classes))
@@ -276,18 +276,18 @@ class BlockRounds:
         sums = self._pass(prior.log_frequency, None, easiness)
         n_classes, added = len(sums.votes), prior.added
         prior.most = (n_classes * sums.votes + added) / (sums.mass.sum() + n_classes * added)
-        leaps, objective, change = Leaps(self.annotators, prior), [-np.inf], np.inf
+        extrapolation, objective, change = Extrapolation(self.annotators, prior), [-np.inf], np.inf
         posterior = self._by_labels(prior)
         tol = min(TOLERANCE, self.settings.tol)
         while len(objective) <= MOST_ROUNDS and change > tol:
             self.annotators.settle(sums.counts, sums.share)
             targets = SoftTargets(sums.mass[np.newaxis], np.ones(1), np.ones(n_classes))
-            ahead = leaps.take(targets) if change < NEAR else None
+            ahead = extrapolation.propose(targets) if change < NEAR else None
             if ahead is None:
                 prior.estimate(targets)
             sums, value = self._valued(prior, easiness)
-            if ahead is not None and value < objective[-1]:
-                leaps.take_back()
+            if ahead is not None and extrapolation.is_worse(value, objective[-1]):
+                extrapolation.take_back()
                 prior.estimate(targets)
                 sums, value = self._valued(prior, easiness)
             objective.append(value)

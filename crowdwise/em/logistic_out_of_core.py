@@ -221,8 +221,8 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
 
         The first examples (20,000, or fewer if they have many features) are kept, and as long as all are, the result is
         that of `fit` on all of them, found when it is first asked for. From the batch on that is too much, this is
-        stepwise EM: what `fit` chooses (steepness, l2, hard examples, whether the classifier counts) stays as it was
-        chosen on a sample of the examples so far; every further batch is scored by the model before it, its sums are
+        stepwise EM: what `fit` finds (steepness, l2, hard examples, copies, whether the classifier counts) stays as it
+        was found on a sample of the examples so far; every further batch is scored by the model before it, its sums are
         added to those kept, and the parameters are estimated anew. That is near `fit` on everything, not equal to it,
         and the order of the batches matters a little. Results about single examples are not kept: `consensus` gives
         them.
@@ -354,6 +354,8 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
             unit=features.unit,
             shift=features.rows.shift,
             spread=features.spread(),
+            together=_together(first, stream.seen, None),
+            given=np.zeros((n_annotators, 2)),
         )  # fmt: skip
 
     def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
@@ -378,10 +380,9 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         reading = self._stream_reading(kept)
         annotators = FittedAnnotators(
             seen.annotators, seen.classes, behaviour, stepwise.class_prior, reading.by, reading.levels,
+            stepwise.together,
         )  # fmt: skip
-        if self.errors_in_common:
-            annotators = replace(annotators, together=Together(None, annotators.estimated_common(rows.labels)))
-        self.by_votes_ = False
+        self.by_votes_ = stepwise.together.by_votes
         coef = undo(stepwise.theta * stepwise.temperature, stepwise.unit, stepwise.shift, stepwise.spread)
         chosen = stepwise.chosen
         self.temperature_, self.model_weight_ = stepwise.temperature, chosen.model_weight

@@ -61,19 +61,16 @@ class Ordinal:
             if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all() or len(set(self.levels)) < len(levels):
                 raise ValueError(f"levels must be finite numbers, all different; got {self.levels!r}.")
 
-    def crowd(self, counts: Floats, last: Floats | None) -> Floats:
-        """The matrix of all labels together, unless that of the round before explains the labels better."""
-        together = drawn_to_distances(counts.sum(axis=0))
-        if last is None:
-            return together
-        return max([together, last], key=lambda crowd: self._explained(counts, crowd))  # the first one of equals
+    def crowd(self, counts: Floats) -> Floats:
+        """The matrix of all labels together, drawn towards one in which only the distance from the truth counts."""
+        return drawn_to_distances(counts.sum(axis=0))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
         return np.exp(self._tilted(counts + self.strength * crowd, crowd)).reshape(counts.shape)
 
     def nearest(self, confusion: Floats, crowd: Floats) -> Floats:
-        """The matrices of this model that are nearest to others: where rounds leap to need not be one of them."""
+        """The matrices of this model that are nearest to others: extrapolated ones need not be of the model."""
         return np.exp(self._tilted(confusion, crowd)).reshape(confusion.shape)
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
@@ -96,11 +93,6 @@ class Ordinal:
 
         log_confusion = self._tilted(counts + prior, crowd).reshape(counts.shape)
         return integral(counts + prior, log_confusion) - integral(prior, log_crowd)
-
-    def _explained(self, counts: Floats, crowd: Floats) -> float:
-        """Log-likelihood of counts plus log prior, with the best matrices for a given one of the crowd."""
-        confusion = self.estimate(counts, crowd)
-        return float(xlogy(counts, confusion).sum()) + self.log_prior(confusion, crowd)
 
     def _powers(self, n_classes: int) -> Floats:
         """Distances of labels (last axis) from the truth to the power of 1, 2, 3 and 4, in units of the whole range."""

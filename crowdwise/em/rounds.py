@@ -8,52 +8,24 @@ of a round (`weights.round_weights`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
 
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.acceleration import MOST_PARAMETERS, Anderson
-from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.acceleration import NEAR, Extrapolation, MovablePrior, Prior
+from crowdwise.em.annotators import Annotators
 from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.threads import run_parallel
 from crowdwise.truths.known import Known
-from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+from crowdwise.weights.round_weights import RoundWeights
 
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
 _BLOCK, _COST_PER_ENTRY = 2**13, 100
-# Rounds leap ahead from this change on: before that, a leap may end at another, worse optimum.
-NEAR = 0.005
 # How many examples are enough to tell how far the average one moved.
 _ENOUGH = 100_000
-
-
-class Prior(Protocol):
-    """What is believed of examples before their labels are looked at."""
-
-    def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
-        """Logarithms of class probabilities, of shape (n_classes,) or (n_examples, n_classes), estimated anew."""
-        ...
-
-    def log_density(self) -> float:
-        """Logarithm of the prior of what was estimated, up to a constant."""
-        ...
-
-
-@runtime_checkable
-class MovablePrior(Prior, Protocol):
-    """One that can be moved along with the annotators when rounds are accelerated."""
-
-    def estimate(self, targets: SoftTargets) -> Floats:
-        """What `update` does, without the likelihood: logarithms, of shape (n_classes,)."""
-        ...
-
-    def move(self, parameters: Floats) -> Floats:
-        """The same at other logarithms, scaled to be probabilities."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -127,7 +99,7 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether annotators and a `MovablePrior` leap to where the rounds are heading; for weights that stay.
+        Whether annotators and a `MovablePrior` are extrapolated to where the rounds are heading; for weights that stay.
     report : callable, default=None
         Called after every round.
     before : ndarray, default=None
@@ -143,19 +115,21 @@ def run_em(
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
     posterior = posterior if known is None else known.hold(posterior)
-    leaps = Leaps(annotators, prior) if accelerate and joint and isinstance(prior, MovablePrior) else None
+    extrapolation = None
+    if accelerate and joint and isinstance(prior, MovablePrior):
+        extrapolation = Extrapolation(annotators, prior)
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         targets = weights.next(posterior, log_prior)
         if joint:
             annotators.estimate(posterior, targets.weight)
-        ahead = leaps.take(targets) if leaps is not None and change < NEAR else None
+        ahead = extrapolation.propose(targets) if extrapolation is not None and change < NEAR else None
         if joint or log_prior is None:
             likelihood = held(annotators.log_likelihood(), known)
         log_prior = prior.update(targets, likelihood) if ahead is None else ahead
         previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
         value = _objective(annotators, prior, targets.weight, evidence)
-        if leaps is not None and ahead is not None and value < objective[-1]:
-            leaps.take_back()
+        if extrapolation is not None and ahead is not None and extrapolation.is_worse(value, objective[-1]):
+            extrapolation.take_back()
             likelihood = held(annotators.log_likelihood(), known)
             log_prior = prior.update(targets, likelihood)
             posterior, evidence = expectation(log_prior, likelihood)
@@ -173,36 +147,6 @@ def run_em(
 
 def _objective(annotators: Annotators, prior: Prior, weight: Floats, evidence: Floats) -> float:
     return float(weight @ evidence) + annotators.log_prior() + prior.log_density()
-
-
-@dataclass
-class Leaps:
-    """Moves annotators and prior to where the rounds are heading, and back."""
-
-    annotators: Annotators
-    prior: MovablePrior
-    _anderson: Anderson = field(default_factory=Anderson, init=False)
-    _begin: Floats | None = field(default=None, init=False)
-    _estimated: tuple[Behaviour, Floats] = field(init=False)
-
-    def take(self, targets: SoftTargets) -> Floats | None:
-        """Move on from what this round estimated; the prior's logarithms there, None if it is too early to tell."""
-        if self.annotators.behaviour.confusion.size > MOST_PARAMETERS:
-            return None
-        of_prior = self.prior.estimate(targets)
-        end = self.annotators.parameters(of_prior)
-        ahead = None if self._begin is None else self._anderson.propose(self._begin, end)
-        self._begin, self._estimated = end if ahead is None else ahead, (self.annotators.behaviour, end)
-        if ahead is None:
-            return None
-        n_own = len(ahead) - len(of_prior)
-        self.annotators.move(ahead[:n_own])
-        return self.prior.move(ahead[n_own:])
-
-    def take_back(self) -> None:
-        """Return the annotators to what the round estimated."""
-        self.annotators.behaviour, self._begin = self._estimated
-        self._anderson.forget()
 
 
 def held(log_likelihood: Floats, known: Known | None) -> Floats:

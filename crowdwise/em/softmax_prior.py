@@ -71,7 +71,7 @@ class SoftmaxData:
 
 @dataclass
 class InSample:
-    """One classifier for all examples, as in the paper of Raykar et al.; the objective never falls.
+    """One classifier for all examples, as in the paper of Raykar et al.
 
     Parameters
     ----------

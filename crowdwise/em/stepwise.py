@@ -10,7 +10,7 @@ before it is learnt from, so no folds are needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, in_c_order
-from crowdwise.em.annotators import Annotators, Behaviour
+from crowdwise.em.annotators import Annotators, Behaviour, Sharing
 from crowdwise.em.blocks import CheckedBlock, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, scores_of, weights_of
@@ -27,6 +27,7 @@ from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.softmax import normalisers
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.em.together import Together
 from crowdwise.exceptions import DataError
 from crowdwise.weights.round_weights import SoftTargets
 
@@ -107,6 +108,10 @@ class Stepwise(FrozenArrays):
         What features are divided by.
     shift, spread : ndarray of shape (n_features,)
         What is subtracted then, and how wide each feature is.
+    together : Together, default=Together()
+        Who shares a vote.
+    given : ndarray of shape (n_annotators, 2) or None, default=None
+        Labels of each annotator, and the sum of the parts of votes that they are; None if that was not counted.
     """
 
     chosen: Chosen
@@ -123,6 +128,8 @@ class Stepwise(FrozenArrays):
     unit: float
     shift: Floats
     spread: Floats
+    together: Together = field(default_factory=Together)
+    given: Floats | None = None
 
     @property
     def class_prior(self) -> Floats:
@@ -147,9 +154,13 @@ class Stepwise(FrozenArrays):
         """
         counts = np.zeros((n_annotators, *self.counts.shape[1:]))
         counts[position] = self.counts
+        given = None if self.given is None else np.zeros((n_annotators, 2))
+        if given is not None:
+            given[position] = self.given
         before = np.full(n_annotators, -1)
         before[position] = np.arange(len(position))
-        return replace(self, counts=counts, behaviour=self.behaviour.of(before))
+        behaviour, together = self.behaviour.of(before), self.together.at(before)
+        return replace(self, counts=counts, behaviour=behaviour, together=together, given=given)
 
     def joined(self, other: Stepwise, model: AnnotatorModel, *, fit_intercept: bool) -> Stepwise:
         """The statistics of two streams of the same annotators and classes, added, and parameters from these.
@@ -181,6 +192,7 @@ class Stepwise(FrozenArrays):
         gram, pull = self.gram + moved_gram, self.pull + moved_pull
         counts, share, n_examples = self.counts + other.counts, self.share + other.share, self.n_examples
         part = other.n_examples / (n_examples + other.n_examples)
+        given = None if self.given is None or other.given is None else self.given + other.given
         return replace(
             self,
             n_examples=n_examples + other.n_examples,
@@ -189,7 +201,8 @@ class Stepwise(FrozenArrays):
             mass=self.mass + other.mass,
             gram=gram,
             pull=pull,
-            behaviour=_settled(model, counts, share, self.behaviour),
+            behaviour=_settled(model, counts, share, self.behaviour, _sharing(self.together, given)),
+            given=given,
             log_frequency=_log_frequency(share),
             theta=_lowest(gram, pull, self._penalty, fit_intercept=fit_intercept),
             temperature=float(self.temperature ** (1 - part) * other.temperature**part),
@@ -250,6 +263,7 @@ class Stepwise(FrozenArrays):
         sums = batch.sums(self.theta)
         of_labels = sums if self.chosen.joint and self.chosen.model_weight else batch.by_labels(self.log_frequency)
         counts, share = kept * self.counts + new * of_labels.counts, kept * self.share + new * of_labels.share
+        given = None if self.given is None else self.given + np.column_stack([batch.labels_per_annotator, sums.parts])
         return replace(
             self,
             n_examples=n_all,
@@ -258,7 +272,8 @@ class Stepwise(FrozenArrays):
             mass=kept * self.mass + new * sums.mass,
             gram=gram,
             pull=pull,
-            behaviour=_settled(model, counts, share, self.behaviour),
+            behaviour=_settled(model, counts, share, self.behaviour, _sharing(self.together, given)),
+            given=given,
             log_frequency=_log_frequency(share),
             theta=theta,
             temperature=self._next_temperature(batch, n_all, gram, theta),
@@ -271,7 +286,7 @@ class Stepwise(FrozenArrays):
             prior = self.temperature * self.theta[:, np.newaxis]
         return RoundState(
             annotators, classes, model, self.behaviour, levels.levels, levels.easiness, np.ones(len(classes)),
-            self.unit, self.shift if self.shift.any() else None, self.theta[:, np.newaxis], prior,
+            self.unit, self.shift if self.shift.any() else None, self.theta[:, np.newaxis], prior, self.together,
         )  # fmt: skip
 
     def _classifier(
@@ -311,6 +326,10 @@ class _Batch:
     state: RoundState
     label_easiness: Floats
 
+    @property
+    def labels_per_annotator(self) -> NDArray[np.int64]:
+        return np.sum([block.labels.labels_per_annotator for block in self.blocks], axis=0)
+
     def sums(self, theta: Floats) -> LogisticSums:
         """Of the examples, with the slope of the loss at some coefficients; the posterior is that before the batch."""
         found: LogisticSums = total(partial(block_sums, replace(self.state, theta=theta[:, np.newaxis])), self.blocks)
@@ -343,7 +362,8 @@ class _Batch:
         for block in self.blocks:
             x = self.state.read(block.X)
             scores.append(log_softmax(scores_of(x, theta[:, np.newaxis])[:, 0]))
-            likelihood.append(self.state.behaviour.log_likelihood(Incidence.of(block.labels)))
+            incidence = Incidence.of(block.labels, self.state.together.parts(block.labels))
+            likelihood.append(self.state.behaviour.log_likelihood(incidence))
             weight.append(weights_of(block, self.state.levels, self.state.easiness))
         of_classes = ClassScores(np.concatenate(scores), self.state.class_weight, are_probabilities=True)
         return best_temperature(of_classes, np.concatenate(likelihood), np.concatenate(weight), last)
@@ -355,12 +375,22 @@ def _log_frequency(share: Floats) -> Floats:
     return frequencies.estimate(SoftTargets(share.sum(axis=0)[np.newaxis], np.ones(1), np.ones(share.shape[1])))
 
 
-def _settled(model: AnnotatorModel, counts: Floats, share: Floats, last: Behaviour) -> Behaviour:
+def _sharing(together: Together, given: Floats | None) -> Sharing | None:
+    """Who has a vote together with others, and the mean part of it that each has."""
+    if together.group is None or given is None:
+        return None
+    labels, parts = given.T
+    mean = np.divide(parts, labels, out=np.ones_like(parts), where=labels > 0)
+    return Sharing(together.numbers(len(labels)), mean)
+
+
+def _settled(
+    model: AnnotatorModel, counts: Floats, share: Floats, last: Behaviour, sharing: Sharing | None
+) -> Behaviour:
     """How annotators answer, by counts; one alone is believed."""
     if len(counts) == 1:
         return last
-    annotators = Annotators(Incidence([], len(counts), counts.shape[-1]), model, np.ones((0, *share.shape)))
-    annotators.crowd = last.crowd.reshape(-1, counts.shape[-1])
+    annotators = Annotators(Incidence([], len(counts), counts.shape[-1]), model, np.ones((0, *share.shape)), sharing)
     annotators.settle(counts, share)
     return annotators.behaviour
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from crowds import crowd, labels_of
+from crowds import HeldCrowd, crowd, labels_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -44,7 +44,7 @@ def twin(matrix, n_classes, *, n_rounds, strength=1.0, class_prior=1.0):
 def test_equals_the_slow_twin(n_classes, missing, monkeypatch):
     _, matrix = crowd(n_classes=n_classes, missing=missing)
     slow, confusion = twin(matrix.tolist(), n_classes, n_rounds=6)
-    monkeypatch.setattr("crowdwise.em.rounds.Leaps.take", lambda *_: None)
+    monkeypatch.setattr("crowdwise.em.rounds.Extrapolation.propose", lambda *_: None)
     settings = {"annotator_model": Confusion(1.0), "errors_in_common": False, "max_rounds": 6, "tol": 0.0}
     result = aggregate(labels_of(matrix, n_classes), **settings)
     assert_allclose(result.proba, slow, rtol=1e-8, atol=1e-12)
@@ -56,23 +56,23 @@ def test_equals_the_slow_twin(n_classes, missing, monkeypatch):
 
 @pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
 @pytest.mark.parametrize("difficulties", [(1,), (2,)])
-def test_leaping_ahead_ends_where_the_rounds_end_in_fewer_of_them(model, difficulties):
+def test_extrapolated_rounds_end_where_the_others_end_and_are_fewer(model, difficulties):
     _, matrix = crowd(n_examples=150, n_classes=3, missing=0.4)
     labels, weight = labels_of(matrix, 3), np.ones(150)
     settings = {"difficulties": difficulties, "tol": 1e-10, "max_rounds": 20_000}
     plain = fit_labels(labels, weight, model, accelerate=False, **settings)
-    leapt = fit_labels(labels, weight, model, **settings)
+    ahead = fit_labels(labels, weight, model, **settings)
     assert plain.rounds.converged
-    assert leapt.rounds.converged
-    assert len(leapt.rounds.objective) < len(plain.rounds.objective)
+    assert ahead.rounds.converged
+    assert len(ahead.rounds.objective) < len(plain.rounds.objective)
     if difficulties == (1,):
-        assert_allclose(leapt.rounds.objective[-1], plain.rounds.objective[-1], atol=1e-6)
-        assert_allclose(leapt.rounds.posterior, plain.rounds.posterior, atol=1e-4)
+        assert_allclose(ahead.rounds.objective[-1], plain.rounds.objective[-1], atol=1e-6)
+        assert_allclose(ahead.rounds.posterior, plain.rounds.posterior, atol=1e-4)
     else:  # many optima lie close together: another one may be found, but not a much worse one
-        assert leapt.rounds.objective[-1] >= plain.rounds.objective[-1] - 1
+        assert ahead.rounds.objective[-1] >= plain.rounds.objective[-1] - 1
 
 
-@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), HeldCrowd(Shared())], ids=repr)
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 3.0]))
 @settings(max_examples=25)
 @quiet

@@ -3,7 +3,7 @@ from math import lgamma
 
 import numpy as np
 import pytest
-from crowds import crowd, labels_of
+from crowds import HeldCrowd, crowd, labels_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -78,7 +78,7 @@ def test_equals_the_slow_twin(n_classes, n_difficulties):
     assert fit.annotators.n_difficulties == n_difficulties
 
 
-@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), HeldCrowd(Shared())], ids=repr)
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), n_difficulties=st.sampled_from([2, 3]))
 @settings(max_examples=15)
 @quiet

@@ -75,14 +75,13 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     weight, of_class, losses = sample_weight * easy, np.ones(n_classes), None
     answers = [[label for label in row if label is not None] for row in matrix.tolist()]
     posterior = np.array([[row.count(k) / len(row) for k in range(n_classes)] for row in answers])
-    shared = None
     for t in range(1, 4):
         if round_weights is not None:
             weight = sample_weight * round_weights(t, easy, losses, posterior.argmax(axis=1))
         if class_weights is not None:
             of_class = class_weights(posterior, weight)
         counts = twin_counts(matrix.tolist(), posterior, weight)
-        confusion, shared = twin_confusion(counts, 3.0, shared)
+        confusion = twin_confusion(counts, 3.0)
         scores = twin_scores(X, posterior, weight, splits, of_class, count)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature = twin_temperature(scores, likelihood, weight)

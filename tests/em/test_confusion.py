@@ -36,7 +36,7 @@ def test_likelihoods_and_counts_equal_loops_over_labels(n_classes, rng):
 def test_estimates_are_probabilities_and_the_best_for_their_counts(model, seed):
     rng = np.random.default_rng(seed)
     counts = rng.gamma(1.0, 3.0, size=(5, 3, 3))
-    crowd = model.crowd(counts, None)
+    crowd = model.crowd(counts)
     best = model.estimate(counts, crowd)
     assert_allclose(best.sum(axis=2), 1)
     assert (best > 0).all()

@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from crowds import balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
+from crowds import HeldCrowd, balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -158,7 +158,7 @@ def test_equals_the_slow_twin(n_classes, settings, steps, monkeypatch):
     assert_allclose(model.confusion_, confusion, atol=1e-4)
 
 
-@pytest.mark.parametrize("model", [Confusion(), OneCoin(), Shared()])
+@pytest.mark.parametrize("model", [Confusion(), OneCoin(), HeldCrowd(Shared())], ids=repr)
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3]), steepness=st.sampled_from([0.0, 2.0]))
 @hypothesis_settings(max_examples=8)
 @quiet

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from crowds import clear_crowd, crowd, labels_of
+from crowds import clear_crowd, crowd, labels_of, with_copies
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -14,7 +14,7 @@ from scipy import sparse
 import crowdwise
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
 from crowdwise.crowd import disagreement
-from crowdwise.em import Confusion, Shared, survey
+from crowdwise.em import Confusion, Ordinal, survey
 from crowdwise.em.blocks import in_threads, total
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds
 from crowdwise.em.survey import Survey, levels_of_labels
@@ -22,7 +22,7 @@ from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.progress import SILENT
 from crowdwise.weights import SelfPaced, Smooth
 
-TIGHT = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 0.0, "annotator_model": Confusion()}
+TIGHT = {"tol": 1e-13, "max_rounds": 500, "l2": 1.0, "steepness": 0.0}
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def assert_same(blocks, memory, X, labels, atol=1e-10):
     [
         (2, {}),
         (3, {"steepness": 2.0}),
-        (3, {"hard_examples": True, "joint": False}),
+        (3, {"hard_examples": True, "joint": False, "annotator_model": Confusion()}),
         (2, {"cross_fit": 0}),
-        (2, {"annotator_model": Shared()}),
+        (2, {"annotator_model": Confusion()}),
         in_slow_run(*(2, {"class_weight": {1: 3.0}, "cross_fit": 3})),
         in_slow_run(*(2, {"class_weight": "balanced"})),
         (2, {"fit_intercept": False, "class_prior": 0.0, "scale": "possible", "steepness": 1.0}),
@@ -85,7 +85,7 @@ def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_
 
 def test_where_features_mislead_labels_alone_count_as_in_memory(in_rounds, monkeypatch):
     X, labels, _ = clear_crowd(3, n_examples=250)
-    monkeypatch.setattr("crowdwise.em.logistic.predicts_truth", lambda *arguments: False)
+    monkeypatch.setattr("crowdwise.em.logistic_in_memory.predicts_truth", lambda *arguments: False)
     model = partial(CrowdLogisticClassifier, **TIGHT)
     with pytest.warns(UserWarning, match="model_weight_ is 0"):
         memory = model().fit(X, labels)
@@ -103,9 +103,14 @@ def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
     assert_allclose(blocks.predict_proba(far), near.predict_proba(far), atol=1e-9)
 
 
-def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives():
+@pytest.mark.parametrize(
+    "settings",
+    [{}, in_slow_run({"annotator_model": Confusion()}), in_slow_run({"kind": "ordinal", "annotator_model": Ordinal()})],
+    ids=repr,
+)
+def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives(settings):
     X, labels, _ = clear_crowd(3, n_examples=survey.MOST_ROWS + 700)
-    model = partial(CrowdLogisticClassifier, **TIGHT | {"hard_examples": False})
+    model = partial(CrowdLogisticClassifier, **TIGHT | {"hard_examples": False} | settings)
     memory = model().fit(X, labels)
     blocks = model().fit(read_blocks(blocks_of(X, labels, [6000, 13_000])))
     assert blocks.n_passes_ > 2
@@ -114,13 +119,6 @@ def test_more_examples_than_the_sample_has_give_what_a_fit_in_memory_gives():
     with_the_same = replace(blocks.fitted_.annotators, together=together)
     blocks.fitted_ = replace(blocks.fitted_, annotators=with_the_same)
     assert_same(blocks, memory, X, labels)
-
-
-def with_copies(seed, **kwargs):
-    """A crowd in which four annotators are copies of a bad one."""
-    X, labels, _ = clear_crowd(seed, **kwargs)
-    rows, names = labels.to_matrix(), [*labels.annotators, *(f"copy {j}" for j in range(3))]
-    return X, CrowdLabels.from_matrix(np.column_stack([rows, *[rows[:, 3]] * 3]), annotators=names)
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -152,7 +150,7 @@ def test_where_votes_decide_the_classifier_learns_them_as_in_memory(in_rounds, m
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"annotator_model": Shared(), "tol": 1e-13}, {"hard_examples": True}], ids=repr
+    "settings", [{}, {"annotator_model": Confusion(), "tol": 1e-13}, {"hard_examples": True}], ids=repr
 )
 def test_blocks_that_fit_into_the_sample_give_the_bits_of_a_fit_in_memory(settings):
     X, labels = with_copies(6, n_examples=300, n_classes=3, missing=0.3)
@@ -357,14 +355,10 @@ def test_levels_are_read_as_in_memory(in_rounds):
     X = truth[:, None] + rng.normal(size=(240, 2))
     stars = np.clip(truth[:, None] + rng.integers(-1, 2, (240, 5)) + [0, 0, 0, 0, 1], 1, 4)
     settings = {"kind": "ordinal", "consensus_by": "mean", "l2": 1.0, "steepness": 0.0, "tol": 1e-8, "max_rounds": 500}
-    # The crowd's matrix of Ordinal stays where it is once it explains labels better than the next: where depends on the
-    # way there. Matrices of their own have one end.
-    alone = settings | {"annotator_model": Confusion(), "errors_in_common": False}
-    memory = CrowdLogisticClassifier(**alone).fit(X, stars)
-    blocks = CrowdLogisticClassifier(**alone).fit(read_blocks([(X[:90], stars[:90]), (X[90:], stars[90:])]))
+    memory = CrowdLogisticClassifier(**settings).fit(X, stars)
+    blocks = CrowdLogisticClassifier(**settings).fit(read_blocks([(X[:90], stars[:90]), (X[90:], stars[90:])]))
     assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=1e-6)
     assert_array_equal(blocks.predict(X), memory.predict(X))
-    memory = CrowdLogisticClassifier(**settings).fit(X, stars)
     stream = CrowdLogisticClassifier(**settings).partial_fit(X[:90], stars[:90]).partial_fit(X[90:], stars[90:])
     assert_allclose(stream.offset_, memory.offset_, atol=0.1)
     with pytest.raises(ValueError, match="makes abstentions answers, and blocks have labels alone"):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from crowds import clear_crowd
+from crowds import clear_crowd, with_copies
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -71,6 +71,32 @@ def test_beyond_that_it_is_near_fit(n_classes, settings, few_are_kept):
     assert np.abs(stream.consensus(X, labels).proba - whole.consensus(X, labels).proba).mean() < 0.01
     assert_allclose(stream.confusion_, whole.confusion_, atol=0.05)
     assert_array_equal(stream.results_.annotators.n_labels, labels.labels_per_annotator)
+
+
+def test_copies_share_a_vote_as_in_fit(monkeypatch, tmp_path):
+    monkeypatch.setattr(kept_rows, "_MOST_ROWS", 300)
+    X, labels = with_copies(6, n_examples=900, missing=0.0)
+    whole = CrowdLogisticClassifier(**SETTINGS).fit(X, labels)
+    stream = in_batches(CrowdLogisticClassifier(**SETTINGS), X, labels, range(150, 900, 150))
+    alone = in_batches(CrowdLogisticClassifier(**SETTINGS, errors_in_common=False), X, labels, range(150, 900, 150))
+    assert_array_equal(stream.annotator_group_, whole.annotator_group_)
+    assert len(set(stream.annotator_group_)) == 7
+
+    def away(model):
+        return np.abs(model.consensus(X, labels).proba - whole.consensus(X, labels).proba).mean()
+
+    assert away(stream) < 0.01 < away(alone)
+    assert_allclose(stream.confusion_, whole.confusion_, atol=0.05)
+    # Annotators who come later are alone, and what is kept can be saved, merged and continued.
+    other = CrowdLogisticClassifier(**SETTINGS)
+    for start in range(0, 900, 150):
+        other.partial_fit(X[start : start + 150], labels[slice(start, start + 150)])
+    other.save(tmp_path / "model")
+    later = CrowdLabels.from_matrix(np.zeros((40, 1)), annotators=["late"], classes=labels.classes)
+    merged = stream.merge(crowdwise.load(tmp_path / "model")).partial_fit(X[:40], later)
+    assert len(set(merged.annotator_group_)) == 8
+    same = [merged.annotators_.tolist().index(name) for name in labels.annotators]
+    assert_allclose(merged.confusion_[same], whole.confusion_, atol=0.05)
 
 
 def test_a_first_batch_larger_than_what_is_kept_is_learnt_from_as_a_whole(few_are_kept):
