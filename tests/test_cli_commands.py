@@ -246,7 +246,7 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     files = ["labels.csv", "--truth", str(tmp_path / "truth.csv"), "--out", str(tmp_path / "run")]
     code, _, err = run("fit", *files, *no_labels)
     assert code == 0
-    assert "1 known answer of examples with labels" in err
+    assert "1 known answer of these examples" in err
     assert "never given, though said to be no label: '-1', 'unsure'" in err
     (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,-1\n")
     assert run("fit", *files, "--force", "--strip", "--missing", "-1")[0] == 0

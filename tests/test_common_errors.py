@@ -31,6 +31,7 @@ def test_the_correlation_of_errors_against_truth_by_hand():
     assert_allclose(found.effective_number, found.n_votes / (1 + (found.n_votes - 1) * found.common), rtol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")  # of the labels that say nothing
 def test_a_few_truths_are_enough_and_none_say_what_is_usual():
     _, matrix = crowd(n_examples=100)
     labels = labels_of(matrix)

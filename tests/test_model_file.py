@@ -340,7 +340,7 @@ def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
 
 
 def test_identifiers_of_a_strange_type_are_refused_by_name(tmp_path):
-    found = aggregate(CrowdLabels.from_matrix([[0, 1], [1, 1]], examples=[Path("a"), Path("b")]))
+    found = aggregate(CrowdLabels.from_matrix([[0, 0], [1, 1]], examples=[Path("a"), Path("b")]))
     with pytest.raises(ModelFileError, match=r"a value in examples of Consensus cannot be saved.*PosixPath.*Path"):
         found.save(tmp_path / "file")
 

@@ -269,7 +269,7 @@ class Shared:
     --------
     >>> from crowdwise import aggregate
     >>> from crowdwise.em import Shared
-    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]], annotator_model=Shared(strength=5.0)).label.tolist()
+    >>> aggregate([[1, 1, 0], [0, 0, 0], [1, 1, 1]], annotator_model=Shared(strength=5.0)).label.tolist()
     [1, 0, 1]
     """
 

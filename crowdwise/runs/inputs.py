@@ -249,7 +249,7 @@ def read_truth(
             )
     if not truth:
         raise DataError(f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}.")
-    notes = [f"{count(len(truth), 'known answer')} of examples with labels"]
+    notes = [f"{count(len(truth), 'known answer')} of these examples"]
     if n_unknown:
         notes.append(f"{count(n_unknown, 'known answer')} of examples without labels or features, passed over")
     return truth, tuple(notes)

@@ -85,7 +85,7 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
     inputs = inputs_of(folder, truth=folder / "truth.csv")
     assert inputs.truth == {1: "yes"}
     assert inputs.notes[-2:] == (
-        "1 known answer of examples with labels",
+        "1 known answer of these examples",
         "1 known answer of examples without labels or features, passed over",
     )
 
