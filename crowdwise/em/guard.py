@@ -46,7 +46,7 @@ _STRONGEST, _EXACTLY = 4.0, 0.02
 # gets a class that votes do not give, be they weighed or not. Some examples are enough to tell the latter.
 _AGAINST, _BEYOND, _ENOUGH = 0.02, 0.1, 20_000
 # A class with a smaller share of the labels is a stray one, such as n/a; of fewer examples, shares say little.
-_STRAY, _FEWEST = 0.01, 50
+_STRAY, _TOO_FEW = 0.01, 50
 # Where probabilities of labels differ less between classes, for every annotator, labels say nothing about the class.
 _NOTHING = 0.02
 # Nobody is taken to be right or wrong more surely than this when votes are weighed.
@@ -179,7 +179,7 @@ def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Float
     confusion = annotators.behaviour.by_class()
     if (confusion.max(axis=1) - confusion.min(axis=1)).max() < _NOTHING:
         return False
-    if len(posterior) < _FEWEST:
+    if len(posterior) < _TOO_FEW:
         return True
     if n_common_classes(annotators, posterior.shape[1]) <= 2:  # what is not one class is the other, whatever its name
         return True
