@@ -226,7 +226,8 @@ def fit_labels(
     if together.common == 0:
         return fit
     fit = fit.with_common(labels, weight)
-    if _has_order(model):  # levels keep their places
+    # Levels keep their places, and single labels, which no other label confirms, are the consensus anyway.
+    if _has_order(model) or labels.labels_per_example.max(initial=0) < 2:
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
     return replace(fit, together=replace(fit.together, by_votes=not hold))
