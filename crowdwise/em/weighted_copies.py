@@ -21,7 +21,8 @@ from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import Method
-from crowdwise.ridge.features import check_finite, check_squares, one_blas_thread
+from crowdwise.ridge.features import check_finite, check_squares
+from crowdwise.threads import one_blas_thread
 from crowdwise.weights.round_weights import SoftTargets
 
 # A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.
