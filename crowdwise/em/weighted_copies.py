@@ -21,7 +21,7 @@ from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import Method
-from crowdwise.ridge.features import check_finite
+from crowdwise.ridge.features import check_finite, check_squares
 from crowdwise.threads import one_blas_thread
 from crowdwise.weights.round_weights import SoftTargets
 
@@ -146,7 +146,10 @@ def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
         return model.fit(X, classes, sample_weight=weight)
     numbers = check_array(X, dtype=[np.float64, np.float32])
     mean = np.average(numbers, axis=0, weights=weight).astype(numbers.dtype)
-    model.fit(numbers - mean, classes, sample_weight=weight)
+    centred = numbers - mean
+    with np.errstate(over="ignore"):
+        check_squares(np.einsum("ij,ij->j", centred, centred))
+    model.fit(centred, classes, sample_weight=weight)
     _check_feature_names(model, X, reset=True)
     model.intercept_ = model.intercept_ - model.coef_ @ mean
     return model

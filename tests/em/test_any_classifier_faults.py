@@ -146,6 +146,12 @@ def test_the_default_classifier_copes_with_features_far_from_zero(offset):
     )  # digits of X @ coef
 
 
+def test_features_whose_squares_overflow_are_refused_by_the_default_classifier():
+    X, matrix = crowd()
+    with pytest.raises(DataError, match="too large: the squares of its values overflow"):
+        fit(1e155 * X, matrix)
+
+
 @few_rounds
 def test_the_default_classifier_is_a_logistic_regression_of_features_as_they_were_given():
     X, matrix = crowd(n_examples=60, n_classes=3)
