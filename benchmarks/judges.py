@@ -167,9 +167,9 @@ def bold_near(found: dict[str, np.ndarray]) -> list[str]:
     best = max((values for values in found.values() if len(values)), key=np.mean)
     cells = []
     for values in found.values():
-        behind = best - values if len(values) == len(best) else np.full(2, np.inf)
-        error = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
         mean = f"{values.mean():.3f}" if len(values) else "–"
+        behind = best - values if len(values) == len(best) else best
+        error = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
         cells.append(f"**{mean}**" if behind.mean() <= error else mean)
     return cells
 
