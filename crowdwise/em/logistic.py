@@ -44,8 +44,9 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.features import N_FOLDS, check_finite, one_blas_thread
+from crowdwise.ridge.features import N_FOLDS, check_finite
 from crowdwise.ridge.fitted import check_new
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.known import known_answers
