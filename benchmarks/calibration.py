@@ -2,6 +2,7 @@
 
 python benchmarks/calibration.py                   with features: unseen examples, and the consensus
 python benchmarks/calibration.py labels --write    the consensus of labels alone, on all crowds
+python benchmarks/calibration.py simulated         the same on simulated crowds, with and without errors in common
 
 For unseen examples (the mean of five splits where the set has no test examples of its own): how often the classifier is
 right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
@@ -14,10 +15,13 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
+from itertools import product
+from typing import Any
 
 import numpy as np
 from contest import same_classifier
 from crowd_sets import WITH_FEATURES, CrowdSet, Split, load, splits
+from scipy.stats import norm
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
@@ -26,6 +30,7 @@ from crowdwise.exceptions import CrowdWarning
 
 PLACE = Place("docs/evidence/models.md", "calibration")
 ALONE = Place("docs/evidence/models.md", "calibration of labels alone")
+SIMULATED = Place("docs/evidence/models.md", "calibration on simulated crowds")
 COLUMNS = (
     "set",
     "unseen, `predict_proba`",
@@ -93,13 +98,60 @@ def labels_alone(run: Run, options: Namespace) -> None:
     run.table(ALONE, columns, rows)
 
 
-PARTS = {"features": with_features, "labels": labels_alone}
+def simulated_crowd(kind: str, n_classes: int, n_annotators: int, n_labels: int, seed: int) -> tuple[CrowdLabels, Any]:
+    """Labels of 1500 examples; errors are independent, go along with a hidden variable, or examples mislead."""
+    rng, n_examples = np.random.default_rng(seed), 1500
+    truth, accuracy = rng.integers(0, n_classes, n_examples), rng.uniform(0.6, 0.85, n_annotators)
+    who = np.array([rng.permutation(n_annotators)[:n_labels] for _ in range(n_examples)])
+    right, hidden = accuracy[who], rng.normal(size=(n_examples, 1))
+    common = {"hidden variable, weak": 0.2, "hidden variable, strong": 0.5}.get(kind, 0.0)
+    wrong = np.sqrt(common) * hidden + np.sqrt(1 - common) * rng.normal(size=who.shape) > norm.ppf(right)
+    if kind == "misleading examples":
+        wrong = np.where(rng.random((n_examples, 1)) < 0.15, rng.random(who.shape) < 0.7, wrong)
+    share = 0.0 if kind == "independent" else 0.5  # of errors that are the same wrong class
+    mislead = (truth + rng.integers(1, n_classes, n_examples))[:, None] % n_classes
+    other = (truth[:, None] + rng.integers(1, n_classes, who.shape)) % n_classes
+    labels = np.where(wrong, np.where(rng.random(who.shape) < share, mislead, other), truth[:, None])
+    rows = np.repeat(np.arange(n_examples), n_labels)
+    table = {"example": rows, "annotator": who.ravel(), "label": labels.ravel()}
+    return CrowdLabels.from_table(table, classes=range(n_classes)), truth
+
+
+KINDS = ("independent", "hidden variable, weak", "hidden variable, strong", "misleading examples")
+PANELS = ((6, 6), (30, 5), (30, 10))
+
+
+def simulated(run: Run, options: Namespace) -> None:
+    """`aggregate` on simulated crowds: the mean over panels, classes and seeds."""
+    rows = []
+    for kind in KINDS:
+        figures: list[tuple[float, ...]] = []
+        for place, (panel, n_classes) in enumerate(product(PANELS[:1] if options.quick else PANELS, (2, 3, 5))):
+            for seed in range(1 if options.quick else 3):
+                labels, truth = simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
+                found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
+                off = [calibration(one.proba, truth) for one in (found, apart)]
+                figures.append((*off[0], *off[1], if_right(found.proba, 5), off[0][2]))
+        mean = np.mean(figures, axis=0)
+        span = f"{min(row[-1] for row in figures):.3f} to {max(row[-1] for row in figures):.3f}"
+        rows.append([kind, shown(*mean[:3]), span, shown(*mean[3:6]), f"{mean[6]:.3f}"])
+    columns = (
+        "errors",
+        "`aggregate(labels)`",
+        "its errors",
+        "`errors_in_common=False`",
+        "error if the first were right",
+    )
+    run.table(SIMULATED, columns, rows)
+
+
+PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated}
 
 
 def main() -> None:
     options = parser(__doc__, PARTS).parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places = {"features": PLACE, "labels": ALONE}
+    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED}
     run = Run(options, [places[part] for part in options.parts])
     for part in options.parts:
         PARTS[part](run, options)

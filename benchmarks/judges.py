@@ -29,7 +29,7 @@ from calibration import calibration, if_right
 from contest import Task
 from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
-from tables import ROOT, Place, Run, bold_best, parser
+from tables import ROOT, Place, Run, parser
 
 from crowdwise import CrowdLabels, aggregate, errors_in_common
 from crowdwise.datasets.store import data_directory
@@ -162,6 +162,18 @@ def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray
     return {name: np.array(values).reshape(-1, 4) for name, values in found.items()}
 
 
+def bold_near(found: dict[str, np.ndarray]) -> list[str]:
+    """Means over draws; in bold the best one, and those that differ from it by at most a paired standard error."""
+    best = max((values for values in found.values() if len(values)), key=np.mean)
+    cells = []
+    for values in found.values():
+        mean = f"{values.mean():.3f}" if len(values) else "–"
+        behind = best - values if len(values) == len(best) else best
+        error = behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
+        cells.append(f"**{mean}**" if behind.mean() <= error else mean)
+    return cells
+
+
 # ---------------------------------------------------------------------- parts
 
 
@@ -174,8 +186,7 @@ def truths(run: Run, options: Namespace) -> None:
                 continue
             found = measure(judges, n_truths, 2 if options.quick else 30)
             means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
-            cells = ["–" if mean is None else f"{mean[0]:.3f}" for mean in means.values()]
-            accuracy.append([judges.name, str(n_truths), *bold_best(cells)])
+            accuracy.append([judges.name, str(n_truths), *bold_near({name: found[name][:, 0] for name in METHODS})])
             stated = ["–" if (mean := means[method]) is None else three(mean[:3]) for method in (OURS, STACK)]
             confidence.append([judges.name, str(n_truths), *stated, f"{means[OURS][3]:.3f}"])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)

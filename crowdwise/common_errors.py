@@ -81,7 +81,8 @@ class ErrorsInCommon(FrozenArrays):
         return numbers
 
     def __repr__(self) -> str:
-        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else _source(self.common)
+        source = "as usual in public crowds" if self.common > 0.9 * COMMON_ERRORS else "as labels show few in common"
+        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else source
         groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
             f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
@@ -166,13 +167,6 @@ def _shown(record: FitRecord) -> float:
     if annotators is None:
         return COMMON_ERRORS
     return annotators.together.common or annotators.estimated_common(record.labels)
-
-
-def _source(common: float) -> str:
-    """Where it comes from, without known truths."""
-    if common > 0.9 * COMMON_ERRORS:
-        return "as usual in public crowds"
-    return f"less than the {COMMON_ERRORS:.2f} of public crowds, as labels show few errors in common"
 
 
 def _after_consensus(record: FitRecord) -> Pairs:

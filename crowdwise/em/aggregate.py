@@ -276,8 +276,9 @@ def aggregate(
         and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
     errors_in_common : bool, default=True
         Whether annotators may err together. Those who copy each other then have one vote together, stated probabilities
-        allow for errors that all have in common, and votes decide where the model's classes do not mean what labels
-        say (`by_votes`). False takes them to err independently, as Dawid and Skene do.
+        allow for errors that all have in common (as many as are usual, unless labels show that there are hardly any),
+        and votes decide where the model's classes do not mean what labels say (`by_votes`). False takes them to err
+        independently, as Dawid and Skene do.
     groups : mapping, series or array-like, default=None
         Annotators who have one vote together: a group by annotator's name, such as the family of a model, or one per
         annotator in their order. Whoever is not named is alone. By default those who copy each other are found.

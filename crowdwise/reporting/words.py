@@ -94,7 +94,7 @@ def votes_sentence(summary: Summary) -> str:
     copies = f" ({groups})" if votes["shared"] else ""
     return (
         f"The {rounded(labels)} labels of an example{copies} say as much as about {rounded(votes['effective'])} "
-        "independent votes, at a usual amount of errors in common."
+        "independent votes, allowing for errors in common."
     )
 
 

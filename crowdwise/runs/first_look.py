@@ -103,7 +103,7 @@ class Check:
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:
-            number = f"about {rounded(self.effective_annotators)} per example, at a usual amount of errors in common"
+            number = f"about {rounded(self.effective_annotators)} per example, allowing for errors in common"
             rows.append(_row("independent votes", number))
         return rows
 
