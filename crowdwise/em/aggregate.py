@@ -28,7 +28,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, Flags, results_html
-from crowdwise.ridge.features import one_blas_thread
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.check import TruthCheck

@@ -23,7 +23,7 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
 from crowdwise.out_of_core.blocks import map_blocks
-from crowdwise.ridge.features import available_cores, one_blas_thread
+from crowdwise.threads import available_cores, one_blas_thread
 from crowdwise.training_set import check_sample_weight
 
 Result = TypeVar("Result")

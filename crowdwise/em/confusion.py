@@ -21,7 +21,7 @@ from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.label_rows import sparse_blocks
-from crowdwise.ridge.features import run_parallel
+from crowdwise.threads import run_parallel
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12

@@ -28,8 +28,9 @@ from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.ridge.features import check_finite, one_blas_thread
+from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.fitted import check_new
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum

@@ -37,8 +37,8 @@ from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.progress import Reporter
 from crowdwise.results import StreamResults
-from crowdwise.ridge.features import one_blas_thread
 from crowdwise.streaming import Declared, StreamMixin, can_stream
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import note_unlabelled
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum

@@ -18,7 +18,7 @@ from crowdwise.em.annotators import Annotators
 from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
-from crowdwise.ridge.features import run_parallel
+from crowdwise.threads import run_parallel
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 

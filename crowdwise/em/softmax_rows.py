@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import log_expit
 
 from crowdwise.arrays import Floats
-from crowdwise.ridge.features import run_parallel
+from crowdwise.threads import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
 _BLOCK_BYTES = 2**20

@@ -19,7 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
-from crowdwise.ridge.features import check_finite, one_blas_thread
+from crowdwise.ridge.features import check_finite
+from crowdwise.threads import one_blas_thread
 from crowdwise.weights.round_weights import SoftTargets
 
 # A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.

@@ -11,12 +11,13 @@ from sklearn.preprocessing import StandardScaler
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.data import EXACT_COLUMNS
-from crowdwise.ridge.features import N_FOLDS, Rows, one_blas_thread, row_space
+from crowdwise.ridge.features import N_FOLDS, Rows, row_space
 from crowdwise.ridge.path import Folds
 from crowdwise.ridge.rows_problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.ridge.votes import Votes
+from crowdwise.threads import one_blas_thread
 from crowdwise.weights.auto_steepness import choose_steepness
 
 # More examples than this make the answer no surer.

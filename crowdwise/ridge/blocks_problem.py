@@ -20,7 +20,7 @@ from crowdwise.labels.encode import smallest_integer_type
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights, first_consensus
-from crowdwise.ridge.features import Rows, check_finite, one_blas_thread
+from crowdwise.ridge.features import Rows, check_finite
 from crowdwise.ridge.kept_rows import KeptRows, places
 from crowdwise.ridge.precision import Precision
 from crowdwise.ridge.problem import L2Choice
@@ -28,6 +28,7 @@ from crowdwise.ridge.rows_problem import RowsProblem, label_products
 from crowdwise.ridge.solver import Factor
 from crowdwise.ridge.stream_sums import StreamSums
 from crowdwise.ridge.targets import Targets
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet
 
 # A block as features, labels and weights that are known to be right.

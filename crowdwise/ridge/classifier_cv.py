@@ -14,11 +14,11 @@ from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
+from crowdwise.threads import one_blas_thread
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 

@@ -1,33 +1,22 @@
-"""The features: the only module that reads X. Rows in blocks, shifted near zero, and work shared between cores."""
+"""The features: the only module that reads X. Rows in blocks, shifted near zero."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from threading import Lock, local
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
-
-Result = TypeVar("Result")
+from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
 
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
 # A block of rows should stay in the cache of one core while it is shifted, weighted and multiplied.
 _BLOCK_BYTES = 2**19
-# Rows that one task of a pass reads.
-TASK_ROWS = 2**16
-# Below this many multiplications the work is done before a second thread has started.
-_PARALLEL_FROM = 2**27
 # Features this many times further from zero than they are wide lose digits unless they are shifted.
 _FAR_OFF = 1e4
 # With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
@@ -156,8 +145,7 @@ class Rows:
                         out[block, t] = np.einsum("ij,ij->i", x, of_fold.take(fold[block], axis=0))
                     out[block] += offset.take(fold[block], axis=0)
 
-        for _ in run_parallel(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features):
-            pass
+        run_all(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features)
         return out
 
     def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -168,69 +156,6 @@ class Rows:
 def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
     """The shift, if scores would lose digits without it; None if they would not."""
     return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None
-
-
-def spans(n_rows: int) -> list[range]:
-    """Ranges of rows for tasks."""
-    return [range(start, min(start + TASK_ROWS, n_rows)) for start in range(0, n_rows, TASK_ROWS)]
-
-
-def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
-    """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    mine = max(1, available_cores() // getattr(_MINE, "n_tasks", 1))
-    n_threads = mine if n_multiplications >= _PARALLEL_FROM else 1
-    if n_threads == 1:
-        yield from map(task, parts)
-        return
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, parts)
-
-
-_MINE = local()
-
-
-@contextmanager
-def sharing_cores(n_tasks: int) -> Iterator[None]:
-    """Let this thread use its part of the cores only, where so many tasks run at a time."""
-    before, _MINE.n_tasks = getattr(_MINE, "n_tasks", 1), n_tasks
-    try:
-        yield
-    finally:
-        _MINE.n_tasks = before
-
-
-def available_cores() -> int:
-    """How many threads may run at a time."""
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, which takes milliseconds
-
-
-_LOCK = Lock()
-_N_INSIDE = 0
-_LIMITER: Any = None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread, so that no bit depends on how many there are; the last one out lifts the limit."""
-    global _N_INSIDE, _LIMITER
-    with _LOCK:
-        _N_INSIDE += 1
-        if _N_INSIDE == 1:
-            _LIMITER = _controller().limit(limits=1, user_api="blas")
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _N_INSIDE -= 1
-            if _N_INSIDE == 0:
-                _LIMITER.restore_original_limits()
 
 
 def check_finite(X: Any, rows: Positions | None = None) -> None:

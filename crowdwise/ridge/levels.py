@@ -8,8 +8,8 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.ridge.features import run_parallel, spans
 from crowdwise.ridge.statistics import Statistics
+from crowdwise.threads import run_parallel, spans
 
 # Cells of levels and folds beyond this many cost more in calls than they save in reading.
 MOST_CELLS = 2000
@@ -18,7 +18,7 @@ _SOME_EXAMPLES = 2000
 # Up to this many levels, comparing with each is faster than a search.
 _FEW_LEVELS = 32
 # What finding the level of an example costs, in multiplications.
-_SEARCH = 50.0
+_SEARCH = 200.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,13 +20,14 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import N_FOLDS, one_blas_thread
+from crowdwise.ridge.features import N_FOLDS
 from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
 from crowdwise.ridge.streaming import RidgeStreamMixin
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum

@@ -14,7 +14,8 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from crowdwise.arrays import Floats
-from crowdwise.ridge.features import Rows, run_parallel
+from crowdwise.ridge.features import Rows
+from crowdwise.threads import run_parallel
 
 
 @dataclass(frozen=True, eq=False)

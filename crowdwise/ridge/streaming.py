@@ -20,12 +20,12 @@ from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import available_cores, one_blas_thread, sharing_cores
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.streaming import Declared, StreamMixin, batch_names, can_stream
+from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
 from crowdwise.training_set import note_effective_number
 from crowdwise.weights.curricula import Curriculum
 

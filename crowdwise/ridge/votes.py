@@ -15,15 +15,13 @@ from scipy.special import softmax
 from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.features import run_parallel, spans
 from crowdwise.ridge.targets import Targets
+from crowdwise.threads import EXPONENTIAL, run_all, run_parallel, spans
 
 # Examples whose probabilities are computed at a time.
 _BLOCK = 2**14
 # Odds beyond the exponential of this are infinite, or nearly.
 _LARGEST_EXPONENT = 700.0
-# What an exponential costs, in multiplications.
-_EXPONENTIAL = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +110,7 @@ class Votes:
                 first = 1 / (1 + odds)
                 proba[block, 0], proba[block, 1] = first, odds * first
 
-        for _ in run_parallel(write, spans(len(proba)), _EXPONENTIAL * len(proba)):
-            pass
+        run_all(write, spans(len(proba)), EXPONENTIAL * len(proba))
         return proba
 
 
@@ -155,4 +152,4 @@ def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Fl
             return first.sum() + (weighted[:, 1] - first) @ codes.astype(np.float64)
         return sum(weighted[:, k] @ (codes == k) for k in range(n_classes))
 
-    return sum(run_parallel(chosen, spans(len(labels)), 4.0 * matrix.size)) / weight.sum()
+    return sum(run_parallel(chosen, spans(len(labels)), 20.0 * matrix.size)) / weight.sum()

@@ -22,12 +22,13 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.ridge.features import check_finite, check_squares, one_blas_thread
+from crowdwise.ridge.features import check_finite, check_squares
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins
 from crowdwise.theory.online import Progress
 from crowdwise.theory.signs import label_signs, weighted_majority
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, check_y
 
 Order = Literal["disagreement", "margin", "given", "random"]

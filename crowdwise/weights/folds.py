@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise.arrays import Array, Floats
+from crowdwise.threads import run_all, spans
 
 Keys = NDArray[np.uint64]
 
@@ -23,6 +24,8 @@ _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
 # Rows that are hashed at a time, so that they stay in the cache.
 _HASHED_ROWS = 2**13
+# What it costs to hash a value, in multiplications.
+_HASHING = 50.0
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
 _MANY = 20_000
 # Two rows whose places differ by less than this, relative to the range, are taken to tie.
@@ -193,11 +196,15 @@ def _row_keys(X: Any, seed: int) -> Keys:
         ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
         return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     key = np.zeros(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(key), _HASHED_ROWS):
-        block = slice(start, start + _HASHED_ROWS)
-        for column, factor in zip(np.ascontiguousarray(X[block].T), odd, strict=True):
-            key[block] += _stir(_bits(column) * factor)
-        key[block] = _stir(key[block])
+
+    def hash_rows(span: range) -> None:
+        for start in range(span.start, span.stop, _HASHED_ROWS):
+            block = slice(start, min(start + _HASHED_ROWS, span.stop))
+            for column, factor in zip(np.ascontiguousarray(X[block].T), odd, strict=True):
+                key[block] += _stir(_bits(column) * factor)
+            key[block] = _stir(key[block])
+
+    run_all(hash_rows, spans(len(key)), _HASHING * X.size)
     return key
 
 

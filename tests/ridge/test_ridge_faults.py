@@ -16,11 +16,11 @@ from crowdwise import (
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
     simulate_annotators,
+    threads,
 )
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.ridge import features
-from crowdwise.ridge.features import one_blas_thread
 from crowdwise.ridge.levels import levels_of
+from crowdwise.threads import one_blas_thread
 from crowdwise.weights import Curriculum, SelfPaced, Smooth
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
@@ -290,14 +290,14 @@ def test_jitter_does_not_change_the_steepness_that_is_found(seed):
 
 
 def test_tasks_that_share_the_cores_start_no_more_threads_than_there_are(monkeypatch):
-    monkeypatch.setattr(features, "available_cores", lambda: 4)
+    monkeypatch.setattr(threads, "available_cores", lambda: 4)
 
     def works_alone():
-        return set(features.run_parallel(lambda _: threading.get_ident(), range(8), 1e12)) == {threading.get_ident()}
+        return set(threads.run_parallel(lambda _: threading.get_ident(), range(8), 1e12)) == {threading.get_ident()}
 
-    with features.sharing_cores(4):
+    with threads.sharing_cores(4):
         assert works_alone()
-        with features.sharing_cores(2):
+        with threads.sharing_cores(2):
             assert not works_alone()
         assert works_alone()
     assert not works_alone()
