@@ -20,6 +20,8 @@ _MOST_ROWS = 20_000
 _MOST_BYTES = 2**26
 # Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
 _ANNOTATOR_BITS, _CLASS_BITS = 30, 16
+# Labels that are hashed at a time.
+_MOST_LABELS = 2**20
 
 
 def most_rows(n_features: int) -> int:
@@ -142,16 +144,18 @@ def label_keys(labels: CrowdLabels) -> Keys:
     Rows with equal features would otherwise have the same key, and be kept or left out all together.
     """
     who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
-    if labels.classes is None:
-        sums = labels.sum_per_example(who[labels.annotator_index] * labels.values)
-    else:
-        klass = _named_factors(labels.classes, _CLASS_BITS)
-        if labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-            second = labels.weigh_complete(who, 1)
-            sums = klass[0] * (who.sum() - second) + klass[1] * second
-        else:
-            sums = labels.sum_per_example(who[labels.annotator_index] * klass[labels.values])
-    return np.asarray(sums, dtype=np.float64).view(np.uint64)
+    klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
+    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
+        second = labels.weigh_complete(who, 1)
+        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
+    sums = np.empty(len(labels))
+    step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
+    for start in range(0, len(labels), step):
+        some = labels[slice(start, start + step)]
+        sums[start : start + step] = some.sum_per_example(
+            who[some.annotator_index] * (some.values if klass is None else klass[some.values])
+        )
+    return sums.view(np.uint64)
 
 
 def _named_factors(names: Array, n_bits: int) -> Floats:
