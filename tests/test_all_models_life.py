@@ -30,10 +30,9 @@ from all_models import (
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, threads
 from crowdwise.em import confusion
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.ridge import features
 
 
 @over(EVERYTHING, variants=True)
@@ -103,8 +102,8 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
     """The same fit with one and with two threads, of BLAS and of our own."""
     fits = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(features, "available_cores", lambda n=n_threads: n)
-        monkeypatch.setattr(features, "_PARALLEL_FROM", 1.0)
+        monkeypatch.setattr(threads, "available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(threads, "_PARALLEL_FROM", 1.0)
         with threadpool_limits(n_threads, "blas"):
             fits.append(fit_quietly(new(name, **settings), X, y))
     return fits

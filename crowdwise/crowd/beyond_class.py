@@ -119,7 +119,7 @@ def errors_are_shown(correlation: float, error: float) -> float:
     --------
     >>> from crowdwise.crowd.beyond_class import errors_are_shown
     >>> [round(errors_are_shown(shown, 0.01), 2) for shown in (0.0, 0.02, 0.05)]
-    [0.16, 0.63, 1.0]
+    [0.16, 0.68, 1.0]
     """
     if error <= 0:
         return 1.0
