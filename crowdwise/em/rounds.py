@@ -23,7 +23,7 @@ from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 # Examples whose posterior is computed at a time, and what that costs per probability, in multiplications.
-_BLOCK, _COST_PER_ENTRY = 2**13, 100
+_BLOCK, _COST_PER_ENTRY = 2**16, 100
 # How many examples are enough to tell how far the average one moved.
 _ENOUGH = 100_000
 
