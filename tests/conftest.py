@@ -12,7 +12,7 @@ from crowdwise.datasets import data_directory
 settings.register_profile(
     "crowdwise",
     deadline=None,
-    max_examples=100 if os.environ.get("CI") else 30,
+    max_examples=100 if os.environ.get("CI") else 20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("crowdwise")

@@ -11,6 +11,7 @@ from crowdwise.__main__ import main
 from crowdwise.demo import ABOUT, write_demo
 
 
+@pytest.mark.slow
 def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "tried"]) == 0

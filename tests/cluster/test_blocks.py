@@ -334,6 +334,7 @@ def test_groups_have_one_vote_together_as_in_memory(model):
         model().fit(*given, groups=["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier(**TIGHT), CrowdRidgeRegressor(**TIGHT)], ids=repr)
 def test_where_sums_do_not_fit_blocks_are_read_in_every_round(model, monkeypatch):
     monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from any_classifiers import ESTIMATORS, EXACT, few_rounds, fit
 from crowds import crowd, labels_of
+from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -93,7 +94,7 @@ KINDS_OF_X = {
 
 
 @few_rounds
-@pytest.mark.parametrize("make", KINDS_OF_X.values(), ids=KINDS_OF_X)
+@pytest.mark.parametrize("make", [np.asarray, *map(in_slow_run, list(KINDS_OF_X.values())[1:])], ids=KINDS_OF_X)
 @pytest.mark.parametrize(
     ("estimator", "taken"),
     [

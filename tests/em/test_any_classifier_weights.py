@@ -138,6 +138,7 @@ def test_a_class_that_is_declared_but_not_named_may_have_a_weight():
     assert model.class_weight_.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.slow
 @few_rounds
 @pytest.mark.parametrize(
     "estimator", [RandomForestClassifier(3), in_slow_run(None), in_slow_run(make_pipeline(StandardScaler(), SVC()))]

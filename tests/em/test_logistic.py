@@ -128,7 +128,7 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
 
 
 @quiet
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("settings", "steps"),
     [
