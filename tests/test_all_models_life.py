@@ -109,7 +109,9 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
     return fits
 
 
-@pytest.mark.parametrize("shape", [(80, 4), (560, 520)], ids=["few columns", "many columns"])
+@pytest.mark.parametrize(
+    "shape", [(80, 4), pytest.param((560, 520), marks=pytest.mark.slow)], ids=["few columns", "many columns"]
+)
 @over(EVERYTHING)
 def test_threads_change_no_bit(name, shape, monkeypatch):
     X, y = data_for(name, n=shape[0], n_features=shape[1], missing=0.3)

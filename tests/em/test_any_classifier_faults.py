@@ -228,6 +228,7 @@ def test_annotators_who_share_no_example():
     assert np.isfinite(model.consensus_proba_).all()
 
 
+@pytest.mark.slow
 @few_rounds
 @pytest.mark.parametrize("name", ["none", "svc", "sgd", "forest", "histogram boosting"])
 @pytest.mark.parametrize("steepness", [1e6, 1e308])

@@ -90,6 +90,7 @@ def test_rounds_settle_when_the_weights_do():
     assert (model.converged_, model.n_rounds_) == (True, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [None, RidgeClassifier(), SVC(), DecisionTreeClassifier(min_samples_leaf=20)])
 def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(estimator):
     X, matrix, truth = rare_crowd()

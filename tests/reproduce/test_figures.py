@@ -10,6 +10,7 @@ from crowdwise.reproduce import Options, figure1, figure2, figure3, pictures, re
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure1", in_slow_run("figure2"), in_slow_run("figure3")])
 def test_a_figure_leaves_its_points_and_both_pictures_always_the_same_bytes(tmp_path, name):
     for place in ("one", "two"):

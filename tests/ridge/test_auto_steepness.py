@@ -38,6 +38,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_steep_where_contested_labels_teach_nothing_and_flat_where_they_do(model):
