@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 from crowdwise.exceptions import OutputError
 from crowdwise.files import write_file
 
-# A spreadsheet takes such a cell for a formula, unless it is a number.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+# A spreadsheet takes a cell that begins so for a formula, unless it is a number.
+_FORMULA = frozenset("=+-@\t\r")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -37,7 +37,7 @@ def safe_cell(value: Any) -> Any:
     >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("good"), safe_cell(-1)
     ("'=1+1", '-1.5', 'good', -1)
     """
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and value[:1] in _FORMULA and not _NUMBER.fullmatch(value):
         return f"'{value}"
     return value
 
