@@ -21,7 +21,7 @@ from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.label_rows import sparse_blocks
-from crowdwise.threads import run_parallel
+from crowdwise.threads import run_all, run_parallel
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.
 _SMALLEST = 1e-12
@@ -97,8 +97,7 @@ class Incidence:
             rows, matrix = part
             likelihood[rows] = matrix @ flat
 
-        for _ in run_parallel(task, self.parts, self._cost):
-            pass
+        run_all(task, self.parts, self._cost)
         return likelihood
 
     def counts(self, posterior: Floats) -> Floats:

@@ -18,7 +18,7 @@ from crowdwise.em.annotators import Annotators
 from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
-from crowdwise.threads import run_parallel
+from crowdwise.threads import run_all
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
@@ -193,8 +193,7 @@ def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
 def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:
     """Do something with all rows, block by block, so that what is made on the way stays in the cache."""
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(rows), _BLOCK))
-    for _ in run_parallel(task, blocks, _COST_PER_ENTRY * rows.size):
-        pass
+    run_all(task, blocks, _COST_PER_ENTRY * rows.size)
 
 
 def note_convergence(rounds: Rounds, weights: RoundWeights, tol: float) -> None:

@@ -388,10 +388,11 @@ class CrowdLabels(LabelRows):
         ['bad', 'ok', 'good']
         """
         wanted = tidy(as_ids(classes, "classes").tolist())
-        lacking = encode_declared(self._need_classes("in_order"), wanted) < 0
+        present = self._need_classes("in_order")
+        lacking = encode_declared(present, wanted) < 0
         if lacking.any():
             raise LabelError(
-                f"the classes must be named, all of them, in their order; {self.classes[lacking].tolist()} are "  # type: ignore[index]
+                f"the classes must be named, all of them, in their order; {present[lacking].tolist()} are "
                 f"not among {wanted.tolist()}."
             )
         return replace(self.with_classes(wanted), declared_classes=True)
