@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.threads import run_parallel, spans
 
 Scale = Literal["observed", "possible"] | None
 
@@ -18,6 +19,12 @@ Scale = Literal["observed", "possible"] | None
 CLASS_DISTANCE = 4.0
 # Squares of ratings that span less lose digits.
 _TINY_SPAN = 1e-100
+# Of this many examples, the levels of disagreement are nearly always all of them, unless they are this many.
+_SOME_EXAMPLES, _MANY_LEVELS = 2000, 1000
+# Up to this many levels, comparing with each is faster than a search.
+_FEW_LEVELS = 32
+# What finding the level of an example costs, in multiplications.
+_SEARCH = 200.0
 
 
 def disagreement(
@@ -218,3 +225,41 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
     per_class, extra = np.divmod(n, n_values)
     same = extra * (per_class + 1) ** 2 + (n_values - extra) * per_class**2
     return distance * np.divide(n**2 - same, n * (n - 1), out=np.zeros_like(n), where=n > 1)
+
+
+def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """The values that occur, ascending, and which one each example has; quickly if they are few.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_examples,)
+        Such as disagreement.
+
+    Returns
+    -------
+    levels : ndarray of shape (n_levels,)
+    level : ndarray of shape (n_examples,)
+        Positions in `levels`.
+    """
+    levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
+    if len(levels) < _MANY_LEVELS:
+        level = np.empty(len(values), dtype=np.int16)
+
+        def place(span: range) -> bool:
+            some = slice(span.start, span.stop)
+            level[some] = _places(levels, values[some])
+            return bool((levels.take(level[some]) == values[some]).all())
+
+        if all(list(run_parallel(place, spans(len(values)), _SEARCH * len(values)))):
+            return levels, level  # much faster than sorting everything
+    return np.unique(values, return_inverse=True)
+
+
+def _places(levels: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[Any]:
+    """How many of the levels but the first each value reaches."""
+    if len(levels) > _FEW_LEVELS:
+        return np.maximum(np.searchsorted(levels, values, side="right") - 1, 0)
+    place = np.zeros(len(values), dtype=np.int16)
+    for level in levels[1:]:
+        place += values >= level
+    return place

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
 from crowdwise.checks import check_number
-from crowdwise.threads import EXPONENTIAL, run_all, spans
+from crowdwise.threads import EXPONENTIAL, each_block
 
 # If even the easiest example would weigh less than this, weights are taken relative to it.
 _VANISHING = 1e-12
@@ -49,14 +49,13 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     factor, flat = -check_steepness(steepness), differs.ravel()
     weight = np.empty(len(flat))
 
-    def weigh(span: range) -> None:
-        some = slice(span.start, span.stop)
+    def weigh(some: slice) -> None:
         with np.errstate(over="ignore"):  # infinite is what an overflow should be here: as hard as can be
             part = 2 * expit(factor * flat[some])
         # Below the smallest normal number a weight would vanish and take its example out of the data.
         np.maximum(part, np.finfo(np.float64).tiny, out=weight[some])
 
-    run_all(weigh, spans(len(flat)), EXPONENTIAL * len(flat))
+    each_block(weigh, len(flat), EXPONENTIAL * len(flat))
     return weight.reshape(differs.shape)
 
 

@@ -21,6 +21,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
 # classes are many.
 _MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
+# Examples that are enough if every two annotators share all of them.
+_ENOUGH_SHARED = 2000
 # Examples without correlation that are added to those that two annotators share.
 _ADDED = 7.0
 # Copies give the same label to so large a part of the examples that they share, and share at least so many. Of fewer,
@@ -181,6 +183,8 @@ def enough_pairs(labels: CrowdLabels) -> Positions | None:
     if n_pairs <= most:
         return None
     n_chosen = max(int(len(labels) * most / n_pairs), 1)
+    if labels.is_complete:
+        n_chosen = min(n_chosen, _ENOUGH_SHARED)
     return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
 
 

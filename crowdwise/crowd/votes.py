@@ -94,9 +94,12 @@ def mean_effective_number(labels: CrowdLabels, strength: Floats, group: Position
     -------
     number : float
     """
-    some = np.flatnonzero(labels.labels_per_example > 0)
-    some = some[:: max(1, len(some) // _ENOUGH)]
-    labels = labels if len(some) == len(labels) else labels[some]
+    if labels.is_complete:  # all examples have the same votes
+        labels = labels[:1]
+    else:
+        some = np.flatnonzero(labels.labels_per_example > 0)
+        some = some[:: max(1, len(some) // _ENOUGH)]
+        labels = labels if len(some) == len(labels) else labels[some]
     return float(effective_number(n_votes(labels, strength, vote_parts(labels, group)), common).mean())
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_seed
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import calibrated_start
@@ -123,7 +122,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         return replace(start, posterior=warm.consensus(training.rows, training.core).proba)
 
     def _first_models(
-        self, features: LogisticFeatures, fold: NDArray[np.int64], targets: SoftTargets
+        self, features: LogisticFeatures, fold: Codes, targets: SoftTargets
     ) -> tuple[SoftmaxData, FirstModels | None]:
         """Features with their penalty, and classifiers of the first consensus."""
         data = SoftmaxData(
@@ -152,7 +151,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         self,
         data: SoftmaxData,
         training: TrainingSet,
-        fold: NDArray[np.int64],
+        fold: Codes,
         first: FirstModels | None,
         start: Start,
         weights: RoundWeights,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Floats
+from crowdwise.arrays import Array, Codes, Floats
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.blocks import CheckedBlock
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -89,7 +89,7 @@ class RoundState:
         """How much each example of a block counts."""
         return weights_of(block, self.levels, self.easiness)
 
-    def folds(self, X: Any) -> NDArray[np.int64]:
+    def folds(self, X: Any) -> Codes:
         """The fold of each row, by its content."""
         return row_folds(X, self.n_folds, X.shape[1] if self.fold_columns is None else self.fold_columns)
 
@@ -157,7 +157,7 @@ def weights_of(block: CheckedBlock, levels: NDArray[np.int64], easiness: Floats)
     return block.weight * easiness[np.minimum(level, len(levels) - 1)]
 
 
-def row_folds(X: Any, n_folds: int, n_columns: int) -> NDArray[np.int64]:
+def row_folds(X: Any, n_folds: int, n_columns: int) -> Codes:
     """A fold for every row by its first columns, whatever rows it comes with: that of many examples in memory."""
     if n_folds == 1:
         return np.zeros(X.shape[0], dtype=np.int64)
@@ -241,7 +241,7 @@ def scores_of(x: Any, theta: Floats) -> Floats:
 
 
 def _of_models(
-    state: RoundState, scores: Floats, posterior: Floats, weight: Floats, fold: NDArray[np.int64]
+    state: RoundState, scores: Floats, posterior: Floats, weight: Floats, fold: Codes
 ) -> tuple[Floats, Floats]:
     """Values of the models, and what features are to be multiplied with: for slopes, targets and means."""
     n_models = scores.shape[1]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.em.softmax_prior import SoftmaxData
 from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
@@ -43,9 +42,7 @@ class FirstModels:
     scores: ClassScores
 
 
-def first_models(
-    data: SoftmaxData, targets: SoftTargets, fold: NDArray[np.int64], variance: float | None
-) -> FirstModels | None:
+def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance: float | None) -> FirstModels | None:
     """Classifiers of the first consensus, their penalty by cross-validation with the one-standard-error rule.
 
     Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features predict

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Codes, Floats
 from crowdwise.em.softmax import SoftmaxModels
 from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 from crowdwise.em.temperature import ClassScores
@@ -53,7 +52,7 @@ class SoftmaxData:
     fit_intercept: bool
     close: float = CLOSE
 
-    def models(self, fold: NDArray[np.int64], theta: Floats | None = None) -> SoftmaxModels:
+    def models(self, fold: Codes, theta: Floats | None = None) -> SoftmaxModels:
         """A model for every fold, which leaves that fold out."""
         rows = SoftmaxRows(self.X, self.shift, fold, self.fit_intercept, self.class_prior)
         return SoftmaxModels(rows, np.arange(rows.n_folds), self.l2, theta)

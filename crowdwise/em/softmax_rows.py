@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import log_expit
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Codes, Floats
 from crowdwise.threads import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
@@ -104,7 +104,7 @@ class SoftmaxRows:
 
     X: Any
     shift: Floats | None
-    fold: NDArray[np.int64]
+    fold: Codes
     fit_intercept: bool = True
     class_prior: float = 0.0
 

@@ -14,13 +14,13 @@ from scipy import sparse
 from crowdwise.arrays import Array, FrozenArrays
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import smallest_integer_type
-from crowdwise.threads import run_all, spans
+from crowdwise.threads import each_block
 
 # Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's
 # table, whose ids were sorted.
 IdSource = Literal["position", "default", "given", "sorted"]
-# Examples whose labels are weighed at a time, and how many labels a sparse matrix of some examples may have.
-_BLOCK, _MOST_STORED = 2**13, 2**19
+# How many labels a sparse matrix of some examples may have.
+_MOST_STORED = 2**19
 # What it costs to convert a label to a number, in multiplications.
 _CONVERSION = 20.0
 
@@ -161,16 +161,14 @@ class LabelRows(FrozenArrays):
         zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
         sums = np.empty(self.n_examples, dtype=weight.dtype)
 
-        def weigh(span: range) -> None:
-            for start in range(span.start, span.stop, _BLOCK):  # small enough to stay in the cache
-                block = matrix[start : min(start + _BLOCK, span.stop)]
-                chosen = block if zero_or_one else block == k
-                # OpenBLAS's product with five columns of float32 reads memory beside the rows
-                # (AVX-512, 0.3.31): the sums are right, the flag for invalid values is not.
-                with np.errstate(invalid="ignore"):
-                    sums[start : start + len(block)] = chosen.astype(weight.dtype) @ weight
+        def weigh(block: slice) -> None:
+            chosen = matrix[block] if zero_or_one else matrix[block] == k
+            # OpenBLAS's product with five columns of float32 reads memory beside the rows
+            # (AVX-512, 0.3.31): the sums are right, the flag for invalid values is not.
+            with np.errstate(invalid="ignore"):
+                sums[block] = chosen.astype(weight.dtype) @ weight
 
-        run_all(weigh, spans(self.n_examples), _CONVERSION * matrix.size)
+        each_block(weigh, self.n_examples, _CONVERSION * matrix.size)
         return sums
 
     def sum_per_example(self, per_label: Array) -> Array:

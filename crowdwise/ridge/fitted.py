@@ -26,8 +26,12 @@ from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.precision import SMALLEST_ERROR
 from crowdwise.ridge.rows_problem import label_agreement
 from crowdwise.ridge.votes import Votes, estimated_accuracy
+from crowdwise.threads import run_parallel, spans
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes
+
+# What a weighted squared difference costs, in multiplications.
+_SQUARING = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +224,12 @@ def ridge_results(
         votes = Votes.of(training.core, np.ones(1))
     elif fitted.group is not None:
         votes = fitted.votes(training.core)
-    scores, label_score = unseen + data.targets.centre, target + data.targets.centre
+    scores, label_score = data.targets.uncentred(unseen), data.targets.uncentred(target)
     if not training.learnt.all():
         votes = fitted.votes(training.labels)
         scores = _among_all(training.learnt, scores, fitted.scores(training.X[training.others]))
         by_expertise = Votes.of(training.labels, fitted.expertise_of(training.labels))
-        label_score = by_expertise.mean_targets(data.targets) + data.targets.centre
+        label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
         unlabelled = training.labels.labels_per_example == 0
         label_score[unlabelled] = scores[unlabelled]
     labels = training.labels
@@ -294,9 +298,15 @@ def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:
 
 def _model_precision(data: RidgeData, fit: PathFit, votes: Votes, target: Floats, unseen: Floats) -> float:
     """One over the mean squared difference of consensus and unseen score."""
-    weight = fit.settled.weights.product * votes.total
-    error = float(weight @ data.targets.squared(target - unseen) / weight.sum())
-    return 1 / max(error, SMALLEST_ERROR * data.targets.span)
+    weights = fit.settled.weights
+
+    def sums(span: range) -> Floats:
+        some = slice(span.start, span.stop)
+        weight = weights.example[some] * weights.sample_weight[some] * votes.total[some]
+        return np.array([weight @ data.targets.squared(target[some] - unseen[some]), weight.sum()])
+
+    error, total = sum(run_parallel(sums, spans(len(target)), _SQUARING * len(target)), start=np.zeros(2))
+    return 1 / max(float(error / total), SMALLEST_ERROR * data.targets.span)
 
 
 def _group(data: RidgeData, expertise: Floats, groups: Any) -> Positions | None:

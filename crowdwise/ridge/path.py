@@ -14,12 +14,13 @@ from sklearn.model_selection import check_cv
 
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
+from crowdwise.crowd.differences import distinct_levels
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import BlockRows, BlocksProblem
 from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.levels import MOST_CELLS, LevelSums, levels_of
+from crowdwise.ridge.levels import MOST_CELLS, LevelSums
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.rows_problem import RowsProblem
@@ -46,10 +47,11 @@ class Folds:
     def by_content(cls, X: Any, n_folds: int, seed: Any = 0) -> Folds:
         """Folds by the content of rows, so that equal rows are never in two folds."""
         fold = content_folds(X, n_folds, seed)
-        counts = np.bincount(fold, minlength=1)
-        if not counts.all():  # few different rows: some folds got none
+        drawn = np.zeros(n_folds, dtype=bool)
+        drawn[fold] = True
+        if not drawn.all():  # few different rows: some folds got none
             fold = np.unique(fold, return_inverse=True)[1]
-        return cls(fold, int(fold.max(initial=0)) + 1)
+        return cls(fold, max(int(drawn.sum()), 1))
 
     @classmethod
     def of(cls, cv: Any, data: RidgeData, seed: Any) -> Folds:
@@ -110,7 +112,7 @@ class FoldSums:
         n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
         most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
         if most >= self.n_folds:
-            levels, level = levels_of(data.training.weighing_disagreement)
+            levels, level = distinct_levels(data.training.weighing_disagreement)
             n_cells = len(levels) * self.n_folds
             if n_cells <= most and fits_in_memory(data, n_cells):
                 sums = data.sums(None, level * self.n_folds + self.fold, n_cells)

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
-from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
+from crowdwise.crowd.differences import (
+    CLASS_DISTANCE,
+    PairMoments,
+    Scale,
+    distinct_levels,
+    pair_sums,
+    scaled_pair_sums,
+)
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
@@ -23,7 +30,7 @@ from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, first_consensus
 from crowdwise.ridge.features import Rows, check_finite, check_squares
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
-from crowdwise.ridge.levels import MOST_CELLS, levels_of
+from crowdwise.ridge.levels import MOST_CELLS
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
 from crowdwise.ridge.targets import Targets
 from crowdwise.weights.folds import joint_keys, stored_keys
@@ -423,7 +430,7 @@ def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:
     if labels.classes is None:
         bits = totals.view(np.uint64) + np.uint64(2 ** (_ROUNDED_BITS - 1))
         totals = (bits >> np.uint64(_ROUNDED_BITS) << np.uint64(_ROUNDED_BITS)).view(np.float64)
-        values, place = levels_of(totals)
+        values, place = distinct_levels(totals)
     else:  # multiples of what two different classes are apart
         place = (totals / CLASS_DISTANCE).astype(np.intp)
         values = CLASS_DISTANCE * np.arange(place.max() + 1)

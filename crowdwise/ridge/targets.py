@@ -93,6 +93,10 @@ class Targets:
         else:
             out.reshape(codes.shape[1], self.n_targets, -1)[...] = self.of_values(codes).transpose(1, 2, 0)
 
+    def uncentred(self, scores: Floats) -> Floats:
+        """Scores as the labels are."""
+        return scores + self.centre if self.centre else scores
+
     def squared(self, differences: Floats) -> Floats:
         """Squared length of differences along their last axis."""
         if differences.shape[-1] == 1:  # much faster than a sum over one

@@ -16,10 +16,8 @@ from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.targets import Targets
-from crowdwise.threads import EXPONENTIAL, run_all, run_parallel, spans
+from crowdwise.threads import EXPONENTIAL, each_block, run_parallel, spans
 
-# Examples whose probabilities are computed at a time.
-_BLOCK = 2**14
 # Odds beyond the exponential of this are infinite, or nearly.
 _LARGEST_EXPONENT = 700.0
 
@@ -48,7 +46,7 @@ class Votes:
             return cls(sums[:, np.newaxis], labels.sum_per_example(precision))
         votes = np.empty((len(labels), len(labels.classes)))
         if labels.is_complete and part is None:
-            total = np.full(len(labels), expertise.sum())
+            total = np.broadcast_to(expertise.sum(), len(labels))
             for k in range(1, votes.shape[1]):
                 votes[:, k] = labels.weigh_complete(expertise, k)
         else:
@@ -100,17 +98,15 @@ class Votes:
         proba = np.empty(self.votes.shape)
         precisions = np.broadcast_to(precision, self.total.shape)
 
-        def write(span: range) -> None:
-            for start in range(span.start, span.stop, _BLOCK):  # small enough to stay in the cache
-                block = slice(start, min(start + _BLOCK, span.stop))
-                log_odds = self.votes[block, 1] - self.votes[block, 0]
-                if scores is not None:
-                    log_odds += precisions[block] * scores[block, 0]
-                odds = np.exp(np.clip(2 * log_odds, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
-                first = 1 / (1 + odds)
-                proba[block, 0], proba[block, 1] = first, odds * first
+        def write(block: slice) -> None:
+            log_odds = self.votes[block, 1] - self.votes[block, 0]
+            if scores is not None:
+                log_odds += precisions[block] * scores[block, 0]
+            odds = np.exp(np.clip(2 * log_odds, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+            first = 1 / (1 + odds)
+            proba[block, 0], proba[block, 1] = first, odds * first
 
-        run_all(write, spans(len(proba)), EXPONENTIAL * len(proba))
+        each_block(write, len(proba), EXPONENTIAL * len(proba))
         return proba
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
+from crowdwise.crowd.differences import distinct_levels
 
 # Examples are taken from the lowest disagreement upwards until they are this share of all.
 EASIEST_SHARE = 0.25
@@ -155,9 +156,9 @@ def _lowest(values: Floats, weight: Floats, share: float) -> NDArray[np.bool_]:
     """The lowest values that are, ties included, this share of all or more."""
     if len(values) == 0:
         return np.zeros(0, dtype=bool)
-    order = np.argsort(values)
-    total = np.cumsum(weight[order])
-    return np.asarray(values <= values[order[np.searchsorted(total, share * total[-1])]])
+    _, level = distinct_levels(values)
+    total = np.cumsum(np.bincount(level, weight))
+    return np.asarray(level <= np.searchsorted(total, share * total[-1]))
 
 
 def _clear_majority(tally: NDArray[Any]) -> NDArray[np.intp]:

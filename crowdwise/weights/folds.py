@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.threads import run_all, spans
+from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.labels.encode import smallest_integer_type
+from crowdwise.threads import BLOCK_ROWS, each_block
 
 Keys = NDArray[np.uint64]
 
 # Rows are distinguished by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
-# Rows that are hashed at a time, so that they stay in the cache.
-_HASHED_ROWS = 2**13
 # What it costs to hash a value, in multiplications.
 _HASHING = 50.0
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
@@ -32,7 +31,7 @@ _MANY = 20_000
 _ROUNDING = 1e-9
 
 
-def content_folds(X: Any, n_folds: int, seed: int = 0) -> NDArray[np.int64]:
+def content_folds(X: Any, n_folds: int, seed: int = 0) -> Codes:
     """A fold for every row, the same for equal rows.
 
     Parameters
@@ -117,7 +116,7 @@ def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
     return 1 + np.sin(40 * mean + 17 * mean_square), np.cos(23 * mean - 31 * mean_square)
 
 
-def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> NDArray[np.int64]:
+def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> Codes:
     """A fold for every row by a hash of its first columns, whatever rows it comes with.
 
     Parameters
@@ -136,7 +135,13 @@ def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> NDArray
     fold : ndarray of shape (n_examples,)
     """
     keys = _row_keys(X if n_columns == X.shape[1] else X[:, :n_columns], seed)
-    return (keys % np.uint64(n_folds)).astype(np.int64)
+    fold = np.empty(len(keys), dtype=smallest_integer_type(n_folds))
+
+    def draw(block: slice) -> None:
+        fold[block] = keys[block] % np.uint64(n_folds)
+
+    each_block(draw, len(keys), _HASHING * len(keys))
+    return fold
 
 
 def telling_columns(X: Any, seed: int = 0) -> int:
@@ -174,8 +179,8 @@ def stored_keys(X: Any, seed: int) -> Keys:
     n_words = X.shape[1] * X.itemsize // word.itemsize
     odd = np.random.default_rng(seed).integers(1, 2**63, n_words, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     key = np.zeros(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(key) if n_words else 0, _HASHED_ROWS):
-        block = slice(start, start + _HASHED_ROWS)
+    for start in range(0, len(key) if n_words else 0, BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
         words = np.ascontiguousarray(X[block]).view(word).astype(np.uint64, copy=False)
         if X.itemsize == 8:  # the last bits of whole numbers are zeros, and those of products would be too
             words = words ^ (words >> np.uint64(32))
@@ -197,14 +202,12 @@ def _row_keys(X: Any, seed: int) -> Keys:
         return _stir(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     key = np.zeros(X.shape[0], dtype=np.uint64)
 
-    def hash_rows(span: range) -> None:
-        for start in range(span.start, span.stop, _HASHED_ROWS):
-            block = slice(start, min(start + _HASHED_ROWS, span.stop))
-            for column, factor in zip(np.ascontiguousarray(X[block].T), odd, strict=True):
-                key[block] += _stir(_bits(column) * factor)
-            key[block] = _stir(key[block])
+    def hash_rows(block: slice) -> None:
+        for column, factor in zip(np.ascontiguousarray(X[block].T), odd, strict=True):
+            key[block] += _stir(_bits(column) * factor)
+        key[block] = _stir(key[block])
 
-    run_all(hash_rows, spans(len(key)), _HASHING * X.size)
+    each_block(hash_rows, len(key), _HASHING * X.size)
     return key
 
 

@@ -19,7 +19,6 @@ from crowdwise import (
     threads,
 )
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.ridge.levels import levels_of
 from crowdwise.threads import one_blas_thread
 from crowdwise.weights import Curriculum, SelfPaced, Smooth
 
@@ -301,15 +300,3 @@ def test_tasks_that_share_the_cores_start_no_more_threads_than_there_are(monkeyp
             assert not works_alone()
         assert works_alone()
     assert not works_alone()
-
-
-@pytest.mark.parametrize("n_levels", [1, 7, 300])
-@pytest.mark.parametrize("late", [False, True])
-def test_levels_are_those_of_a_sort(n_levels, late):
-    values = np.random.default_rng(0).integers(0, n_levels, 9000) / 7
-    if late:  # in no row that is looked at first
-        values[[1, 2]] = [-1.0, 1e9]
-    levels, level = levels_of(values)
-    right, place = np.unique(values, return_inverse=True)
-    assert levels.tolist() == right.tolist()
-    assert level.tolist() == place.tolist()
