@@ -17,8 +17,13 @@ from tables import Place, Run, parser
 from timing import median_seconds, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
+from crowdwise.ridge.data import RidgeData
+from crowdwise.ridge.features import N_FOLDS
+from crowdwise.ridge.path import Folds, FoldSums
+from crowdwise.training_set import TrainingSet
 
 PLACE = Place("docs/evidence/speed.md", "limit")
+PARTS = Place("docs/evidence/speed.md", "limit parts")
 COLUMNS = ("examples x features", "`X.T @ X`", "`CrowdRidgeClassifier`", "ratio", "`CrowdRidgeClassifierCV`", "ratio",
            "extra memory, of X")  # fmt: skip
 STEEPNESSES = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -50,6 +55,22 @@ def row(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[str]:
             f"{tuned:.2f} s", f"{tuned / limit:.1f}", f"{100 * extra:.0f} %"]  # fmt: skip
 
 
+def parts(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[list[str]]:
+    """What the passes over the features take that a plain fit makes, and the whole fit."""
+    data = RidgeData.of(TrainingSet.of(X, labels, None), intercept=True, init="majority")
+    folds = Folds.by_content(X, N_FOLDS)
+    theta = np.ones((N_FOLDS, X.shape[1] + 1, 1))
+    calls = {
+        "`X.T @ X`": lambda: X.T @ X,
+        "sums per fold and level of disagreement": lambda: FoldSums(data, folds, 1, unweighted=False).easy(1.0),
+        "scores out of fold": lambda: data.rows.fold_scores(theta, folds.fold),
+        "all of `CrowdRidgeClassifier().fit`": lambda: CrowdRidgeClassifier().fit(X, labels),
+    }
+    seconds = {name: median_seconds(call, repeats) for name, call in calls.items()}
+    limit = seconds["`X.T @ X`"]
+    return [[name, f"{taken:.3f} s", f"{taken / limit:.1f}"] for name, taken in seconds.items()]
+
+
 def features(n_examples: int, n_features: int, rng: np.random.Generator, folder: Path | None = None) -> np.ndarray:
     """Random features, on disk if a folder is given."""
     if folder is None:
@@ -65,7 +86,7 @@ def rows(options: argparse.Namespace) -> Iterator[list[str]]:
     """Sizes in memory, then the growth with the number of examples, on disk."""
     rng = np.random.default_rng(0)
     X = features(10_000 if options.quick else 100_000, 100, rng)
-    yield row(X, crowd_of(X, rng), 1 if options.quick else options.repeats)
+    yield row(X, crowd_of(X, rng), options.repeats)
     if options.quick or options.small:
         return
     X = features(1_000_000, 100, rng)
@@ -81,9 +102,14 @@ def main() -> None:
     arguments.add_argument("--small", action="store_true", help="100,000 x 100 only")
     arguments.add_argument("--repeats", type=int, default=7)
     options = arguments.parse_args()
-    run = Run(options, [PLACE])
+    options.repeats = 1 if options.quick else options.repeats
+    run = Run(options, [PLACE, PARTS])
     note = f"12 annotators; medians. The tuned fit has {len(STEEPNESSES)} steepnesses, 17 l2 and 10 folds."
     run.table(PLACE, COLUMNS, list(rows(options)), note)
+    rng = np.random.default_rng(0)
+    X = features(100_000 if options.small else 10_000 if options.quick else 1_000_000, 100, rng)
+    note = f"{len(X):,} x {X.shape[1]}, 12 annotators; medians."
+    run.table(PARTS, ("part", "time", "times `X.T @ X`"), parts(X, crowd_of(X, rng), options.repeats), note)
 
 
 if __name__ == "__main__":
