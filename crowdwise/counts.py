@@ -8,20 +8,7 @@ _MOST_NAMES = 8
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and what it counts.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    one : str
-        What a single one is called, perhaps with its verb.
-    many : str, default=None
-        What several are called; by default the same with an s.
-
-    Returns
-    -------
-    words : str
+    """A number and what it counts; several are called by what a single one is with an s, unless `many` says otherwise.
 
     Examples
     --------
@@ -34,15 +21,6 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 def some_names(names: Sequence[str]) -> str:
     """Names with commas; of many the first few, and how many more there are.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Such as those of columns.
-
-    Returns
-    -------
-    listed : str
 
     Examples
     --------

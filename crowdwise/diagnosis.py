@@ -311,19 +311,7 @@ def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator)
 
 
 def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
-    """The gap between the two highest scores, and between the score of the right class and the best other.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, n_classes)
-        Of a model.
-    codes : ndarray of shape (n_examples,)
-        The right classes.
-
-    Returns
-    -------
-    distance, signed : ndarray of shape (n_examples,)
-    """
+    """The gap between the two highest scores, and between the score of the right class and the best other."""
     ranked = np.sort(scores, axis=1)
     rows = np.arange(len(scores))
     wrong = scores.copy()
@@ -368,18 +356,6 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
     Confusion matrices say how often two annotators differ on an average example. The mean of that over the pairs of an
     example is what its annotators alone would lead one to expect; the share is its squared correlation with the
     disagreement seen. It is zero if all examples have the same annotators.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    found : Aggregation
-        What `aggregate` found in them.
-
-    Returns
-    -------
-    share : float
-        From 0 to 1.
     """
     kept = labels.labels_per_example > 1
     crowd = labels[kept]
@@ -398,21 +374,7 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
 
 
 def advise(steepness: float, correlation: Correlation, reference: str) -> str:
-    """Whether to weight, and why, in a sentence.
-
-    Parameters
-    ----------
-    steepness : float
-        What suits the crowd; 0 is not to weight.
-    correlation : Correlation
-        Of disagreement with distance from the boundary.
-    reference : str
-        What the boundary was learnt from.
-
-    Returns
-    -------
-    advice : str
-    """
+    """Whether to weight, and why, in a sentence; a steepness of 0 is not to weight."""
     seen = f"rank correlation {correlation.value:+.2f} with the margin of a model of the {reference}"
     if np.isnan(correlation.value):
         boundary = "Disagreement, or the margin, is the same for all examples."

@@ -19,12 +19,7 @@ _ABANDONED = 3600
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
     """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file goes; its directory exists.
-    content : bytes, str or callable
-        What to write; text as UTF-8. A callable is given the open file.
+    Text is written as UTF-8; a callable is given the open file. The directory of the file exists.
 
     Examples
     --------

@@ -217,21 +217,8 @@ def check_sample_weight(
 ) -> Floats:
     """How often each row of X counts: finite numbers of at least 0, one for all, or by the ids of the examples.
 
-    Parameters
-    ----------
-    sample_weight : None, float, array-like, series or mapping
-        What came; a series or mapping is matched with the ids of the examples.
-    X : array-like
-        Features.
-    labels : CrowdLabels, default=None
-        Their ids identify the rows where X has none.
-    rescale : bool, default=True
-        Whether weights may be rescaled; if not, those that would have to be are an error.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_examples,)
-        Rescaled if squares would overflow or vanish; 0 where an example counts next to nothing.
+    Those are the ids of the labels where X has none. Weights are rescaled if squares would overflow or vanish, which is
+    an error if they may not be; 0 is where an example counts next to nothing.
     """
     n_rows = _num_samples(X)
     if sample_weight is None:

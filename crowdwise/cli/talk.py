@@ -15,15 +15,7 @@ import click
 
 @dataclass(frozen=True)
 class Talk:
-    """How much is said.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Nothing but errors.
-    verbose : bool, default=False
-        How long each step takes, too.
-    """
+    """How much is said: nothing but errors, or how long each step takes, too."""
 
     quiet: bool = False
     verbose: bool = False

@@ -184,18 +184,7 @@ def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:
 
 
 def gwet_ac(distance: Floats) -> Coefficient:
-    """Gwet's AC1 (all distances of different levels are the same) or AC2.
-
-    Parameters
-    ----------
-    distance : ndarray of shape (n_levels, n_levels)
-        How far apart two levels are.
-
-    Returns
-    -------
-    coefficient : callable
-        Of how often patterns count, and patterns.
-    """
+    """Gwet's AC1 (all distances of different levels are the same) or AC2, for distances of (n_levels, n_levels)."""
     n_levels = len(distance)
     weight = 1 - distance / distance.max() if n_levels > 1 else np.ones((n_levels, n_levels))
 
@@ -216,18 +205,7 @@ def gwet_ac(distance: Floats) -> Coefficient:
 def resamples(times: Floats, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Blocks of resamples: how often each pattern occurs among as many examples, drawn with replacement.
 
-    Parameters
-    ----------
-    times : ndarray of shape (n_patterns,)
-        How many examples have each pattern.
-    n_resamples : int
-        How many resamples.
-    rng : Generator
-        What draws them.
-
-    Yields
-    ------
-    block : ndarray of shape (some of n_resamples, n_patterns)
+    Each block has some of the resamples as rows, and the patterns as columns.
     """
     n, n_patterns = int(times.sum()), len(times)
     pattern_of = np.repeat(np.arange(n_patterns), times.astype(np.intp))

@@ -131,24 +131,7 @@ def scaled_pair_sums(
 ) -> NDArray[np.float64]:
     """The disagreement of examples, or of levels of it that many examples have, from their sums over pairs.
 
-    Parameters
-    ----------
-    total : ndarray of shape (n_levels,)
-        What `pair_sums` gives.
-    n_labels : ndarray of shape (n_levels,)
-        How many labels an example of the level has.
-    scale : {"observed", "possible"} or None
-        As in `disagreement`.
-    moments : PairMoments
-        Of all examples.
-    n_classes : int or None
-        Number of classes; None for ratings.
-    span : float, default=0.0
-        How far ratings are apart.
-
-    Returns
-    -------
-    disagreement : ndarray of shape (n_levels,)
+    `moments` are those of all examples, `n_classes` is None for ratings, and `span` is how far these are apart.
     """
     if scale is None:
         return total
@@ -175,17 +158,7 @@ def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
 
 
 def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
-    """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-
-    Returns
-    -------
-    total : ndarray of shape (n_examples,)
-    """
+    """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled."""
     if labels.classes is None:
         return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)

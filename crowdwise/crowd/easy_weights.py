@@ -61,19 +61,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
 
 
 def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[np.float64]:
-    """Easiness as models use it: relative to the easiest example if all of it would vanish.
-
-    Parameters
-    ----------
-    differs : ndarray of shape (n_examples,)
-        Disagreement.
-    steepness : float
-        How fast easiness falls with it.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_examples,)
-    """
+    """Easiness as models use it: relative to the easiest example if all of it would vanish."""
     weight = easiness(differs, steepness)
     if weight.size and weight.max() < _VANISHING:
         with np.errstate(over="ignore"):
@@ -84,15 +72,6 @@ def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[n
 
 def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
     """Indices of the examples, easiest first; equally easy ones keep their order.
-
-    Parameters
-    ----------
-    easiness : array-like of shape (n_examples,)
-        What `easiness` gives, or any number that is larger for easier examples.
-
-    Returns
-    -------
-    order : ndarray of shape (n_examples,)
 
     Examples
     --------

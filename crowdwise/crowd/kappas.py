@@ -175,25 +175,9 @@ def _places(first: Codes, second: Codes, n_annotators: int) -> Callable[[Array, 
 def resampled_kappas(
     labels: CrowdLabels, first: Codes, second: Codes, distance: Floats, n_resamples: int, rng: np.random.Generator
 ) -> Floats:
-    """The kappa of pairs of annotators in resamples of the examples that the two share.
+    """The kappa of pairs of annotators in resamples of the examples that the two share, of (n_pairs, n_resamples).
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    first, second : ndarray of shape (n_pairs,)
-        Positions of the two annotators, sorted by the first.
-    distance : ndarray of shape (n_classes, n_classes)
-        How far apart two classes are: how much it counts if one is said for the other.
-    n_resamples : int
-        How many resamples.
-    rng : Generator
-        What draws them.
-
-    Returns
-    -------
-    kappa : ndarray of shape (n_pairs, n_resamples)
-        NaN where both gave one and the same class only.
+    Positions of annotators are sorted by the first. NaN where both gave one and the same class only.
     """
     order = np.argsort(labels.annotator_index, kind="stable")
     example, value = labels.example_index[order], labels.values[order].astype(np.int64)

@@ -30,35 +30,13 @@ _LARGE, _LARGEST_RATIO = 2**28, 200
 
 
 def is_doccano(record: Record) -> bool:
-    """Whether a record looks like an example of doccano, which names no annotator.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record looks like an example of doccano, which names no annotator."""
     listed = [isinstance(record.get(key), list) for key in _LABELS]
     return "id" in record and any(key in record for key in _TEXTS) and any(listed) and len(record) <= 5
 
 
 def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
-    """Labels from an archive, a folder or a single file.
-
-    Parameters
-    ----------
-    source : Source
-        The file or folder.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from an archive, a folder or a single file."""
     answers = Answers(wishes.missing, strip=wishes.strip)
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)

@@ -24,18 +24,9 @@ from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
 
 
 def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
-    """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`.
+    """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`: one dimension means one annotator.
 
-    Parameters
-    ----------
-    y : CrowdLabels, or array, list or data frame of shape (n_examples, n_annotators) or (n_examples,)
-        A column per annotator; one dimension means one annotator.
-    kind : {"class", "rating"}, default="class"
-        What is wanted. Labels of the other kind are an error.
-
-    Returns
-    -------
-    labels : CrowdLabels
+    Labels of another kind than is wanted are an error.
 
     Examples
     --------
@@ -65,19 +56,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
 
 
 def with_ids_of(X: Any, labels: CrowdLabels) -> CrowdLabels:
-    """The same labels, named by the index of X if they have no ids of their own.
-
-    Parameters
-    ----------
-    X : data frame, series or array
-        Features of the same examples in the same order.
-    labels : CrowdLabels
-        Their labels.
-
-    Returns
-    -------
-    labels : CrowdLabels
-    """
+    """The same labels, named by the index of X if they have no ids of their own."""
     ids = index_of(X) if labels.id_source == "position" else None
     if ids is None:
         return labels

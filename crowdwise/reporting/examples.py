@@ -62,21 +62,7 @@ class Examples:
     truth: Array | None
 
     def rows(self, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
-        """What there is to say about some examples, in their order.
-
-        Parameters
-        ----------
-        chosen : ndarray
-            Their positions.
-        length : int, default=TEXT_LENGTH
-            How much of each text.
-        who : bool, default=True
-            Whether to say who gave which label.
-
-        Returns
-        -------
-        rows : list of dict
-        """
+        """What there is to say about some examples, in their order; texts are cut to `length`."""
         results, labels = self.record.results, self.record.labels[chosen]
         consensus, first = results.consensus, self._first(chosen)
         tied = np.zeros(len(chosen), dtype=bool) if labels.classes is None else _n_leading(labels.tally) > 1

@@ -27,15 +27,7 @@ _PROBE_BYTES = 1 << 20  # more than any table takes
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The directory of a run that this process holds.
-
-    Parameters
-    ----------
-    path : Path
-        The directory.
-    stamp : str, default=""
-        What the rows in it depend on, such as the seed.
-    """
+    """The directory of a run that this process holds; `stamp` says what its rows depend on, such as the seed."""
 
     path: Path
     stamp: str = ""

@@ -208,23 +208,7 @@ def read_truth(
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
-    Parameters
-    ----------
-    path : str or path
-        A table with a column for the example and one for its label.
-    labels : CrowdLabels
-        Whose examples and classes they are about.
-    encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
-    missing : collection of str, default=MISSING
-        What means that the answer is not known; an empty cell always does.
-    strip : bool, default=False
-        Whether spaces at the ends of labels and capitals make no difference.
-
-    Returns
-    -------
-    truth : dict from example to label
-    notes : tuple of str
+    The table has a column for the example and one for its label, empty or in `missing` where that is not known.
     """
     table = open_table(path, encoding)
     name = table.source.name

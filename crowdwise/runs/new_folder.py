@@ -22,17 +22,8 @@ _PROBE_BYTES = 1 << 20  # more than the tables of a small run take
 def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], bool]) -> Iterator[Path]:
     """A fresh folder beside `out`, which takes its place when the block ends well and is removed when it does not.
 
-    Parameters
-    ----------
-    out : str or path
-        Where the folder goes.
-    may_replace : callable
-        Is given a folder that is there already, if it holds anything; False, or an error of its own, keeps it.
-
-    Yields
-    ------
-    folder : Path
-        Where to write.
+    `may_replace` is given a folder that is there already, if it holds anything; False, or an error of its own, keeps
+    it.
 
     Examples
     --------
@@ -67,20 +58,7 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
 
 
 def holds_only(folder: Path, names: Iterable[str]) -> bool:
-    """Whether a folder may be replaced by files of these names; else an error that says what else is there.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    names : iterable of str
-        What may be in it.
-
-    Returns
-    -------
-    holds_only : bool
-        Always True.
-    """
+    """True if a folder may be replaced by files of these names; else an error that says what else is there."""
     others = sorted({path.name for path in folder.iterdir()} - {*names})
     if others:
         raise OutputError(
@@ -91,13 +69,7 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
 
 
 def recover(place: Path) -> None:
-    """Put back a folder whose replacement was killed between its two renames.
-
-    Parameters
-    ----------
-    place : Path
-        Where the folder should be.
-    """
+    """Put back a folder whose replacement was killed between its two renames."""
     if not place.exists():
         for old in place.parent.glob(f".{place.name}{_OLD}*"):
             with suppress(OSError):  # somebody else was faster, or it is not ours to move

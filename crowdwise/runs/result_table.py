@@ -106,22 +106,7 @@ class ResultTable:
 
 
 def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
-    """The table that was written as CSV.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        What it is.
-    ratings : bool, default=False
-        Whether labels are numbers.
-
-    Returns
-    -------
-    table : ResultTable
-        Empty cells are None.
-    """
+    """The table that was written as CSV; empty cells are None."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file, strict=True)
@@ -134,19 +119,7 @@ def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
 
 
 def as_json(name: str, content: Mapping[str, Any]) -> str:
-    """A result as JSON, with the version of its shape: ``{"schema": "crowdwise.NAME/1", ...}``.
-
-    Parameters
-    ----------
-    name : str
-        What it is.
-    content : mapping
-        What JSON can hold.
-
-    Returns
-    -------
-    text : str
-    """
+    """A result as JSON, with the version of its shape: ``{"schema": "crowdwise.NAME/1", ...}``."""
     return json.dumps({"schema": schema(name), **content}, indent=1, allow_nan=False)
 
 

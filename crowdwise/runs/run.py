@@ -339,21 +339,7 @@ class SavedRun:
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
-    """A row per example with the class or rating that a fitted model predicts.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted model.
-    ids : list
-        Of the examples.
-    X : array or sparse matrix of shape (n_examples, n_features)
-        Features.
-
-    Returns
-    -------
-    table : ResultTable
-    """
+    """A row per example with the class or rating that a fitted model predicts."""
     columns: dict[str, list[Any]] = {"example": ids, "label": model.predict(X).tolist()}
     if hasattr(model, "predict_proba"):
         proba = np.asarray(model.predict_proba(X))
@@ -385,17 +371,7 @@ def open_run(path: PathLike) -> SavedRun:
 
 
 def is_run(path: PathLike) -> bool:
-    """Whether a path is the folder of a run.
-
-    Parameters
-    ----------
-    path : str or path
-        Perhaps a file of labels.
-
-    Returns
-    -------
-    is_run : bool
-    """
+    """Whether a path is the folder of a run."""
     recover(Path(os.path.realpath(path)))
     return (Path(path) / NOTE).is_file()
 
@@ -418,18 +394,7 @@ def _read_note(folder: Path) -> dict[str, Any]:
 
 
 def check_is_run(folder: Path) -> bool:
-    """Whether a folder is a run with nothing else in it; else an error, for it must not be replaced.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    is_run : bool
-        Always True.
-    """
+    """True if a folder is a run with nothing else in it; else an error, for it must not be replaced."""
     try:
         ours = {*_read_note(folder)["files"]}
     except (DataError, KeyError, TypeError) as error:

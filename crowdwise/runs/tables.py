@@ -14,19 +14,7 @@ from crowdwise.runs.result_table import ResultTable
 
 
 def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
-    """One row per example, in the order of the fit: label, confidence, majority, place from easy to hard.
-
-    Parameters
-    ----------
-    model : estimator or Aggregation
-        A fitted model, or the result of `aggregate`.
-    labels : CrowdLabels
-        The labels that it was fitted to.
-
-    Returns
-    -------
-    table : ResultTable
-        See `crowdwise.reporting.columns.consensus_columns`.
+    """One row per example, in the order of the fit: `consensus_columns` of the report.
 
     Examples
     --------
@@ -41,41 +29,16 @@ def consensus_table(model: Any, labels: CrowdLabels) -> ResultTable:
 
 
 def annotators_table(model: Any, labels: CrowdLabels) -> ResultTable:
-    """One row per annotator, the best first: how many labels, how good, whether others agree, and flags in words.
-
-    Parameters
-    ----------
-    model : estimator or Aggregation
-        A fitted model, or the result of `aggregate`.
-    labels : CrowdLabels
-        The labels that it was fitted to.
-
-    Returns
-    -------
-    table : ResultTable
-        See `crowdwise.reporting.columns.annotator_columns`.
-    """
+    """One row per annotator, the best first: `annotator_columns` of the report."""
     columns = annotator_columns(FitRecord.of(model, labels))
     best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
     return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
 
 def next_table(model: Any, labels: CrowdLabels, n: int = 50) -> ResultTable:
-    """What to label again, the example first of which one more answer is expected to say most.
+    """What to label again, at most n examples, the one first of which one more answer is expected to say most.
 
-    Parameters
-    ----------
-    model : estimator or Aggregation
-        A fitted model, or the result of `aggregate`.
-    labels : CrowdLabels
-        The labels that it was fitted to.
-    n : int, default=50
-        How many rows at most.
-
-    Returns
-    -------
-    table : ResultTable
-        "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
+    Columns are "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
     """
     found = what_to_label_next(model, labels, n=n)
     columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)

@@ -56,17 +56,7 @@ class Table:
             yield from zip(*block.columns, strict=True)
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """Whole columns.
-
-        Parameters
-        ----------
-        names : sequence of str, default=None
-            Which; by default all.
-
-        Returns
-        -------
-        columns : dict from name to list of str
-        """
+        """Whole columns, by default all of them."""
         at = {name: self.position(name) for name in (self.header if names is None else names)}
         columns: dict[str, list[str]] = {name: [] for name in at}
         for block in self.blocks():
@@ -75,17 +65,7 @@ class Table:
         return columns
 
     def position(self, name: str) -> int:
-        """Which column has a name, from 0.
-
-        Parameters
-        ----------
-        name : str
-            Of the column, as in the header.
-
-        Returns
-        -------
-        position : int
-        """
+        """Which column has a name, from 0."""
         if name not in self.header:
             raise DataError(f"{self.source.name} has no column {name!r}; its columns are {some_names(self.header)}.")
         return self.header.index(name)

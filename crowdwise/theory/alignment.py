@@ -166,18 +166,7 @@ class Pairs:
 
 
 def solve_box(agreement: Floats, alignment: Floats) -> Floats:
-    """The z in [0, 1]^L that minimises z·Gz / L² - 2 b·z / L.
-
-    Parameters
-    ----------
-    agreement : ndarray of shape (n_annotators, n_annotators)
-        G, positive semidefinite.
-    alignment : ndarray of shape (n_annotators,)
-        b.
-
-    Returns
-    -------
-    expertise : ndarray of shape (n_annotators,)
+    """The z in [0, 1]^L that minimises z·Gz / L² - 2 b·z / L, where G (agreement) is positive semidefinite.
 
     Examples
     --------
