@@ -1,4 +1,4 @@
-"""A number -> the number and what it counts, in the singular or the plural; many names -> the first few."""
+"""A number -> the number and what it counts; many names -> the first few; a text -> what a terminal may show of it."""
 
 from __future__ import annotations
 
@@ -30,3 +30,8 @@ def some_names(names: Sequence[str]) -> str:
     """
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def printable(text: str) -> str:
+    """A text that tells a terminal nothing but its letters."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

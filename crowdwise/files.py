@@ -14,6 +14,7 @@ from typing import BinaryIO
 _MARK = ".partial-"
 # Seconds after which a file that nobody writes to any more was left by a writer that was killed.
 _ABANDONED = 3600
+_ROOM = 1 << 20  # more than tables of a small run take
 
 
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
@@ -39,7 +40,7 @@ def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) 
                 file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~_umask())  # mkstemp makes it private
+        os.chmod(beside, 0o666 & ~umask())  # mkstemp makes it private
         os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -66,7 +67,17 @@ def sweep_beside(path: Path) -> None:
                 stray.unlink()
 
 
-def _umask() -> int:
+def check_room(directory: Path) -> None:
+    """Find out before the work begins that the disk is full."""
+    probe = directory / ".probe"
+    try:
+        write_file(probe, bytes(_ROOM))
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def umask() -> int:
+    """The permissions that new files do not get, which only a change of them tells."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -11,11 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crowdwise.exceptions import OutputError
-from crowdwise.files import write_file
+from crowdwise.files import check_room, umask
 from crowdwise.locks import held
 
 _PARTIAL, _OLD = ".partial-", ".old-"
-_PROBE_BYTES = 1 << 20  # more than the tables of a small run take
 
 
 @contextmanager
@@ -45,10 +44,10 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
         _sweep(place)
         folder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_PARTIAL}", dir=place.parent))
         try:
-            _probe(folder)
+            check_room(folder)
             yield folder
             _flush(folder)
-            os.chmod(folder, 0o777 & ~_umask())  # mkdtemp makes it private
+            os.chmod(folder, 0o777 & ~umask())  # mkdtemp makes it private
             _exchange(folder, place)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -98,15 +97,6 @@ def _sweep(place: Path) -> None:
             shutil.rmtree(stray, ignore_errors=True)
 
 
-def _probe(folder: Path) -> None:
-    """Find out before the work begins that the disk is full."""
-    probe = folder / ".probe"
-    try:
-        write_file(probe, bytes(_PROBE_BYTES))
-    finally:
-        probe.unlink(missing_ok=True)
-
-
 def _flush(folder: Path) -> None:
     for path in folder.iterdir():
         with open(path, "rb") as file:
@@ -125,9 +115,3 @@ def _exchange(folder: Path, place: Path) -> None:
         os.rename(old, place)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise.counts import printable
 from crowdwise.exceptions import DataError
 from crowdwise.formats.csv_file import safe_cell
 
@@ -192,11 +193,6 @@ def _shown(value: Any) -> str:
         return f"{value:.3f}"
     text = printable(" ".join(str(value).split()))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """A text that tells a terminal nothing but its letters."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _is_numeric(column: list[Any]) -> bool:
