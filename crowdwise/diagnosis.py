@@ -29,6 +29,7 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import check_finite
 from crowdwise.truths.known import codes_of_truth
+from crowdwise.weights.class_weights import leading_shares
 from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
@@ -333,10 +334,7 @@ def rank_correlation(first: Floats, second: Floats) -> Correlation:
 
 def _majority_error(crowd: CrowdLabels, codes: Positions) -> Floats:
     """Probability that the majority is wrong, a tie being decided by a fair draw."""
-    tally = crowd.tally
-    top = tally == tally.max(axis=1, keepdims=True)
-    right = top[np.arange(len(crowd)), np.maximum(codes, 0)]
-    return np.asarray(1 - right / top.sum(axis=1))
+    return 1 - leading_shares(crowd.tally)[np.arange(len(crowd)), np.maximum(codes, 0)]
 
 
 def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) -> tuple[Level, ...]:

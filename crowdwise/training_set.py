@@ -284,12 +284,12 @@ def note_unlabelled(n_unlabelled: int, n_examples: int) -> None:
         warn(f"{without} no part in learning.")
 
 
-def note_disagreement(n_annotators: int, most_labels: int) -> None:
+def note_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
     """Say so if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
-        warn("there is one annotator: disagreement says nothing, so steepness has no effect.")
+        warn(f"there is one annotator: disagreement says nothing, so {so}.")
     elif most_labels < 2:
-        warn("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
+        warn(f"no two annotators share an example: disagreement says nothing, so {so}.")
 
 
 def note_effective_number(weight: Floats, n_features: int, n_each: Array | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Disagreement -> a weight for every example, and the order from easy to hard."""
+"""Disagreement -> a weight for every example."""
 
 from __future__ import annotations
 
@@ -68,18 +68,3 @@ def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[n
             logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
         weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)
     return weight
-
-
-def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
-    """Indices of the examples, easiest first; equally easy ones keep their order.
-
-    Examples
-    --------
-    >>> from crowdwise.crowd.easy_weights import curriculum_order
-    >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
-    [1, 3, 2, 0]
-    """
-    weight = np.asarray(easiness, dtype=np.float64)
-    if np.isnan(weight).any():
-        raise ValueError(f"easiness must not be NaN; it is for example {int(np.isnan(weight).argmax())}.")
-    return np.argsort(-weight, kind="stable")

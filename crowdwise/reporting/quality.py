@@ -13,6 +13,7 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.weights.class_weights import leading_shares
 
 # How many standard errors there are from the middle of a 95 % interval to its ends.
 _HALF_WIDTH = float(ndtri(0.975))
@@ -84,9 +85,7 @@ def share_interval(share: Any, n: Any) -> tuple[Floats, Floats]:
 
 def majority_shares(labels: CrowdLabels) -> Floats:
     """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
-    tally = labels.tally
-    leads = (tally == tally.max(axis=1, keepdims=True)) & (labels.labels_per_example > 0)[:, np.newaxis]
-    return leads / np.maximum(leads.sum(axis=1, keepdims=True), 1)
+    return leading_shares(labels.tally) * (labels.labels_per_example > 0)[:, np.newaxis]
 
 
 @dataclass(frozen=True)
