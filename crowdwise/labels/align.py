@@ -112,7 +112,7 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     if _n_repeated(ids) or _n_repeated(label_ids) or (join == "inner" and (place < 0).all()):
         raise AlignmentError(_describe_mismatch(ids, label_ids, place))
     if join == "left":
-        return X, _with_empty_rows(labels, place, ids)
+        return X, with_empty_rows(labels, place, ids)
     known = np.flatnonzero(place >= 0)
     return X.iloc[known], labels[place[known]]
 
@@ -217,7 +217,8 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
+def with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
+    """The labels of the examples at some positions under new ids; of those at -1, there are none."""
     n, abstentions = len(labels), labels.abstentions
     if abstentions is not None:
         abstentions = sparse.vstack([abstentions, sparse.csr_array((1, labels.n_annotators))], format="csr")

@@ -18,6 +18,7 @@ from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats.answers import MISSING
 from crowdwise.formats.names import candidates, shell_word
+from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
 from crowdwise.labels.mistakes import plain_spelling
@@ -182,15 +183,7 @@ def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
     names = [known[i] if i >= 0 else _like(known[0], name) for i, name in zip(at.tolist(), ids.tolist(), strict=True)]
     if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
         names = list(map(str, names))
-        labels = replace(labels, examples=as_objects([str(name) for name in known]))
-    made = CrowdLabels.from_table(
-        labels[at[at >= 0]].to_table(),
-        examples=names,
-        annotators=labels.annotators,
-        classes=labels.classes,
-        kind=labels.kind,
-    )
-    return replace(made, declared_classes=labels.declared_classes)
+    return with_empty_rows(labels, at, as_objects(names))
 
 
 def _like(known: Any, name: str) -> Any:
