@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.arrays import ratio
 from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -140,15 +141,13 @@ def scaled_pair_sums(
     paired = pairs > 0
     if moments.pairs == 0:
         return np.zeros(len(total))
-    per_pair = np.full(len(total), moments.total / moments.pairs)
-    np.divide(total, pairs, out=per_pair, where=paired)
+    per_pair = ratio(total, pairs, moments.total / moments.pairs)
     if scale == "possible":  # the more labels, the less they can differ
         limit = _largest_possible(np.where(paired, n, moments.fewest), n_classes, span)
     else:
         limit = np.full(len(total), moments.largest)
     # Without any disagreement, or range of ratings, every example is equally easy.
-    scaled = np.divide(per_pair, limit, out=np.zeros(len(total)), where=limit > 0)
-    return np.minimum(scaled, 1.0)  # sums of ratings are rounded
+    return np.minimum(ratio(per_pair, limit, 0.0), 1.0)  # sums of ratings are rounded
 
 
 def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:

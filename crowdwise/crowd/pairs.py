@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions, ratio
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
@@ -206,5 +206,5 @@ def _pairs(
     scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
     shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
     agreement = total(labels.values[left] == labels.values[right]) / shared
-    correlation = np.divide(total(product), scale, out=np.zeros(len(pairs)), where=scale > 0)
+    correlation = ratio(total(product), scale, 0.0)
     return Pairs(pairs // n, pairs % n, shared, agreement, correlation)

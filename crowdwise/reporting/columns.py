@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.arrays import Array, Floats, Positions, ratio
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.crowd.votes import effective_number, n_votes
@@ -102,10 +102,9 @@ def agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
     of_label = np.repeat(codes, labels.labels_per_example)
     same = labels.sum_per_annotator((labels.values == of_label).astype(np.float64))
     known = labels.sum_per_annotator((of_label >= 0).astype(np.float64))
-    return np.divide(same, known, out=np.full(len(known), np.nan), where=known > 0)
+    return ratio(same, known)
 
 
 def mean_ratings(labels: CrowdLabels) -> Floats:
     """The plain mean of every example's ratings; NaN without any."""
-    given = labels.labels_per_example
-    return np.divide(labels.sum_per_example(labels.values), given, out=np.full(len(given), np.nan), where=given > 0)
+    return ratio(labels.sum_per_example(labels.values), labels.labels_per_example)
