@@ -107,9 +107,7 @@ def _read_file(annotator: str, file: Source, answers: Answers) -> None:
 
 def _records(file: Source) -> Iterator[tuple[str, Record]]:
     if file.suffix == ".csv":
-        table = open_table(file)
-        for number, row in enumerate(table.rows(), start=1):
-            yield f"{file.name}, row {number} after the header", dict(zip(table.header, row, strict=True))
+        yield from open_table(file).records()
         return
     for number, record in json_records(file):
         yield f"{file.name}, record {number}", record

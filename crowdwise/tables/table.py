@@ -55,6 +55,11 @@ class Table:
         for block in self.blocks():
             yield from zip(*block.columns, strict=True)
 
+    def records(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """All rows, each with its place in words and its cells by the names of their columns."""
+        for number, row in enumerate(self.rows(), start=1):
+            yield f"{self.source.name}, row {number} after the header", dict(zip(self.header, row, strict=True))
+
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Whole columns, by default all of them."""
         at = {name: self.position(name) for name in (self.header if names is None else names)}
