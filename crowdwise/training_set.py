@@ -86,7 +86,8 @@ class TrainingSet:
         core = labels if learnt.all() else labels[learnt]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
-        check_variety(core)
+        if core.classes is not None:
+            check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
         if weighting:
             note_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if learnt.all() else weight[learnt]
@@ -258,13 +259,6 @@ def _as_weights(values: Any, n_rows: int) -> Floats:
     if array.shape != (n_rows,):
         raise ValueError(f"sample_weight.shape == {array.shape}, expected {(n_rows,)}: one number per example.")
     return array.astype(np.float64)
-
-
-def check_variety(core: CrowdLabels) -> None:
-    """Raise if all labels are of one class."""
-    if core.classes is None:
-        return
-    check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
 
 
 def check_named(classes: Array, named: Bools) -> None:
