@@ -26,6 +26,11 @@ def in_c_order(array: Array) -> Array:
     return np.array(array, order="C")
 
 
+def ratio(above: Array, below: Array, otherwise: float = np.nan) -> Floats:
+    """A quotient; `otherwise` where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full(below.shape, otherwise), where=below > 0)
+
+
 class FrozenArrays:
     """A frozen dataclass whose arrays are frozen too: they are read-only, and ``.copy()`` gives one of your own."""
 

@@ -13,26 +13,7 @@ import numpy as np
 def check_number(
     name: str, value: Any, *, low: float = 0.0, above: bool = False, high: float = math.inf, auto: bool = False
 ) -> float:
-    """A finite number in a range, as a float; NaN stands for "auto" where that is allowed.
-
-    Parameters
-    ----------
-    name : str
-        Of the setting, for the message.
-    value : object
-        What came.
-    low : float, default=0.0
-        The smallest number allowed.
-    above : bool, default=False
-        Whether `low` itself is not.
-    high : float, default=inf
-        The largest number allowed.
-    auto : bool, default=False
-        Whether the string "auto" is allowed too.
-
-    Returns
-    -------
-    number : float
+    """A finite number from `low`, or above it, to `high`, as a float; NaN stands for "auto" where that is allowed.
 
     Examples
     --------
@@ -62,42 +43,14 @@ def _as_float(value: Any) -> float:
 
 
 def check_whole(name: str, value: Any, *, low: int = 1) -> int:
-    """A whole number of at least `low`.
-
-    Parameters
-    ----------
-    name : str
-        Of the setting, for the message.
-    value : object
-        What came.
-    low : int, default=1
-        The smallest number allowed.
-
-    Returns
-    -------
-    number : int
-    """
+    """A whole number of at least `low`."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.bool_) or value < low:
         raise ValueError(f"{name} must be a whole number >= {low}; got {value!r}.")
     return int(value)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
-    """One of a few values, in the type that it is listed in: 1 does not stand for True, nor 1.0 for 1.
-
-    Parameters
-    ----------
-    name : str
-        Of the setting, for the message.
-    value : object
-        What came.
-    choices : sequence
-        What is allowed.
-
-    Returns
-    -------
-    value : object
-    """
+    """One of a few values, in the type that it is listed in: 1 does not stand for True, nor 1.0 for 1."""
     plain = value.item() if isinstance(value, np.generic) else value  # a grid of parameters may be an array
     for choice in choices:
         if type(plain) is type(choice) and plain == choice:
@@ -107,31 +60,13 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def check_rounds(max_rounds: Any, tol: Any) -> None:
-    """Raise if the rounds could not be turned with these.
-
-    Parameters
-    ----------
-    max_rounds : int
-        The most rounds; at least 1.
-    tol : float
-        What change is small enough; at least 0.
-    """
+    """Raise if the rounds could not be turned with these: at least one round, and a change of at least 0."""
     check_whole("max_rounds", max_rounds)
     check_number("tol", tol)
 
 
 def check_seed(random_state: Any) -> np.random.Generator:
-    """A generator from what NumPy takes for a seed.
-
-    Parameters
-    ----------
-    random_state : int, Generator, SeedSequence or None
-        What came.
-
-    Returns
-    -------
-    rng : Generator
-    """
+    """A generator from what NumPy takes for a seed."""
     try:
         if not isinstance(random_state, bool | np.bool_):
             return np.random.default_rng(random_state)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, ratio
 from crowdwise.consensus import RatingConsensus
 from crowdwise.counts import count
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
@@ -203,7 +203,7 @@ def _mean_correlation(labels: CrowdLabels, residual: Floats, rate: Floats, group
     spread = np.sqrt(rate * (1 - rate))[labels.annotator_index]
     part = vote_parts(labels, group)
     part = np.where(spread > 0, 1.0 if part is None else part, 0.0)  # who is always right has no errors to compare
-    score = np.divide(residual, spread, out=np.zeros(len(residual)), where=spread > 0)
+    score = ratio(residual, spread, 0.0)
     total, squares = labels.sum_per_example(part * score), labels.sum_per_example(part * score**2)
     votes = labels.sum_per_example(part)
     n_pairs = votes * (votes - 1)

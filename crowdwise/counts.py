@@ -1,4 +1,4 @@
-"""A number -> the number and what it counts, in the singular or the plural; many names -> the first few."""
+"""A number -> the number and what it counts; many names -> the first few; a text -> what a terminal may show of it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,7 @@ _MOST_NAMES = 8
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """A number and what it counts.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    one : str
-        What a single one is called, perhaps with its verb.
-    many : str, default=None
-        What several are called; by default the same with an s.
-
-    Returns
-    -------
-    words : str
+    """A number and what it counts; several are called by what a single one is with an s, unless `many` says otherwise.
 
     Examples
     --------
@@ -35,15 +22,6 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def some_names(names: Sequence[str]) -> str:
     """Names with commas; of many the first few, and how many more there are.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Such as those of columns.
-
-    Returns
-    -------
-    listed : str
-
     Examples
     --------
     >>> from crowdwise.counts import some_names
@@ -52,3 +30,8 @@ def some_names(names: Sequence[str]) -> str:
     """
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def printable(text: str) -> str:
+    """A text that tells a terminal nothing but its letters."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -29,18 +29,7 @@ COMMANDS = (
 
 
 def write_demo(out: PathLike, *, force: bool = False) -> Path:
-    """Write the crowd as the files that people have.
-
-    Parameters
-    ----------
-    out : str or path
-        The folder.
-    force : bool, default=False
-        Whether to replace the folder of an earlier demonstration.
-
-    Returns
-    -------
-    folder : Path
+    """Write the crowd as the files that people have; with `force` over the folder of an earlier demonstration.
 
     Examples
     --------

@@ -29,6 +29,7 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import check_finite
 from crowdwise.truths.known import codes_of_truth
+from crowdwise.weights.class_weights import leading_shares
 from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
@@ -311,19 +312,7 @@ def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator)
 
 
 def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
-    """The gap between the two highest scores, and between the score of the right class and the best other.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, n_classes)
-        Of a model.
-    codes : ndarray of shape (n_examples,)
-        The right classes.
-
-    Returns
-    -------
-    distance, signed : ndarray of shape (n_examples,)
-    """
+    """The gap between the two highest scores, and between the score of the right class and the best other."""
     ranked = np.sort(scores, axis=1)
     rows = np.arange(len(scores))
     wrong = scores.copy()
@@ -345,10 +334,7 @@ def rank_correlation(first: Floats, second: Floats) -> Correlation:
 
 def _majority_error(crowd: CrowdLabels, codes: Positions) -> Floats:
     """Probability that the majority is wrong, a tie being decided by a fair draw."""
-    tally = crowd.tally
-    top = tally == tally.max(axis=1, keepdims=True)
-    right = top[np.arange(len(crowd)), np.maximum(codes, 0)]
-    return np.asarray(1 - right / top.sum(axis=1))
+    return 1 - leading_shares(crowd.tally)[np.arange(len(crowd)), np.maximum(codes, 0)]
 
 
 def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) -> tuple[Level, ...]:
@@ -368,18 +354,6 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
     Confusion matrices say how often two annotators differ on an average example. The mean of that over the pairs of an
     example is what its annotators alone would lead one to expect; the share is its squared correlation with the
     disagreement seen. It is zero if all examples have the same annotators.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    found : Aggregation
-        What `aggregate` found in them.
-
-    Returns
-    -------
-    share : float
-        From 0 to 1.
     """
     kept = labels.labels_per_example > 1
     crowd = labels[kept]
@@ -398,21 +372,7 @@ def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
 
 
 def advise(steepness: float, correlation: Correlation, reference: str) -> str:
-    """Whether to weight, and why, in a sentence.
-
-    Parameters
-    ----------
-    steepness : float
-        What suits the crowd; 0 is not to weight.
-    correlation : Correlation
-        Of disagreement with distance from the boundary.
-    reference : str
-        What the boundary was learnt from.
-
-    Returns
-    -------
-    advice : str
-    """
+    """Whether to weight, and why, in a sentence; a steepness of 0 is not to weight."""
     seen = f"rank correlation {correlation.value:+.2f} with the margin of a model of the {reference}"
     if np.isnan(correlation.value):
         boundary = "Disagreement, or the margin, is the same for all examples."

@@ -58,15 +58,7 @@ class WorkerError(RuntimeError):
 
 
 def warn(message: str, category: type[Warning] = CrowdWarning) -> None:
-    """Warn, and blame the line outside this package that led here, however deep the call is.
-
-    Parameters
-    ----------
-    message : str
-        What is worth knowing, and what to do about it.
-    category : type, default=CrowdWarning
-        The kind of warning.
-    """
+    """Warn, and blame the line outside this package that led here, however deep the call is."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
         level, frame = level + 1, frame.f_back

@@ -2,16 +2,7 @@
 
 
 def how_to_install(extra: str) -> str:
-    """What to type, from a package index and in a checkout.
-
-    Parameters
-    ----------
-    extra : str
-        A name of ``[project.optional-dependencies]`` in pyproject.toml.
-
-    Returns
-    -------
-    words : str
+    """What to type for a name of ``[project.optional-dependencies]``, from a package index and in a checkout.
 
     Examples
     --------

@@ -14,17 +14,13 @@ from typing import BinaryIO
 _MARK = ".partial-"
 # Seconds after which a file that nobody writes to any more was left by a writer that was killed.
 _ABANDONED = 3600
+_ROOM = 1 << 20  # more than tables of a small run take
 
 
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
     """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file goes; its directory exists.
-    content : bytes, str or callable
-        What to write; text as UTF-8. A callable is given the open file.
+    Text is written as UTF-8; a callable is given the open file. The directory of the file exists.
 
     Examples
     --------
@@ -44,7 +40,7 @@ def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) 
                 file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~_umask())  # mkstemp makes it private
+        os.chmod(beside, 0o666 & ~umask())  # mkstemp makes it private
         os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -71,7 +67,17 @@ def sweep_beside(path: Path) -> None:
                 stray.unlink()
 
 
-def _umask() -> int:
+def check_room(directory: Path) -> None:
+    """Find out before the work begins that the disk is full."""
+    probe = directory / ".probe"
+    try:
+        write_file(probe, bytes(_ROOM))
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def umask() -> int:
+    """The permissions that new files do not get, which only a change of them tells."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -73,15 +73,7 @@ class FitRecord:
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool of shape (n_annotators,)
-            Which annotators.
-
-        Returns
-        -------
-        confusion : ndarray of shape (n_chosen, n_classes, n_classes)
-            Probability of saying c (last axis) if the truth is k; NaN for annotators without labels.
+        The probability of saying c (last axis) if the truth is k; NaN for annotators without labels.
         """
         if self.annotators is not None:
             return self.annotators.confusion[chosen]

@@ -10,20 +10,7 @@ _LONGEST = 60
 
 
 def table(rows: Iterable[Sequence[Any]], *, head: Sequence[Any] = (), title: str = "") -> str:
-    """A table as HTML.
-
-    Parameters
-    ----------
-    rows : iterable of sequence
-        The cells, row by row; None is an empty one.
-    head : sequence, default=()
-        Names of the columns.
-    title : str, default=""
-        What the table is.
-
-    Returns
-    -------
-    html : str
+    """A table as HTML; None is an empty cell.
 
     Examples
     --------

@@ -19,12 +19,7 @@ from crowdwise.files import write_file
 def held(place: Path, lock: Path) -> Iterator[None]:
     """Hold a place. The system lets go of the lock when the process ends, however it ends.
 
-    Parameters
-    ----------
-    place : Path
-        What is held, for messages.
-    lock : Path
-        The file that stands for it, ending in "lock"; its directory exists.
+    `lock` is the file that stands for the place, ending in "lock"; its directory exists.
 
     Examples
     --------

@@ -64,6 +64,34 @@ class _Display:
         raise NotImplementedError
 
 
+class _FitDisplay(_Display):
+    """What a fit and its labels are enough for."""
+
+    @classmethod
+    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
+        """Draw it for a fitted model or the result of `aggregate`.
+
+        Parameters
+        ----------
+        model : estimator or Aggregation
+            What was fitted.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            The labels that it was fitted to.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        display : object
+            Itself, with `ax_` and `figure_`.
+        """
+        return cls._of(FitRecord.of(model, labels)).plot(ax=ax)
+
+    @classmethod
+    def _of(cls, record: FitRecord) -> Self:
+        raise NotImplementedError
+
+
 class AccuracyDisplay(_Display):
     """How often the consensus and the majority vote are right: estimated, and where truth is known, known.
 
@@ -125,7 +153,7 @@ class AccuracyDisplay(_Display):
         ax.set_xlabel("share of examples that is right")
 
 
-class AnnotatorsDisplay(_Display):
+class AnnotatorsDisplay(_FitDisplay):
     """The estimated accuracy of annotators with 95 % intervals, or for ratings their expertise; best first.
 
     Parameters
@@ -146,23 +174,8 @@ class AnnotatorsDisplay(_Display):
         self.columns = columns
 
     @classmethod
-    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
-        """Draw it for a fitted model or the result of `aggregate`.
-
-        Parameters
-        ----------
-        model : estimator or Aggregation
-            What was fitted.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            The labels that it was fitted to.
-        ax : matplotlib Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        display : AnnotatorsDisplay
-        """
-        return cls(annotator_columns(FitRecord.of(model, labels))).plot(ax=ax)
+    def _of(cls, record: FitRecord) -> Self:
+        return cls(annotator_columns(record))
 
     def _draw(self, ax: Any) -> None:
         what = "accuracy" if "accuracy" in self.columns else "expertise"
@@ -294,7 +307,7 @@ class KappaDisplay(_Display):
         ax.set_title("Cohen's kappa")
 
 
-class DisagreementDisplay(_Display):
+class DisagreementDisplay(_FitDisplay):
     """How many examples have how much disagreement, and what they weigh.
 
     Parameters
@@ -315,23 +328,8 @@ class DisagreementDisplay(_Display):
         self.part = part
 
     @classmethod
-    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
-        """Draw it for a fitted model or the result of `aggregate`.
-
-        Parameters
-        ----------
-        model : estimator or Aggregation
-            What was fitted.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            The labels that it was fitted to.
-        ax : matplotlib Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        display : DisagreementDisplay
-        """
-        return cls(disagreement_part(FitRecord.of(model, labels))).plot(ax=ax)
+    def _of(cls, record: FitRecord) -> Self:
+        return cls(disagreement_part(record))
 
     def _draw(self, ax: Any) -> None:
         ax.stairs(self.part["counts"], self.part["edges"], fill=True, color=_BLUE)
@@ -399,7 +397,7 @@ class MarginDisplay(_Display):
         ax.set(xlabel="disagreement", ylabel="distance from the boundary", title=title)
 
 
-class EasyToHardDisplay(_Display):
+class EasyToHardDisplay(_FitDisplay):
     """Disagreement of the examples in their order from easy to hard.
 
     Parameters
@@ -420,24 +418,8 @@ class EasyToHardDisplay(_Display):
         self.disagreement = disagreement
 
     @classmethod
-    def from_model(cls, model: Any, labels: Any, *, ax: Any = None) -> Self:
-        """Draw it for a fitted model or the result of `aggregate`.
-
-        Parameters
-        ----------
-        model : estimator or Aggregation
-            What was fitted.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            The labels that it was fitted to.
-        ax : matplotlib Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        display : EasyToHardDisplay
-        """
-        record = FitRecord.of(model, labels)
-        return cls(record.results.disagreement[easy_to_hard(record)]).plot(ax=ax)
+    def _of(cls, record: FitRecord) -> Self:
+        return cls(record.results.disagreement[easy_to_hard(record)])
 
     def _draw(self, ax: Any) -> None:
         ax.fill_between(np.arange(1, len(self.disagreement) + 1), self.disagreement, color=_BLUE, alpha=0.5)

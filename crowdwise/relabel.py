@@ -118,17 +118,7 @@ def next_labels(record: FitRecord, gain: Floats, n: int) -> NextLabels:
 
 
 def information_gain(record: FitRecord) -> Floats:
-    """Expected information gain of one more answer by an average annotator, in bits, per example.
-
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-
-    Returns
-    -------
-    gain : ndarray of shape (n_examples,)
-    """
+    """Expected information gain of one more answer by an average annotator, in bits, per example."""
     consensus = record.results.consensus
     if isinstance(consensus, RatingConsensus):
         return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)

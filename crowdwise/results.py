@@ -278,10 +278,5 @@ class StreamResults(FrozenArrays):
         return table(facts) + _annotators_html(self.annotators)
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes that every model has after learning from a stream, by name.
-
-        Returns
-        -------
-        attributes : dict
-        """
+        """The attributes that every model has after learning from a stream, by name."""
         return _attributes(self.annotators, self.steepness, self.objective, self.converged)

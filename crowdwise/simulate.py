@@ -133,7 +133,7 @@ def simulate_annotators(
     labels = CrowdLabels.from_matrix(
         _leave_out(matrix, missing, rng), annotators=names, classes=range(len(classes)), missing=-1
     )
-    return _rename_classes(labels, classes)
+    return replace(labels, classes=classes)
 
 
 def _encode_truth(truth: ArrayLike) -> tuple[Array, Array]:
@@ -173,9 +173,3 @@ def _leave_out(matrix: Codes, missing: float, rng: np.random.Generator) -> Codes
     if missing == 0:
         return matrix
     return np.where(rng.random(matrix.shape) < missing, -1, matrix)
-
-
-def _rename_classes(labels: CrowdLabels, classes: Array) -> CrowdLabels:
-    classes = classes.copy()
-    classes.setflags(write=False)
-    return replace(labels, classes=classes)

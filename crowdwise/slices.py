@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions
+from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions, ratio
 from crowdwise.checks import check_number
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
@@ -188,7 +188,7 @@ def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str
         "accuracy": right / n,
         "low": low,
         "high": high,
-        "elsewhere": np.divide(right_all - right, rest, out=np.full(len(n), np.nan), where=rest > 0),
+        "elsewhere": ratio(right_all - right, rest),
         "p_value": p_value,
         "p_adjusted": p_adjusted,
     }

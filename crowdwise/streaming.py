@@ -26,15 +26,7 @@ _LASTING = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """All classes and annotators there are going to be; None where they are added as they come.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,) or None, default=None
-        The classes.
-    annotators : ndarray of shape (n_annotators,) or None, default=None
-        Names of the annotators.
-    """
+    """All classes and annotators there are going to be; None where they are added as they come."""
 
     classes: Array | None = None
     annotators: Array | None = None

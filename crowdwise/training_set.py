@@ -86,7 +86,8 @@ class TrainingSet:
         core = labels if learnt.all() else labels[learnt]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
-        check_variety(core)
+        if core.classes is not None:
+            check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
         if weighting:
             note_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if learnt.all() else weight[learnt]
@@ -217,21 +218,8 @@ def check_sample_weight(
 ) -> Floats:
     """How often each row of X counts: finite numbers of at least 0, one for all, or by the ids of the examples.
 
-    Parameters
-    ----------
-    sample_weight : None, float, array-like, series or mapping
-        What came; a series or mapping is matched with the ids of the examples.
-    X : array-like
-        Features.
-    labels : CrowdLabels, default=None
-        Their ids identify the rows where X has none.
-    rescale : bool, default=True
-        Whether weights may be rescaled; if not, those that would have to be are an error.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_examples,)
-        Rescaled if squares would overflow or vanish; 0 where an example counts next to nothing.
+    Those are the ids of the labels where X has none. Weights are rescaled if squares would overflow or vanish, which is
+    an error if they may not be; 0 is where an example counts next to nothing.
     """
     n_rows = _num_samples(X)
     if sample_weight is None:
@@ -273,13 +261,6 @@ def _as_weights(values: Any, n_rows: int) -> Floats:
     return array.astype(np.float64)
 
 
-def check_variety(core: CrowdLabels) -> None:
-    """Raise if all labels are of one class."""
-    if core.classes is None:
-        return
-    check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
-
-
 def check_named(classes: Array, named: Bools) -> None:
     """Raise unless two classes at least were named by some label."""
     if named.sum() < 2:
@@ -297,12 +278,12 @@ def note_unlabelled(n_unlabelled: int, n_examples: int) -> None:
         warn(f"{without} no part in learning.")
 
 
-def note_disagreement(n_annotators: int, most_labels: int) -> None:
+def note_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
     """Say so if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
-        warn("there is one annotator: disagreement says nothing, so steepness has no effect.")
+        warn(f"there is one annotator: disagreement says nothing, so {so}.")
     elif most_labels < 2:
-        warn("no two annotators share an example: disagreement says nothing, so steepness has no effect.")
+        warn(f"no two annotators share an example: disagreement says nothing, so {so}.")
 
 
 def note_effective_number(weight: Floats, n_features: int, n_each: Array | None = None) -> None:

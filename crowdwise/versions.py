@@ -10,10 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 def versions() -> dict[str, str]:
     """The versions of everything that a result may depend on.
 
-    Returns
-    -------
-    versions : dict from name to version
-
     Examples
     --------
     >>> from crowdwise.versions import versions

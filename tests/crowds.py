@@ -1,5 +1,7 @@
 """Small crowds for tests."""
 
+import unicodedata
+
 import numpy as np
 
 from crowdwise import CrowdLabels
@@ -101,3 +103,9 @@ class HeldCrowd:
         n_states, n_classes = counts.shape[1:]
         rows = np.full((n_classes, n_classes), 0.4 / n_classes) + 0.6 * np.eye(n_classes)
         return np.tile(rows, (n_states // n_classes, 1))
+
+
+def odd_ids(longest):
+    """Ids that are easily taken for one another, for numbers or for nothing, and one that is very long."""
+    accents = [unicodedata.normalize(form, "é") for form in ("NFC", "NFD")]
+    return ["1", "01", "1.0", "1e0", *accents, "x" * longest, " 1", "1\n", "ﬁ", "\u202eid", "😀", "None", "nan"]

@@ -6,16 +6,7 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import (
-    FILE,
-    abstentions_option,
-    json_option,
-    kind_option,
-    labels_options,
-    talk_options,
-    truth_options,
-)
-from crowdwise.cli.show_table import csv_option, show_table_of
+from crowdwise.cli.show_table import show_table_of, table_options
 
 
 @click.command(
@@ -27,14 +18,7 @@ Examples:
   crowdwise annotators run --json
 """,
 )
-@click.argument("source", metavar="LABELS|RUN", type=FILE)
-@truth_options
-@labels_options
-@kind_option
-@abstentions_option
-@json_option
-@csv_option
-@talk_options
+@table_options
 def command(source: str, **options: Any) -> None:
     """Print how good each annotator is.
 

@@ -83,14 +83,6 @@ def show_json(name: str, content: dict[str, Any]) -> None:
 
 
 def show(text: str, *, nl: bool = True) -> None:
-    """Print a result on standard output; signs that its encoding lacks are escaped.
-
-    Parameters
-    ----------
-    text : str
-        The result.
-    nl : bool, default=True
-        Whether a line ends here.
-    """
+    """Print a result on standard output; signs that its encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=nl)

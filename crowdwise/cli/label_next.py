@@ -6,16 +6,7 @@ from typing import Any
 
 import click
 
-from crowdwise.cli.options import (
-    FILE,
-    abstentions_option,
-    json_option,
-    kind_option,
-    labels_options,
-    talk_options,
-    truth_options,
-)
-from crowdwise.cli.show_table import csv_option, show_table_of
+from crowdwise.cli.show_table import show_table_of, table_options
 
 
 @click.command(
@@ -26,15 +17,8 @@ Examples:
   crowdwise next run
 """,
 )
-@click.argument("source", metavar="LABELS|RUN", type=FILE)
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
-@truth_options
-@labels_options
-@kind_option
-@abstentions_option
-@json_option
-@csv_option
-@talk_options
+@table_options
 def command(source: str, n: int, **options: Any) -> None:
     """Print what to label next, and why.
 

@@ -80,7 +80,9 @@ class Encoding(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def in_order(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator; the help lists them in this order."""
+
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
@@ -92,7 +94,7 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 encoding_option = click.option(
     "--encoding", type=Encoding(), metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
 )
-labels_options = _options(
+labels_options = in_order(
     click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
     click.option("--annotator", metavar="COLUMN", help="Column with the annotator's name."),
     click.option("--label", metavar="COLUMN", help="Column with the label."),
@@ -125,7 +127,7 @@ abstentions_option = click.option(
     help="Who abstains (--abstain) says something about the class by it; by default abstentions are left out.",
 )
 ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
-features_options = _options(
+features_options = in_order(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
     click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
     click.option("--embedding", metavar="COLUMN", multiple=True, help="Column with lists of numbers."),
@@ -137,11 +139,11 @@ features_options = _options(
         help="inner leaves out labelled examples without features; by default they are an error.",
     ),
 )
-truth_options = _options(
+truth_options = in_order(
     click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result."),
     click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them."),
 )
-talk_options = _options(
+talk_options = in_order(
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result."),
     click.option("-v", "--verbose", is_flag=True, help="Say how long each step takes, too."),
 )

@@ -55,21 +55,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
 @click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
-def command(
-    what: str,
-    trials: int | None,
-    seed: int,
-    seeds: int,
-    jobs: int | None,
-    no_redraw: bool,
-    steepnesses: tuple[float, ...] | None,
-    datasets: tuple[str, ...] | None,
-    out: Path,
-    data_home: Path | None,
-    as_json: bool,
-    quick: bool,
-    progress: bool | None,
-) -> None:
+def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wanted: Any) -> None:
     """Reproduce a table or figure of the paper.
 
     WHAT is table1, table2, table3, table4, figure1, figure2, figure3 or all.
@@ -78,19 +64,7 @@ def command(
     and a run.json that says what was run. Killed and started again, it goes on where it was.
     """
     try:
-        options = Options(
-            out=out,
-            trials=trials,
-            seed=seed,
-            seeds=seeds,
-            jobs=jobs or -1,
-            redraw=not no_redraw,
-            steepnesses=steepnesses,
-            datasets=datasets,
-            data_home=data_home,
-            quick=quick,
-            progress=progress,
-        )
+        options = Options(jobs=jobs or -1, redraw=not no_redraw, **wanted)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     names = EXPERIMENTS if what == "all" else (what,)

@@ -10,12 +10,33 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.group import show
-from crowdwise.cli.options import reading_of_labels, talk
+from crowdwise.cli.options import (
+    FILE,
+    abstentions_option,
+    in_order,
+    json_option,
+    kind_option,
+    labels_options,
+    reading_of_labels,
+    talk,
+    talk_options,
+    truth_options,
+)
 
 if TYPE_CHECKING:
     from crowdwise.runs import ResultTable, Run, SavedRun
 
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
+table_options = in_order(
+    click.argument("source", metavar="LABELS|RUN", type=FILE),
+    truth_options,
+    labels_options,
+    kind_option,
+    abstentions_option,
+    json_option,
+    csv_option,
+    talk_options,
+)
 
 
 def show_table_of(
@@ -30,6 +51,7 @@ def show_table_of(
     **options: Any,
 ) -> None:
     """Print a table of a run, or of labels alone, perhaps with known answers."""
+    from crowdwise.reporting.words import quality_sentence
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
@@ -55,15 +77,8 @@ def show_table_of(
                 )
                 table = of_labels(run)
             if truth is not None:
-                talking.say(_by_truth(run))
+                talking.say(quality_sentence(run.summary))
     show_table(table, as_json=as_json, as_csv=as_csv)
-
-
-def _by_truth(run: Run) -> str:
-    """What known answers say about the consensus, in one sentence."""
-    from crowdwise.reporting.words import quality_sentence
-
-    return quality_sentence(run.summary)
 
 
 def show_table(table: ResultTable, *, as_json: bool, as_csv: bool) -> None:

@@ -12,18 +12,12 @@ from typing import Any
 
 import click
 
+from crowdwise.counts import printable
+
 
 @dataclass(frozen=True)
 class Talk:
-    """How much is said.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Nothing but errors.
-    verbose : bool, default=False
-        How long each step takes, too.
-    """
+    """How much is said: nothing but errors, or how long each step takes, too."""
 
     quiet: bool = False
     verbose: bool = False
@@ -32,7 +26,7 @@ class Talk:
         """A line that is worth knowing."""
         if not self.quiet:
             self.progress("")
-            click.echo(_clean(text), err=True)
+            click.echo(printable(text), err=True)
 
     def progress(self, text: str) -> None:
         """What is being done, in place of what was shown before; on a terminal only."""
@@ -76,8 +70,3 @@ class Talk:
 
             warnings.showwarning = show
             yield
-
-
-def _clean(text: str) -> str:
-    """Text that tells a terminal nothing but its letters."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -69,22 +69,10 @@ class DaskBlocks:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None, *, kind: Kind = "class") -> DaskBlocks:
-        """From collections whose blocks hold the same rows.
+        """From collections whose blocks hold the same rows: the chunks of rows of X.
 
-        Parameters
-        ----------
-        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_features)
-            Features; its chunks of rows are the blocks.
-        y : Dask collection, or anything that `fit` takes as labels
-            Labels; those in memory are split if the lengths of the blocks are known.
-        sample_weight : Dask collection, number or array, default=None
-            How often each example counts.
-        kind : {"class", "rating"}, default="class"
-            What labels are.
-
-        Returns
-        -------
-        blocks : DaskBlocks
+        Labels and weights may be anything that `fit` takes; those in memory are split if the lengths of the blocks are
+        known.
         """
         X = rows_whole(X)
         n_rows = _lengths(X)
@@ -95,17 +83,7 @@ class DaskBlocks:
         return cls(parts, n_rows, row_bytes)
 
     def total(self, task: Callable[[Block], Result]) -> Result:
-        """The sum over all blocks of what a task finds in one, computed by the present Dask scheduler.
-
-        Parameters
-        ----------
-        task : callable
-            From a block to a result that has ``+``.
-
-        Returns
-        -------
-        total : result
-        """
+        """The sum over all blocks of what a task finds in one, computed by the present Dask scheduler."""
         delayed = importlib.import_module("dask").delayed
         token = uuid4().hex
         shared = delayed(_as_bytes(task), name=f"crowdwise-task-{token}")

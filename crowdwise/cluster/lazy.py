@@ -67,18 +67,7 @@ class LazyRatingConsensus:
 def lazily(model: Any, method: str, X: Any) -> Any:
     """What a method of a fitted model gives for the rows of a Dask collection, not computed yet.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    method : str
-        Such as "predict".
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_features)
-        Features.
-
-    Returns
-    -------
-    values : dask.array.Array, or dask.dataframe.Series or DataFrame with the index of X
+    An array, or for a data frame a series or frame with its index.
     """
     X = rows_whole(X)
     like = getattr(model, method)(_one_row(X))[:0]
@@ -95,20 +84,8 @@ def lazily(model: Any, method: str, X: Any) -> Any:
 def lazy_consensus(model: Any, X: Any, labels: Any, *, use_model: bool) -> Any:
     """The consensus of a fitted model on the rows of Dask collections, not computed yet.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_examples, n_features)
-        Features.
-    labels : Dask collection, or anything that `consensus` takes as labels
-        Labels; their blocks hold the same rows as those of X.
-    use_model : bool
-        Whether the model's score counts for examples that have labels.
-
-    Returns
-    -------
-    consensus : LazyConsensus, or LazyRatingConsensus for ratings
+    Labels may be anything that `consensus` takes; if they are a collection, its blocks hold the same rows as those of
+    X.
     """
     classes = getattr(model, "classes_", None)
     names = ["label", "std"] if classes is None else [f"p({name})" for name in classes.tolist()]

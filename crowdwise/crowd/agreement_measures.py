@@ -38,15 +38,7 @@ _MOST_PAIRS = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval.
-
-    Parameters
-    ----------
-    value : float
-        The number; NaN if it is undefined.
-    low, high : float
-        Ends of the interval.
-    """
+    """A number with the ends of its interval; NaN if it is undefined."""
 
     value: float
     low: float

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays
+from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
 from crowdwise.checks import check_number, check_whole
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.align import as_labels
@@ -258,8 +258,7 @@ def _closer_rating(candidates: Floats, theirs: Floats, others: Floats, n_others:
 
 
 def _mean(values: Array, person: Codes, n: Codes) -> Floats:
-    total = np.bincount(person, values, minlength=len(n))
-    return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+    return ratio(np.bincount(person, values, minlength=len(n)), n)
 
 
 def _p_values(difference: Floats, person: Codes, n: Codes, epsilon: float) -> Floats:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, FrozenArrays
+from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, ratio
 from crowdwise.crowd.differences import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -146,7 +146,7 @@ def percent_agreement(times: Floats, patterns: Patterns) -> Floats:
 
 
 def _pair_mean(times: Floats, patterns: Patterns, values: Floats) -> Floats:
-    return _ratio(times @ np.where(patterns.paired, values, 0.0), times @ patterns.paired.astype(np.float64))
+    return ratio(times @ np.where(patterns.paired, values, 0.0), times @ patterns.paired.astype(np.float64))
 
 
 def alpha_nominal(times: Floats, patterns: Patterns) -> Floats:
@@ -156,7 +156,7 @@ def alpha_nominal(times: Floats, patterns: Patterns) -> Floats:
     within = weight @ (part.n_labels - part.same / (part.n_labels - 1))
     use = weight @ part.counts
     n = use.sum(axis=1)
-    return 1 - _ratio(within * (n - 1), n**2 - (use**2).sum(axis=1))
+    return 1 - ratio(within * (n - 1), n**2 - (use**2).sum(axis=1))
 
 
 def alpha_interval(times: Floats, patterns: Patterns) -> Floats:
@@ -165,7 +165,7 @@ def alpha_interval(times: Floats, patterns: Patterns) -> Floats:
     within = weight @ ((part.n_labels * part.squares - part.total**2) / (part.n_labels - 1))
     n, squares = weight @ part.n_labels, weight @ part.squares
     between = n * squares - (weight @ part.total) ** 2
-    return 1 - _ratio(within * (n - 1), np.where(between > _ROUNDING * n * squares, between, 0.0))
+    return 1 - ratio(within * (n - 1), np.where(between > _ROUNDING * n * squares, between, 0.0))
 
 
 def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:
@@ -180,22 +180,11 @@ def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:
     total, squares = place @ part.counts.T, place**2 @ part.counts.T
     within = (weight * (part.n_labels * squares - total**2) / (part.n_labels - 1)).sum(axis=1)
     n = use.sum(axis=1)
-    return 1 - _ratio(within * (n - 1), n * (use * place**2).sum(axis=1) - (use * place).sum(axis=1) ** 2)
+    return 1 - ratio(within * (n - 1), n * (use * place**2).sum(axis=1) - (use * place).sum(axis=1) ** 2)
 
 
 def gwet_ac(distance: Floats) -> Coefficient:
-    """Gwet's AC1 (all distances of different levels are the same) or AC2.
-
-    Parameters
-    ----------
-    distance : ndarray of shape (n_levels, n_levels)
-        How far apart two levels are.
-
-    Returns
-    -------
-    coefficient : callable
-        Of how often patterns count, and patterns.
-    """
+    """Gwet's AC1 (all distances of different levels are the same) or AC2, for distances of (n_levels, n_levels)."""
     n_levels = len(distance)
     weight = 1 - distance / distance.max() if n_levels > 1 else np.ones((n_levels, n_levels))
 
@@ -208,7 +197,7 @@ def gwet_ac(distance: Floats) -> Coefficient:
         by_chance = weight.sum() * (share * (1 - share)).sum(axis=1) / max(n_levels * (n_levels - 1), 1)
         if n_levels < 2:
             by_chance = np.ones(len(times))
-        return 1 - _ratio(1 - observed, 1 - by_chance)
+        return 1 - ratio(1 - observed, 1 - by_chance)
 
     return coefficient
 
@@ -216,18 +205,7 @@ def gwet_ac(distance: Floats) -> Coefficient:
 def resamples(times: Floats, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Blocks of resamples: how often each pattern occurs among as many examples, drawn with replacement.
 
-    Parameters
-    ----------
-    times : ndarray of shape (n_patterns,)
-        How many examples have each pattern.
-    n_resamples : int
-        How many resamples.
-    rng : Generator
-        What draws them.
-
-    Yields
-    ------
-    block : ndarray of shape (some of n_resamples, n_patterns)
+    Each block has some of the resamples as rows, and the patterns as columns.
     """
     n, n_patterns = int(times.sum()), len(times)
     pattern_of = np.repeat(np.arange(n_patterns), times.astype(np.intp))
@@ -240,8 +218,3 @@ def resamples(times: Floats, n_resamples: int, rng: np.random.Generator) -> Iter
             draws = (pattern_of[rng.integers(0, n, n)] for _ in range(size))
             block = np.stack([np.bincount(drawn, minlength=n_patterns) for drawn in draws])
         yield block.astype(np.float64)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """A quotient; NaN where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full(len(below), np.nan), where=below > 0)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise.arrays import ratio
 from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -138,24 +139,7 @@ def scaled_pair_sums(
 ) -> NDArray[np.float64]:
     """The disagreement of examples, or of levels of it that many examples have, from their sums over pairs.
 
-    Parameters
-    ----------
-    total : ndarray of shape (n_levels,)
-        What `pair_sums` gives.
-    n_labels : ndarray of shape (n_levels,)
-        How many labels an example of the level has.
-    scale : {"observed", "possible"} or None
-        As in `disagreement`.
-    moments : PairMoments
-        Of all examples.
-    n_classes : int or None
-        Number of classes; None for ratings.
-    span : float, default=0.0
-        How far ratings are apart.
-
-    Returns
-    -------
-    disagreement : ndarray of shape (n_levels,)
+    `moments` are those of all examples, `n_classes` is None for ratings, and `span` is how far these are apart.
     """
     if scale is None:
         return total
@@ -164,15 +148,13 @@ def scaled_pair_sums(
     paired = pairs > 0
     if moments.pairs == 0:
         return np.zeros(len(total))
-    per_pair = np.full(len(total), moments.total / moments.pairs)
-    np.divide(total, pairs, out=per_pair, where=paired)
+    per_pair = ratio(total, pairs, moments.total / moments.pairs)
     if scale == "possible":  # the more labels, the less they can differ
         limit = _largest_possible(np.where(paired, n, moments.fewest), n_classes, span)
     else:
         limit = np.full(len(total), moments.largest)
     # Without any disagreement, or range of ratings, every example is equally easy.
-    scaled = np.divide(per_pair, limit, out=np.zeros(len(total)), where=limit > 0)
-    return np.minimum(scaled, 1.0)  # sums of ratings are rounded
+    return np.minimum(ratio(per_pair, limit, 0.0), 1.0)  # sums of ratings are rounded
 
 
 def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
@@ -182,17 +164,7 @@ def _with_visible_squares(labels: CrowdLabels) -> CrowdLabels:
 
 
 def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
-    """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-
-    Returns
-    -------
-    total : ndarray of shape (n_examples,)
-    """
+    """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled."""
     if labels.classes is None:
         return _rating_pair_sums(labels)
     counts = labels.tally.astype(np.float64)

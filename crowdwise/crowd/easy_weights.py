@@ -1,4 +1,4 @@
-"""Disagreement -> a weight for every example, and the order from easy to hard."""
+"""Disagreement -> a weight for every example."""
 
 from __future__ import annotations
 
@@ -60,46 +60,10 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
 
 
 def example_weights(differs: NDArray[np.float64], steepness: float) -> NDArray[np.float64]:
-    """Easiness as models use it: relative to the easiest example if all of it would vanish.
-
-    Parameters
-    ----------
-    differs : ndarray of shape (n_examples,)
-        Disagreement.
-    steepness : float
-        How fast easiness falls with it.
-
-    Returns
-    -------
-    weight : ndarray of shape (n_examples,)
-    """
+    """Easiness as models use it: relative to the easiest example if all of it would vanish."""
     weight = easiness(differs, steepness)
     if weight.size and weight.max() < _VANISHING:
         with np.errstate(over="ignore"):
             logarithm = log_expit(-np.minimum(steepness * differs, np.finfo(np.float64).max))
         weight = np.maximum(np.exp(logarithm - logarithm.max()), np.finfo(np.float64).tiny)
     return weight
-
-
-def curriculum_order(easiness: ArrayLike) -> NDArray[np.intp]:
-    """Indices of the examples, easiest first; equally easy ones keep their order.
-
-    Parameters
-    ----------
-    easiness : array-like of shape (n_examples,)
-        What `easiness` gives, or any number that is larger for easier examples.
-
-    Returns
-    -------
-    order : ndarray of shape (n_examples,)
-
-    Examples
-    --------
-    >>> from crowdwise.crowd.easy_weights import curriculum_order
-    >>> curriculum_order([0.2, 1.0, 0.5, 1.0]).tolist()
-    [1, 3, 2, 0]
-    """
-    weight = np.asarray(easiness, dtype=np.float64)
-    if np.isnan(weight).any():
-        raise ValueError(f"easiness must not be NaN; it is for example {int(np.isnan(weight).argmax())}.")
-    return np.argsort(-weight, kind="stable")

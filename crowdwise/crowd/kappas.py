@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.arrays import Array, Codes, Floats, ratio
 from crowdwise.checks import check_whole
 from crowdwise.crowd.pairs import label_pairs
 from crowdwise.exceptions import LabelError
@@ -121,7 +121,7 @@ def kappas_of_pairs(labels: CrowdLabels, distance: Floats, min_shared: int) -> t
             used += np.bincount(pair * n_classes + said, minlength=len(used))
     of_first, of_second = use.reshape(2, n_pairs, n_classes)
     by_chance = np.einsum("pk,pk->p", of_first @ distance, of_second)
-    kappa = 1 - np.divide(n_shared * observed, by_chance, out=np.full(n_pairs, np.nan), where=by_chance > 0)
+    kappa = 1 - ratio(n_shared * observed, by_chance)
     return first, second, n_shared, kappa
 
 
@@ -175,25 +175,9 @@ def _places(first: Codes, second: Codes, n_annotators: int) -> Callable[[Array, 
 def resampled_kappas(
     labels: CrowdLabels, first: Codes, second: Codes, distance: Floats, n_resamples: int, rng: np.random.Generator
 ) -> Floats:
-    """The kappa of pairs of annotators in resamples of the examples that the two share.
+    """The kappa of pairs of annotators in resamples of the examples that the two share, of (n_pairs, n_resamples).
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    first, second : ndarray of shape (n_pairs,)
-        Positions of the two annotators, sorted by the first.
-    distance : ndarray of shape (n_classes, n_classes)
-        How far apart two classes are: how much it counts if one is said for the other.
-    n_resamples : int
-        How many resamples.
-    rng : Generator
-        What draws them.
-
-    Returns
-    -------
-    kappa : ndarray of shape (n_pairs, n_resamples)
-        NaN where both gave one and the same class only.
+    Positions of annotators are sorted by the first. NaN where both gave one and the same class only.
     """
     order = np.argsort(labels.annotator_index, kind="stable")
     example, value = labels.example_index[order], labels.values[order].astype(np.int64)
@@ -223,5 +207,4 @@ def _kappa_of_pair(one: Array, other: Array, distance: Floats, n_resamples: int,
     n = int(times.sum())
     table = rng.multinomial(n, times[cell] / n, size=n_resamples).astype(np.float64)
     by_chance = ((table @ classes[a] @ distance) * (table @ classes[b])).sum(axis=1)
-    observed = table @ distance[a, b] * n
-    return 1 - np.divide(observed, by_chance, out=np.full(len(table), np.nan), where=by_chance > 0)
+    return 1 - ratio(table @ distance[a, b] * n, by_chance)

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Array, Floats, FrozenArrays
+from crowdwise.arrays import Array, Floats, FrozenArrays, ratio
 from crowdwise.crowd.kappas import PairAgreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import encode, encode_declared
@@ -248,7 +248,7 @@ def _pairs(rows: Any, annotators: Array, classes: Array) -> PairAgreement:
     shared = together.sum(axis=(1, 2))
     by_chance = shared**2 - np.einsum("pk,pk->p", together.sum(axis=2), together.sum(axis=1))
     differ = shared - np.einsum("pkk->p", together)
-    kappa = 1 - np.divide(shared * differ, by_chance, out=np.full(len(key), np.nan), where=by_chance > 0)
+    kappa = 1 - ratio(shared * differ, by_chance)
     return PairAgreement(
         annotators[key // len(annotators)], annotators[key % len(annotators)], shared.astype(np.int64), kappa
     )

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions, ratio
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
@@ -76,16 +76,8 @@ class Pairs:
 def suspects(labels: CrowdLabels) -> Pairs:
     """Annotators who may be copies: alike also where they differ from the others.
 
-    Two good annotators among bad ones are suspects as well, so it takes a consensus to tell; see `copies`.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings; some examples are enough, see `enough_pairs`.
-
-    Returns
-    -------
-    pairs : Pairs
+    Two good annotators among bad ones are suspects as well, so it takes a consensus to tell; see `copies`. Some
+    examples are enough, see `enough_pairs`.
     """
     three = labels.labels_per_example > 2  # someone else has to be there
     if not three.any() or (labels.labels_per_annotator >= _NEVER).sum() < 2:
@@ -122,16 +114,8 @@ def _of_classes(labels: CrowdLabels, left: Positions, right: Positions, example:
 def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     """How alike annotators err after a consensus.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-    residual : ndarray of shape (n_labels, n_columns)
-        Each label as it is coded, less what was expected of this annotator given the consensus.
-
-    Returns
-    -------
-    pairs : Pairs
+    A residual of (n_labels, n_columns) is each label as it is coded, less what was expected of this annotator given the
+    consensus.
     """
     left, right, _ = label_pairs(labels)
     squared = np.einsum("ic,ic->i", residual, residual)
@@ -140,21 +124,7 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
 
 
 def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
-    """Suspects who err alike after a consensus in which they had one vote together.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings; some examples are enough, see `enough_pairs`.
-    residual : ndarray of shape (n_labels, n_columns)
-        As in `residual_pairs`.
-    among : Pairs
-        The suspects.
-
-    Returns
-    -------
-    pairs : Pairs
-    """
+    """Suspects who err alike (see `residual_pairs`) after a consensus in which they had one vote together."""
     found = residual_pairs(labels, residual).alike(_COPY)
     n = labels.n_annotators
     return found.select(np.isin(found.first * n + found.second, among.first * n + among.second))
@@ -240,5 +210,5 @@ def _pairs(
     scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
     shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
     agreement = total(labels.values[left] == labels.values[right]) / shared
-    correlation = np.divide(total(product), scale, out=np.zeros(len(pairs)), where=scale > 0)
+    correlation = ratio(total(product), scale, 0.0)
     return Pairs(pairs // n, pairs % n, shared, agreement, correlation)

@@ -89,21 +89,9 @@ def _numbered(names: Iterable[object]) -> dict[object, str]:
 
 
 def convert(name: str, folder: Path, data_home: Path) -> dict[str, bool]:
-    """Write the files of a crowd into a data directory.
+    """Write the files of a crowd into ``crowd/NAME`` of a data directory.
 
-    Parameters
-    ----------
-    name : {"music", "medical_cause"}
-        The crowd.
-    folder : Path
-        Where the original files are.
-    data_home : Path
-        The data directory; the files go to ``crowd/NAME`` in it.
-
-    Returns
-    -------
-    known : dict from file to bool
-        Whether each file is the one that was measured, to the last byte; `fetch_crowd` takes no other.
+    Whether each is the one that was measured, to the last byte: `fetch_crowd` takes no other.
     """
     known: dict[str, bool] = {}
     for table, (header, rows) in READERS[name](folder).items():

@@ -63,17 +63,6 @@ def as_texts(cells: Sequence[Any]) -> list[str]:
 def as_vectors(cells: Sequence[Any], name: str) -> Floats:
     """Cells that each hold a list of numbers, as the rows of a matrix; NaN in the rows where there is nothing.
 
-    Parameters
-    ----------
-    cells : sequence
-        Lists, or texts such as "[0.1, 0.2]" or "0.1 0.2".
-    name : str
-        Of the column, for messages.
-
-    Returns
-    -------
-    vectors : ndarray of shape (n_cells, n_numbers)
-
     Examples
     --------
     >>> from crowdwise.features.cells import as_vectors

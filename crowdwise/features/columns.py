@@ -81,15 +81,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Categories:
-    """A column of a few different texts: a column of zeros and ones for each of them; only zeros for others.
-
-    Parameters
-    ----------
-    name : str
-        Of the column.
-    values : list of str
-        The categories, sorted.
-    """
+    """A column of a few different texts: zeros and ones for each of the sorted `values`; only zeros for others."""
 
     name: str
     values: list[str]

@@ -53,21 +53,9 @@ class Recipe:
         embedding: Sequence[str] = (),
         columns: Sequence[str] | None = None,
     ) -> tuple[Recipe, list[str]]:
-        """The recipe of a table, and what is worth saying about it.
+        """The recipe of a table without its ids, and what is worth saying about it.
 
-        Parameters
-        ----------
-        table : mapping from column name to cells
-            Without the column of ids.
-        text, embedding : sequence of str, default=()
-            Columns with texts, and with lists of numbers.
-        columns : sequence of str, default=None
-            Columns with numbers or categories; by default all, or none if there are texts or embeddings.
-
-        Returns
-        -------
-        recipe : Recipe
-        notes : list of str
+        Its columns of numbers or categories are by default all, or none if there are texts or embeddings.
         """
         named = (*text, *embedding, *(columns or ()))
         for name in named:
@@ -104,18 +92,9 @@ class Recipe:
         return [column.name for column in self.columns if isinstance(column, Words)]
 
     def transform(self, table: Mapping[str, Any]) -> tuple[Any, list[str]]:
-        """Features of the rows of a table, and what is worth saying about them.
+        """Features of the rows of a table, sparse if there are texts, and what is worth saying about them.
 
-        Parameters
-        ----------
-        table : mapping from column name to cells
-            With all the columns of the fit; others are passed over.
-
-        Returns
-        -------
-        X : ndarray or csr_array of shape (n_rows, n_features)
-            Sparse if there are texts.
-        notes : list of str
+        The table has all the columns of the fit; others are passed over.
         """
         absent = [column.name for column in self.columns if column.name not in table]
         if absent:

@@ -71,23 +71,11 @@ class Answers:
         return len(self._columns[0])
 
     def add(self, example: str, annotator: str, label: str) -> None:
-        """Take one answer.
-
-        Parameters
-        ----------
-        example, annotator, label : str
-            Who said what about which example.
-        """
+        """Take one answer."""
         self.extend([example], [annotator], [label])
 
     def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
-        """Take many answers.
-
-        Parameters
-        ----------
-        examples, annotators, labels : sequence of str
-            Columns of one length; none of the first two may be empty where there is a label.
-        """
+        """Take columns of answers; no example and no annotator may be empty where there is a label."""
         if self.strip:
             labels = list(map(str.strip, labels))
         if not self.missing.isdisjoint(labels):
@@ -112,23 +100,7 @@ class Answers:
         abstain: Collection[str] = (),
         classes: Sequence[str] | None = None,
     ) -> CrowdLabels:
-        """All that was taken, as labels. The answers are used up: they may be many.
-
-        Parameters
-        ----------
-        on_duplicate : {"error", "first", "last"}, default="error"
-            See `CrowdLabels.from_table`.
-        kind : {"class", "rating"}, default="class"
-            Whether labels are classes or real numbers.
-        abstain : collection of str, default=()
-            Answers that are no labels and are counted.
-        classes : sequence of str, default=None
-            Every class there is, in this order; a label outside them is an error.
-
-        Returns
-        -------
-        labels : CrowdLabels
-        """
+        """All that was taken, as `CrowdLabels.from_table` makes them. The answers are used up: they may be many."""
         if self.strip:
             self._spell_alike([*(classes or ()), *abstain])
         examples, annotators, labels = (list(index) for index in self._indices)

@@ -21,37 +21,13 @@ _FLAT = ".responses"
 
 
 def is_argilla(record: Record) -> bool:
-    """Whether a record looks like one of Argilla.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record looks like one of Argilla."""
     nested = isinstance(record.get("responses"), dict) and isinstance(record.get("fields"), dict)
     return nested or any(key.endswith(_FLAT) for key in record)
 
 
 def read_argilla(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFile:
-    """Labels from records with responses.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    records : iterable of (place, record)
-        The records.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from records with responses."""
     answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     without_status = models = False
     for number, (place, record) in enumerate(records):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from crowdwise.checks import check_choice
@@ -68,7 +69,7 @@ def convert(
         )
     file = read(source, format=source_format, **options)
     notes = write_labels(file.labels, target, format=target_format)
-    return LabelFile(file.labels, file.texts, file.truth, file.format, (*file.notes, *notes))
+    return replace(file, notes=(*file.notes, *notes))
 
 
 def write_labels(labels: CrowdLabels, path: str | os.PathLike[str], *, format: str = "table") -> tuple[str, ...]:

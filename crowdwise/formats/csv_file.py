@@ -22,15 +22,6 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 def safe_cell(value: Any) -> Any:
     """A value as it is; text that a spreadsheet would take for a formula with an apostrophe before it.
 
-    Parameters
-    ----------
-    value : object
-        What goes into a cell.
-
-    Returns
-    -------
-    value : object
-
     Examples
     --------
     >>> from crowdwise.formats.csv_file import safe_cell
@@ -47,16 +38,7 @@ def write_csv(
 ) -> None:
     """Write a table with commas, as UTF-8; an old file is replaced when the new one is whole.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    header : sequence
-        Names of the columns.
-    rows : iterable of sequences
-        The cells.
-    safe : bool, default=True
-        Whether cells go through `safe_cell`; a file for another program has them as they are.
+    Cells go through `safe_cell` unless the file is for another program, which has them as they are.
     """
 
     def save(file: BinaryIO) -> None:
@@ -73,15 +55,7 @@ def write_csv(
 
 
 def save_file(path: str | os.PathLike[str], content: str | Callable[[BinaryIO], object]) -> None:
-    """Write a file as `write_file` does; an error that says so where it cannot be made.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    content : str or callable
-        What to write; a callable is given the open file.
-    """
+    """Write a file as `write_file` does; an error that says so where it cannot be made."""
     try:
         write_file(Path(path), content)
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError) as error:

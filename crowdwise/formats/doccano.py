@@ -30,35 +30,13 @@ _LARGE, _LARGEST_RATIO = 2**28, 200
 
 
 def is_doccano(record: Record) -> bool:
-    """Whether a record looks like an example of doccano, which names no annotator.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record looks like an example of doccano, which names no annotator."""
     listed = [isinstance(record.get(key), list) for key in _LABELS]
     return "id" in record and any(key in record for key in _TEXTS) and any(listed) and len(record) <= 5
 
 
 def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
-    """Labels from an archive, a folder or a single file.
-
-    Parameters
-    ----------
-    source : Source
-        The file or folder.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from an archive, a folder or a single file."""
     answers = Answers(wishes.missing, strip=wishes.strip)
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)
@@ -129,9 +107,7 @@ def _read_file(annotator: str, file: Source, answers: Answers) -> None:
 
 def _records(file: Source) -> Iterator[tuple[str, Record]]:
     if file.suffix == ".csv":
-        table = open_table(file)
-        for number, row in enumerate(table.rows(), start=1):
-            yield f"{file.name}, row {number} after the header", dict(zip(table.header, row, strict=True))
+        yield from open_table(file).records()
         return
     for number, record in json_records(file):
         yield f"{file.name}, record {number}", record

@@ -20,21 +20,7 @@ SEVERAL = "|"
 
 
 def list_in(place: str, record: Record, key: str) -> list[Any]:
-    """A field that must be a list; one that is absent or null is an empty one.
-
-    Parameters
-    ----------
-    place : str
-        Of the record, for messages.
-    record : dict
-        The record.
-    key : str
-        Of the field.
-
-    Returns
-    -------
-    values : list
-    """
+    """A field that must be a list; one that is absent or null is an empty one."""
     value = record.get(key)
     if value is None:
         return []
@@ -44,21 +30,7 @@ def list_in(place: str, record: Record, key: str) -> list[Any]:
 
 
 def record_in(place: str, record: Record, key: str) -> Record:
-    """A field that must be a record; one that is absent or null is an empty one.
-
-    Parameters
-    ----------
-    place : str
-        Of the record, for messages.
-    record : dict
-        The record.
-    key : str
-        Of the field.
-
-    Returns
-    -------
-    inner : dict
-    """
+    """A field that must be a record; one that is absent or null is an empty one."""
     value = record.get(key)
     if value is None:
         return {}
@@ -68,17 +40,7 @@ def record_in(place: str, record: Record, key: str) -> Record:
 
 
 def one_label(chosen: Iterable[Any]) -> str:
-    """Choices of one answer as one label: several are a class of their own, in whatever order they were made.
-
-    Parameters
-    ----------
-    chosen : iterable
-        The choices.
-
-    Returns
-    -------
-    label : str
-        Empty if nothing was chosen.
+    """One label for the choices of one answer: several are a class of their own, in any order; none is an empty text.
 
     Examples
     --------
@@ -90,21 +52,7 @@ def one_label(chosen: Iterable[Any]) -> str:
 
 
 def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
-    """The question whose answers are the labels: the one wanted, or the only one.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    questions : iterable of str
-        Those in the file.
-    wanted : str or None
-        What the caller said.
-
-    Returns
-    -------
-    question : str
-    """
+    """The question whose answers are the labels: the one wanted, or the only one."""
     found = list(dict.fromkeys(questions))
     if wanted is not None:
         if wanted in found:
@@ -122,17 +70,7 @@ def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> 
 
 @dataclass(frozen=True)
 class Given:
-    """One answer of one annotator to one question.
-
-    Parameters
-    ----------
-    question : str
-        What was asked.
-    example, annotator, label : str
-        The answer.
-    time : str, default=""
-        When, in a form that sorts.
-    """
+    """One answer of one annotator to one question; its time is a text that sorts."""
 
     question: str
     example: str
@@ -143,31 +81,13 @@ class Given:
 
 @dataclass
 class Collected:
-    """All answers to all questions, before one question is chosen.
-
-    Parameters
-    ----------
-    given : list of Given
-        Answers of annotators.
-    truth : list of Given
-        Answers that are marked as right.
-    """
+    """All answers to all questions, and those marked as right, before one question is chosen."""
 
     given: list[Given] = field(default_factory=list)
     truth: list[Given] = field(default_factory=list)
 
     def choose(self, name: str, wanted: str | None, answers: Answers) -> None:
-        """Hand the answers to one question over, the newest of each annotator.
-
-        Parameters
-        ----------
-        name : str
-            Of the file, for messages.
-        wanted : str or None
-            The question, if the caller said one.
-        answers : Answers
-            Where they go.
-        """
+        """Hand the answers to one question over, the newest of each annotator."""
         question = choose_question(name, (one.question for one in (*self.given, *self.truth)), wanted)
         if any(one.question != question for one in (*self.given, *self.truth)):
             answers.notes.append(f"question: {question}")

@@ -42,33 +42,7 @@ class LabelFile:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the caller said about a file; None where nothing was said.
-
-    Parameters
-    ----------
-    example, annotator, label : str or None
-        Columns of a table. For a wide table, `annotator` may be a sequence of columns.
-    wide : bool or None
-        Whether a table has a column per annotator.
-    question : str or None
-        Which question of several.
-    missing : tuple of str
-        Labels that mean "none".
-    abstain : tuple of str
-        Answers that are no labels and are counted.
-    on_duplicate : {"error", "first", "last"}
-        See `CrowdLabels.from_table`.
-    kind : {"class", "rating"}
-        Whether labels are classes or real numbers.
-    classes : tuple of str or None
-        Every class there is.
-    strip : bool
-        Whether labels that are spelt alike are one.
-    texts : bool
-        Whether to keep the texts.
-    on_rows : callable or None
-        Is told how many labels of a plain table have been read.
-    """
+    """What the caller said about a file, as `read` takes it; None where nothing was said."""
 
     example: str | None
     annotator: str | tuple[str, ...] | None
@@ -86,23 +60,7 @@ class Wishes:
 
 
 def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) -> LabelFile:
-    """The record, from all that was read.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    format : str
-        What the file was taken for.
-    answers : Answers
-        All of them, with what to say.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """The record, from all that was read; `format` is what the file was taken for."""
     notes = [*answers.notes, *_left_out(answers, "cells" if format == WIDE else "rows"), *_never_given(answers, wishes)]
     if len(answers) == 0:
         raise LabelError("; ".join([f"{name}: there is no label in it (taken for: {format})", *notes]) + ".")

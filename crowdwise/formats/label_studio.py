@@ -24,37 +24,13 @@ _PARTS = {"start", "end", "x", "y", "points", "ranges", "rle", "frame"}
 
 
 def is_label_studio(record: Record) -> bool:
-    """Whether a record looks like a task of Label Studio.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record looks like a task of Label Studio."""
     given = record.get("annotations", record.get("completions"))
     return isinstance(record.get("data"), dict) and isinstance(given, list)
 
 
 def read_label_studio(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFile:
-    """Labels from tasks with their annotations.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    records : iterable of (place, record)
-        The tasks.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from tasks with their annotations."""
     answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     seen: set[str] = set()
     n_prefilled = 0
@@ -145,23 +121,9 @@ def _answered(place: str, annotation: Record, answers: Answers) -> dict[str, str
 
 
 def results_about_the_whole(place: str, annotation: Record) -> tuple[list[Record], int, int]:
-    """The results of an annotation that are a class or rating of the whole example.
+    """The results of an annotation or prediction that are a class or rating of the whole example.
 
-    Parameters
-    ----------
-    place : str
-        Of the task, for messages.
-    annotation : dict
-        Or a prediction.
-
-    Returns
-    -------
-    whole : list of dict
-        Each has a value that is a record.
-    n_parts : int
-        How many others are about a part of the example.
-    n_others : int
-        How many are spans, boxes, texts and the like.
+    Then how many others are about a part of it, and how many are spans, boxes, texts and the like.
     """
     results = [one for one in list_in(place, annotation, "result") if isinstance(one, dict)]
     answered = [one for one in results if one.get("type") in _KINDS and isinstance(one.get("value"), dict)]

@@ -17,34 +17,12 @@ _OWN = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_ti
 
 
 def is_label_studio_flat(header: Sequence[str]) -> bool:
-    """Whether a header is that of a flat export.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a header is that of a flat export."""
     return {"id", "annotator", "annotation_id"} <= set(header)
 
 
 def read_label_studio_flat(table: Table, wishes: Wishes) -> LabelFile:
-    """Labels from a flat export.
-
-    Parameters
-    ----------
-    table : Table
-        The file.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from a flat export."""
     wanted = wishes.question or wishes.label
     columns, answers, collected = table.columns(), Answers(wishes.missing, strip=wishes.strip), Collected()
     questions = _questions(columns, wanted)

@@ -27,17 +27,7 @@ _LABELS = ("annotations", "annotator_labels", "labels", "answers", "ratings", "r
 
 
 def is_listed(record: Record) -> bool:
-    """Whether a record lists its annotators and their labels.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record lists its annotators and their labels."""
     who, what = _named(record, _ANNOTATORS), _named(record, _LABELS)
     if what is None:
         return False
@@ -64,21 +54,7 @@ def _parsed(value: Any) -> Any:
 
 
 def read_listed(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFile:
-    """Labels from rows with lists.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    records : iterable of (place, record)
-        The rows.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from rows with lists."""
     answers = Answers(wishes.missing, strip=wishes.strip)
     example_in = who = what = text = None
     for number, (place, record) in enumerate(records):

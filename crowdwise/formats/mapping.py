@@ -14,17 +14,7 @@ PEERANNOT, ALTTEST = "peerannot", "AltTest"
 
 
 def is_mapping(document: Any) -> bool:
-    """Whether a document is records in a record, with one value for each name.
-
-    Parameters
-    ----------
-    document : object
-        What JSON can hold.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a document is records in a record, with one value for each name."""
     return (
         isinstance(document, dict)
         and bool(document)
@@ -34,17 +24,7 @@ def is_mapping(document: Any) -> bool:
 
 
 def ask_for_the_order(name: str) -> LabelError:
-    """The error for a file that may be read in two ways.
-
-    Parameters
-    ----------
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    error : LabelError
-    """
+    """The error for a file that may be read in two ways."""
     return LabelError(
         f"{name}: this JSON has two levels and does not say which of them are the examples. Say it: --format peerannot "
         "if it is {example: {annotator: label}}, --format alttest if it is {annotator: {example: label}} (in Python: "
@@ -53,23 +33,7 @@ def ask_for_the_order(name: str) -> LabelError:
 
 
 def read_mapping(name: str, document: Any, wishes: Wishes, *, examples_outside: bool) -> LabelFile:
-    """Labels from a document of two levels.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    document : object
-        What JSON can hold.
-    wishes : Wishes
-        What the caller said.
-    examples_outside : bool
-        Whether the names of the first level are examples; those of the second are then annotators.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from a document of two levels: examples and then annotators, or the reverse."""
     if not isinstance(document, dict) or not all(isinstance(inner, dict) for inner in document.values()):
         raise DataError(f"{name}: a record of records was expected, {{...: {{...: label}}}}.")
     answers = Answers(wishes.missing, strip=wishes.strip)

@@ -25,34 +25,12 @@ _TRUTH_VALUES = {"true", "false", ""}
 
 
 def is_mturk(header: Sequence[str]) -> bool:
-    """Whether a header is that of batch results.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a header is that of batch results."""
     return {"HITId", "WorkerId"} <= set(header) and any(name.startswith(_ANSWER) for name in header)
 
 
 def read_mturk(table: Table, wishes: Wishes) -> LabelFile:
-    """Labels from batch results.
-
-    Parameters
-    ----------
-    table : Table
-        The file.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from batch results."""
     columns = table.columns()
     for needed in ("HITId", "WorkerId"):
         table.position(needed)

@@ -34,15 +34,6 @@ _SUFFIXES = {"example": ("", "_id", "_ids", "_name"), "annotator": ("", "_id", "
 def plain_name(name: str) -> str:
     """A name in small letters with underscores: "WorkerId", "worker id" and "WORKER_ID" are one.
 
-    Parameters
-    ----------
-    name : str
-        Of a column.
-
-    Returns
-    -------
-    plain : str
-
     Examples
     --------
     >>> from crowdwise.formats.names import plain_name
@@ -54,20 +45,7 @@ def plain_name(name: str) -> str:
 
 
 def candidates(header: Sequence[str], role: str) -> list[str]:
-    """The columns whose names say that they may hold something.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of all columns.
-    role : {"example", "annotator", "label"}
-        What is looked for.
-
-    Returns
-    -------
-    names : list of str
-        None, one, or several in doubt.
-    """
+    """The columns whose names say that they may hold something: none, one, or several in doubt."""
     for words in _WORDS[role]:
         usual = {word + suffix for word in words for suffix in _SUFFIXES[role]}
         if found := [name for name in header if plain_name(name) in usual]:
@@ -76,21 +54,7 @@ def candidates(header: Sequence[str], role: str) -> list[str]:
 
 
 def find_columns(name: str, header: Sequence[str], given: dict[str, str | None]) -> dict[str, str]:
-    """The column of each role: the one given, else the one whose name says so.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    header : sequence of str
-        Names of all columns.
-    given : dict from role to column or None
-        What the caller said.
-
-    Returns
-    -------
-    columns : dict from role to column
-    """
+    """The column of each role: the one given, else the one whose name says so."""
     for role, column in given.items():
         if column is not None and column not in header:
             raise LabelError(f"{name} has no column {column!r} for {role}; its columns are {some_names(header)}.")
@@ -124,36 +88,12 @@ def _doubt(name: str, header: Sequence[str], found: dict[str, list[str]]) -> str
 
 
 def shell_word(name: str) -> str:
-    """A name as it is typed in a shell.
-
-    Parameters
-    ----------
-    name : str
-        Of a column or question.
-
-    Returns
-    -------
-    word : str
-    """
+    """A name as it is typed in a shell."""
     return name if re.fullmatch(r"[\w.:/-]+", name) else "'" + name.replace("'", "'\\''") + "'"
 
 
 def find_example(name: str, header: Sequence[str], given: str | None) -> str | None:
-    """The column with the example's id in a table with a row per example; None if no column is named like it.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    header : sequence of str
-        Names of all columns.
-    given : str or None
-        What the caller said.
-
-    Returns
-    -------
-    column : str or None
-    """
+    """The column with the example's id in a table with a row per example; None if no column is named like it."""
     if given is not None:
         if given not in header:
             raise LabelError(f"{name} has no column {given!r} for example; its columns are {some_names(header)}.")
@@ -168,19 +108,7 @@ def find_example(name: str, header: Sequence[str], given: str | None) -> str | N
 
 
 def text_column(header: Sequence[str], taken: Sequence[str]) -> str | None:
-    """The column that holds what was labelled, if one and only one is named so.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of all columns.
-    taken : sequence of str
-        Columns that hold something else.
-
-    Returns
-    -------
-    name : str or None
-    """
+    """The column that holds what was labelled, if one and only one is named so."""
     for word in TEXT_WORDS:
         found = [name for name in header if name not in taken and plain_name(name) == word]
         if len(found) == 1:

@@ -23,19 +23,7 @@ _ONE_OF_MANY = re.compile(
 
 
 def read_plain(table: Table, wishes: Wishes) -> LabelFile:
-    """Labels from a plain table, long or wide.
-
-    Parameters
-    ----------
-    table : Table
-        The file.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from a plain table, long or wide."""
     if wishes.question is not None:
         raise LabelError(
             f"{table.source.name} is a plain table, which has no questions: name the column with --label COLUMN."

@@ -21,36 +21,12 @@ _CHOICE = "choice"
 
 
 def is_prodigy(record: Record) -> bool:
-    """Whether a record looks like a task of Prodigy.
-
-    Parameters
-    ----------
-    record : dict
-        The first one of a file.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a record looks like a task of Prodigy."""
     return "answer" in record and ("_input_hash" in record or "_task_hash" in record)
 
 
 def read_prodigy(name: str, records: Iterable[Placed], wishes: Wishes) -> LabelFile:
-    """Labels from answered tasks.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    records : iterable of (place, record)
-        The tasks.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from answered tasks."""
     answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     for number, (place, task) in enumerate(records):
         example = as_text(task.get("_input_hash")) or as_text(task.get("_task_hash")) or str(number)

@@ -159,12 +159,10 @@ def _read(source: Source, format: str | None, wishes: Wishes, encoding: str | No
         placed = ((f"{source.name}, line {line}", record) for line, record in json_records(source, used))
         return _read_records(source, placed, format, wishes, used)
     table = open_table(source, encoding, delimiter)
-    if format in (None, *_TABLES):
-        for name, (is_its, read_its) in _TABLES.items():
-            if format == name or (format is None and is_its(table.header)):
-                return read_its(table, wishes)
+    if reader := _reader_of(table, format):
+        return reader(table, wishes)
     if format == "hugging-face" or (format is None and _lists(table)):
-        return read_listed(source.name, _placed_rows(table), wishes)
+        return read_listed(source.name, table.records(), wishes)
     if format not in (None, *_PLAIN):
         raise DataError(f"{source.name} is a table, and JSON was expected: {format} writes no other.")
     return read_plain(table, wishes)
@@ -179,14 +177,17 @@ def _is_json(source: Source, encoding: str | None) -> bool:
     return source.head.decode(used, "ignore").lstrip()[:1] in ("{", "[")
 
 
-def _placed_rows(table: Table) -> Iterator[Placed]:
-    for number, row in enumerate(table.rows(), start=1):
-        yield f"{table.source.name}, row {number} after the header", dict(zip(table.header, row, strict=True))
-
-
 def _lists(table: Table) -> bool:
-    first = next(_placed_rows(table), None)
+    first = next(table.records(), None)
     return first is not None and is_listed(first[1])
+
+
+def _reader_of(table: Table, format: str | None) -> Callable[[Table, Wishes], LabelFile] | None:
+    """The reader of a tool's tables: of the one that is named, or whose header this is."""
+    for name, (is_its, read_its) in _TABLES.items():
+        if format == name or (format is None and is_its(table.header)):
+            return read_its
+    return None
 
 
 def _read_document(source: Source, document: Any, format: str | None, wishes: Wishes, encoding: str) -> LabelFile:
@@ -222,10 +223,7 @@ def _read_records(
     if format is None and is_doccano(first[1]):
         return read_doccano(source, wishes)
     table = open_table(source, encoding)
-    for name, (is_its_table, read_its_table) in _TABLES.items():
-        if format == name or (format is None and is_its_table(table.header)):
-            return read_its_table(table, wishes)
-    return read_plain(table, wishes)
+    return (_reader_of(table, format) or read_plain)(table, wishes)
 
 
 def _as_texts(missing: Any) -> tuple[str, ...]:

@@ -26,19 +26,7 @@ class SameInputs:
         return len(self._merged)
 
     def example(self, task: str, inputs: Sequence[str]) -> str:
-        """The example of a task.
-
-        Parameters
-        ----------
-        task : str
-            Its id; empty if it has none.
-        inputs : sequence of str
-            What it shows; empty if that is not known.
-
-        Returns
-        -------
-        example : str
-        """
+        """The example of a task; its id, and what it shows, may be empty."""
         if not any(inputs):
             return task
         first = self._first.setdefault(tuple(inputs), task or " / ".join(inputs))

@@ -23,34 +23,12 @@ _ACCEPTED = ("", "APPROVED", "ACCEPTED", "SUBMITTED")
 
 
 def is_toloka(header: Sequence[str]) -> bool:
-    """Whether a header is that of results.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-
-    Returns
-    -------
-    answer : bool
-    """
+    """Whether a header is that of results."""
     return _WORKER in header and any(name.startswith(_OUTPUT) for name in header)
 
 
 def read_toloka(table: Table, wishes: Wishes) -> LabelFile:
-    """Labels from results.
-
-    Parameters
-    ----------
-    table : Table
-        The file.
-    wishes : Wishes
-        What the caller said.
-
-    Returns
-    -------
-    file : LabelFile
-    """
+    """Labels from results."""
     header, same = table.header, SameInputs()
     worker_at = table.position(_WORKER)
     status_at, task_at = (header.index(name) if name in header else None for name in (_STATUS, _TASK))

@@ -24,18 +24,9 @@ from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
 
 
 def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
-    """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`.
+    """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`: one dimension means one annotator.
 
-    Parameters
-    ----------
-    y : CrowdLabels, or array, list or data frame of shape (n_examples, n_annotators) or (n_examples,)
-        A column per annotator; one dimension means one annotator.
-    kind : {"class", "rating"}, default="class"
-        What is wanted. Labels of the other kind are an error.
-
-    Returns
-    -------
-    labels : CrowdLabels
+    Labels of another kind than is wanted are an error.
 
     Examples
     --------
@@ -65,19 +56,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
 
 
 def with_ids_of(X: Any, labels: CrowdLabels) -> CrowdLabels:
-    """The same labels, named by the index of X if they have no ids of their own.
-
-    Parameters
-    ----------
-    X : data frame, series or array
-        Features of the same examples in the same order.
-    labels : CrowdLabels
-        Their labels.
-
-    Returns
-    -------
-    labels : CrowdLabels
-    """
+    """The same labels, named by the index of X if they have no ids of their own."""
     ids = index_of(X) if labels.id_source == "position" else None
     if ids is None:
         return labels
@@ -133,7 +112,7 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     if _n_repeated(ids) or _n_repeated(label_ids) or (join == "inner" and (place < 0).all()):
         raise AlignmentError(_describe_mismatch(ids, label_ids, place))
     if join == "left":
-        return X, _with_empty_rows(labels, place, ids)
+        return X, with_empty_rows(labels, place, ids)
     known = np.flatnonzero(place >= 0)
     return X.iloc[known], labels[place[known]]
 
@@ -238,7 +217,8 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
+def with_empty_rows(labels: CrowdLabels, position: Array, ids: Array) -> CrowdLabels:
+    """The labels of the examples at some positions under new ids; of those at -1, there are none."""
     n, abstentions = len(labels), labels.abstentions
     if abstentions is not None:
         abstentions = sparse.vstack([abstentions, sparse.csr_array((1, labels.n_annotators))], format="csr")

@@ -253,22 +253,8 @@ def sparse_blocks(
 ) -> Iterator[tuple[slice, sparse.csr_array]]:
     """Sparse matrices of some examples at a time: together they take less memory than one, and can be threaded.
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n_examples + 1,)
-        Where the labels of each example begin.
-    columns : ndarray of shape (n_labels,)
-        The column of each label.
-    per_label : ndarray of shape (n_labels,) or None
-        What is stored for each; None is a one.
-    n_columns : int
-        Number of columns.
-
-    Yields
-    ------
-    rows : slice
-        Which examples.
-    matrix : sparse array of shape (n_rows, n_columns)
+    The labels of example i are those from ``indptr[i]`` to ``indptr[i + 1]``, each with its column and what is stored
+    of it; None is a one.
     """
     n_examples = len(indptr) - 1
     step = max(1, n_examples * _MOST_STORED // max(int(indptr[-1]), 1))

@@ -38,14 +38,7 @@ def refuse_long_table(names: Sequence[object]) -> None:
 def refuse_id_column(matrix: Array, names: Sequence[object] | None, *, ratings: bool) -> None:
     """A column whose values are all different, beside columns of a few classes, is hardly an annotator.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_examples, n_annotators)
-        Labels as they came.
-    names : sequence or None
-        Of the columns, if they have names.
-    ratings : bool
-        Whether labels are ratings, which may well all be different; only a column with the name of an id is refused.
+    Ratings may well all be different; only a column with the name of an id is refused.
     """
     if matrix.shape[1] < 2:
         return

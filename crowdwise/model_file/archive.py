@@ -30,13 +30,7 @@ _MARGIN = 2**16
 
 @dataclass(frozen=True)
 class ArchiveWriter:
-    """Writes members one after the other; the same content makes the same bytes, whenever it is written.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        Open for writing.
-    """
+    """Writes members one after the other; the same content makes the same bytes, whenever it is written."""
 
     archive: zipfile.ZipFile
 
@@ -69,13 +63,7 @@ class ArchiveWriter:
 
 @dataclass(frozen=True)
 class ArchiveReader:
-    """Reads members; their names and sizes are known to be right, and checksums are compared as they are read.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        Open for reading.
-    """
+    """Reads members; their names and sizes are known to be right, and checksums are compared as they are read."""
 
     archive: zipfile.ZipFile
 

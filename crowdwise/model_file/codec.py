@@ -87,13 +87,7 @@ def _class(table: dict[str, str], name: str) -> Any:
 
 
 class Encoder:
-    """Values -> JSON; arrays and foreign estimators go to members of an archive.
-
-    Parameters
-    ----------
-    writer : ArchiveWriter
-        Where they go.
-    """
+    """Values -> JSON; arrays and foreign estimators go to members of an archive."""
 
     def __init__(self, writer: ArchiveWriter) -> None:
         self._writer = writer
@@ -170,15 +164,7 @@ class Encoder:
 
 
 class Decoder:
-    """JSON -> values.
-
-    Parameters
-    ----------
-    reader : ArchiveReader
-        Where arrays are.
-    trusted : sequence of str
-        Types of foreign estimators that may be made again, besides those that skops trusts.
-    """
+    """JSON -> values; foreign estimators only of types that skops trusts, or that are listed as `trusted`."""
 
     def __init__(self, reader: ArchiveReader, trusted: Sequence[str]) -> None:
         self._reader = reader

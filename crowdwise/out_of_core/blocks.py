@@ -60,15 +60,6 @@ class Blocks:
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
     """The same items, the next one being made on another thread while the last one is used.
 
-    Parameters
-    ----------
-    items : iterator
-        Slow to make, such as blocks of a file.
-
-    Returns
-    -------
-    items : iterator
-
     Examples
     --------
     >>> from crowdwise.out_of_core.blocks import read_ahead
@@ -84,19 +75,6 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int) -> Iterator[Result]:
     """The results of a task for every block, in the order of blocks, on several threads and no block too early.
-
-    Parameters
-    ----------
-    task : callable
-        From a block to a result; results are usually added up.
-    blocks : iterable
-        Read when there is a thread to work on them.
-    n_threads : int
-        How many blocks are worked on at a time.
-
-    Returns
-    -------
-    results : iterator
 
     Examples
     --------

@@ -15,17 +15,7 @@ _PERSONAL = re.compile(r"[^\s@'\"]+@[^\s@'\"]+\.[^\s@'\"]+|\bA(?=[A-Z]*[0-9])[0-
 
 
 def aliases_of(annotators: Iterable[Any]) -> dict[str, str]:
-    """A name to show in place of each annotator's own, where that looks like personal data.
-
-    Parameters
-    ----------
-    annotators : iterable
-        Names of all annotators.
-
-    Returns
-    -------
-    aliases : dict from name, as a report shows it, to alias
-        Of all others the name is shown as it is.
+    """A name to show in place of each annotator's own, where that looks like personal data; others are left out.
 
     Examples
     --------
@@ -40,19 +30,7 @@ def aliases_of(annotators: Iterable[Any]) -> dict[str, str]:
 
 
 def with_aliases(summary: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """A summary in which annotators have their aliases.
-
-    Parameters
-    ----------
-    summary : dict
-        What `summarize` gives.
-    aliases : mapping from name to alias
-        What `aliases_of` gives.
-
-    Returns
-    -------
-    summary : dict
-    """
+    """A summary in which annotators have the aliases that `aliases_of` gives."""
     if not aliases:
         return summary
 

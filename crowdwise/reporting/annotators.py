@@ -24,17 +24,7 @@ _MOST_COMPARED, _PAIRS_AT_MOST = 300, 20_000_000
 
 
 def annotators(record: FitRecord) -> dict[str, Any]:
-    """The annotators of a fit, those of the highest expertise first.
-
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-
-    Returns
-    -------
-    part : dict
-    """
+    """The annotators of a fit, those of the highest expertise first."""
     columns = annotator_columns(record)
     chosen = _chosen(record)
     shown = chosen[np.argsort(-np.nan_to_num(columns["expertise"][chosen], nan=-1.0), kind="stable")]
@@ -130,15 +120,7 @@ def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
 def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
     """Cohen's kappa of pairs with enough examples in common; None if there are none.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Of the fit.
-
-    Returns
-    -------
-    part : dict or None
-        How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators.
+    How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators.
     """
     if labels.classes is None:
         return None

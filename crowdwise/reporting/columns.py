@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.arrays import Array, Floats, Positions, ratio
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.crowd.votes import effective_number, n_votes
@@ -16,17 +16,7 @@ from crowdwise.reporting.quality import share_interval
 
 
 def easy_to_hard(record: FitRecord) -> Positions:
-    """Positions of the examples, the easiest first: least disagreement, then the surest consensus.
-
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-
-    Returns
-    -------
-    order : ndarray of shape (n_examples,)
-    """
+    """Positions of the examples, the easiest first: least disagreement, then the surest consensus."""
     consensus = record.results.consensus
     unsure = -consensus.confidence if isinstance(consensus, Consensus) else consensus.std
     return np.lexsort((unsure, record.results.disagreement))
@@ -35,16 +25,8 @@ def easy_to_hard(record: FitRecord) -> Positions:
 def consensus_columns(record: FitRecord) -> dict[str, Array]:
     """Everything about the examples, a column each.
 
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-
-    Returns
-    -------
-    columns : dict of ndarray of shape (n_examples,)
-        "example", "label", "confidence" ("mean" too for classes with an order) and "p(...)" per class ("std" for
-        ratings), "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
+    "example", "label", "confidence" ("mean" too for classes with an order) and "p(...)" per class ("std" for ratings),
+    "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
     """
     results, labels = record.results, record.labels
     consensus = results.consensus
@@ -66,17 +48,9 @@ def consensus_columns(record: FitRecord) -> dict[str, Array]:
 def annotator_columns(record: FitRecord) -> dict[str, Any]:
     """Everything about the annotators, a column each.
 
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-
-    Returns
-    -------
-    columns : dict of ndarray or list of shape (n_annotators,)
-        "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
-        "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
-        `unseen_predictions`); for classes with an order "offset" and "spread"; "flags" in words.
+    "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
+    "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
+    `unseen_predictions`); for classes with an order "offset" and "spread"; "flags" in words.
     """
     found, labels = record.results.annotators, record.labels
     columns: dict[str, Any] = {
@@ -98,19 +72,9 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
 def unseen_predictions(record: FitRecord) -> Positions:
     """Positions of the classes that the model alone predicts, each example by a model that has not seen it.
 
-    The consensus is out of fold, and its probabilities are those by labels alone times what the model says: so that
-    can be found again from the two.
-
-    Parameters
-    ----------
-    record : FitRecord
-        A fit of classes.
-
-    Returns
-    -------
-    predictions : ndarray of shape (n_examples,)
-        -1 where the model has no say in the consensus (`model_weight_` is 0), where the two are not the model and
-        labels alone (votes decide, or truths calibrate), or where labels are too sure to tell.
+    The consensus is out of fold, and its probabilities are those by labels alone times what the model says: so that can
+    be found again from the two. -1 where the model has no say in the consensus (`model_weight_` is 0), where the two
+    are not the model and labels alone (votes decide, or truths calibrate), or where labels are too sure to tell.
     """
     by_labels = record.results.label_consensus
     if not isinstance(by_labels, Consensus) or getattr(record.model, "model_weight_", 1.0) == 0:
@@ -138,10 +102,9 @@ def agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
     of_label = np.repeat(codes, labels.labels_per_example)
     same = labels.sum_per_annotator((labels.values == of_label).astype(np.float64))
     known = labels.sum_per_annotator((of_label >= 0).astype(np.float64))
-    return np.divide(same, known, out=np.full(len(known), np.nan), where=known > 0)
+    return ratio(same, known)
 
 
 def mean_ratings(labels: CrowdLabels) -> Floats:
     """The plain mean of every example's ratings; NaN without any."""
-    given = labels.labels_per_example
-    return np.divide(labels.sum_per_example(labels.values), given, out=np.full(len(given), np.nan), where=given > 0)
+    return ratio(labels.sum_per_example(labels.values), labels.labels_per_example)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.relabel import next_labels
 from crowdwise.reporting.columns import easy_to_hard, mean_ratings
-from crowdwise.reporting.quality import changed_examples
+from crowdwise.reporting.quality import changed_examples, majority_shares
 
 # How many rows the lists have at most, and how much of a text or a name they show: a page of a million examples stays
 # small. A name is an identifier or a class.
@@ -62,24 +63,9 @@ class Examples:
     truth: Array | None
 
     def rows(self, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
-        """What there is to say about some examples, in their order.
-
-        Parameters
-        ----------
-        chosen : ndarray
-            Their positions.
-        length : int, default=TEXT_LENGTH
-            How much of each text.
-        who : bool, default=True
-            Whether to say who gave which label.
-
-        Returns
-        -------
-        rows : list of dict
-        """
+        """What there is to say about some examples, in their order; texts are cut to `length`."""
         results, labels = self.record.results, self.record.labels[chosen]
-        consensus, first = results.consensus, self._first(chosen)
-        tied = np.zeros(len(chosen), dtype=bool) if labels.classes is None else _n_leading(labels.tally) > 1
+        consensus, (first, tied) = results.consensus, _first(labels)
         weight = easiness(results.disagreement[chosen], results.steepness)
         sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
         rows = []
@@ -103,16 +89,6 @@ class Examples:
             rows.append(row)
         return rows
 
-    def _first(self, chosen: Positions) -> list[str | float | None]:
-        """The majority's answer, " or " between those that tie; the plain mean of ratings; None without labels."""
-        labels = self.record.labels[chosen]
-        if labels.classes is None:
-            return [plain(value) for value in mean_ratings(labels)]
-        tally = labels.tally
-        leads = (tally == tally.max(axis=1, keepdims=True)) & (tally > 0)
-        names = [named(name) for name in labels.classes]
-        return [" or ".join(names[k] for k in np.flatnonzero(row)) or None for row in leads]
-
     def _said(self, i: int) -> list[dict[str, Any]]:
         """Who gave which label to one example, the most frequent label first."""
         labels = self.record.labels
@@ -130,9 +106,16 @@ class Examples:
         ]
 
 
-def _n_leading(tally: Array) -> Array:
-    """How many classes have the most votes; none without votes."""
-    return ((tally == tally.max(axis=1, keepdims=True)) & (tally > 0)).sum(axis=1)
+def _first(labels: CrowdLabels) -> tuple[list[str | float | None], Bools]:
+    """The majority's answer, " or " between those that tie, and whether they do; the plain mean of ratings.
+
+    None without labels.
+    """
+    if labels.classes is None:
+        return [plain(value) for value in mean_ratings(labels)], np.zeros(len(labels), dtype=bool)
+    leads = majority_shares(labels) > 0
+    names = [named(name) for name in labels.classes]
+    return [" or ".join(names[k] for k in np.flatnonzero(row)) or None for row in leads], leads.sum(axis=1) > 1
 
 
 def _answer(value: Any) -> str | float:

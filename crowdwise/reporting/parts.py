@@ -25,16 +25,7 @@ _MOST_CLASSES = 20
 def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any]:
     """How good the consensus is likely to be, and where truth is known, is.
 
-    Parameters
-    ----------
-    record : FitRecord
-        A fit and its labels.
-    truth : ndarray of shape (n_examples,), default=None
-        Positions of the right classes, -1 where unknown; ratings, NaN where unknown.
-
-    Returns
-    -------
-    part : dict
+    Truth is positions of the right classes, -1 where unknown, or ratings, NaN where unknown.
     """
     consensus = record.results.consensus
     if truth is not None and record.results.truth_check is not None:

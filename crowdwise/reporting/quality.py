@@ -13,6 +13,7 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.weights.class_weights import leading_shares
 
 # How many standard errors there are from the middle of a 95 % interval to its ends.
 _HALF_WIDTH = float(ndtri(0.975))
@@ -34,15 +35,7 @@ class Estimate:
 def alpha_interval(labels: CrowdLabels) -> Estimate:
     """Krippendorff's alpha with an interval over examples that might have been drawn instead.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-
-    Returns
-    -------
-    alpha : Estimate
-        All NaN if no example has two labels.
+    All NaN if no example has two labels.
 
     Examples
     --------
@@ -76,17 +69,6 @@ def alpha_interval(labels: CrowdLabels) -> Estimate:
 def share_interval(share: Any, n: Any) -> tuple[Floats, Floats]:
     """Wilson's 95 % interval of shares of n cases each; from 0 to 1 where there is no case.
 
-    Parameters
-    ----------
-    share : float or ndarray
-        Between 0 and 1.
-    n : int or ndarray
-        How many cases.
-
-    Returns
-    -------
-    low, high : ndarray
-
     Examples
     --------
     >>> from crowdwise.reporting.quality import share_interval
@@ -103,24 +85,12 @@ def share_interval(share: Any, n: Any) -> tuple[Floats, Floats]:
 
 def majority_shares(labels: CrowdLabels) -> Floats:
     """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
-    tally = labels.tally
-    leads = (tally == tally.max(axis=1, keepdims=True)) & (labels.labels_per_example > 0)[:, np.newaxis]
-    return leads / np.maximum(leads.sum(axis=1, keepdims=True), 1)
+    return leading_shares(labels.tally) * (labels.labels_per_example > 0)[:, np.newaxis]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How often the consensus and the majority vote are right, on examples that have labels.
-
-    Parameters
-    ----------
-    n : int
-        How many examples.
-    consensus, majority : Estimate
-        Share of them that is right.
-    difference : Estimate
-        Of the two.
-    """
+    """How often the consensus and the majority vote are right, and the difference, on n examples that have labels."""
 
     n: int
     consensus: Estimate
@@ -135,15 +105,7 @@ class Comparison:
 def expected_accuracy(record: FitRecord) -> Comparison:
     """How often each is right if the probabilities of the fit are true.
 
-    Parameters
-    ----------
-    record : FitRecord
-        A fit of classes.
-
-    Returns
-    -------
-    comparison : Comparison
-        Without intervals: what the assumption does to it is larger than any of them, and unknown.
+    Without intervals: what the assumption does to it is larger than any of them, and unknown.
     """
     labelled = record.labels.labels_per_example > 0
     n = int(labelled.sum())  # there is a label, or there would be no fit
@@ -154,19 +116,7 @@ def expected_accuracy(record: FitRecord) -> Comparison:
 
 
 def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
-    """How often each is right on the labelled examples of known truth.
-
-    Parameters
-    ----------
-    record : FitRecord
-        A fit of classes.
-    truth : ndarray of shape (n_examples,)
-        Positions among the classes, -1 where the truth is unknown.
-
-    Returns
-    -------
-    comparison : Comparison
-    """
+    """How often each is right on the labelled examples of known truth: positions of classes, -1 where it is unknown."""
     known = np.flatnonzero((truth >= 0) & (record.labels.labels_per_example > 0))
     if len(known) == 0:
         return Comparison(0, *[Estimate(float("nan"))] * 3)

@@ -98,14 +98,20 @@ def votes_sentence(summary: Summary) -> str:
     )
 
 
+def _known(summary: Summary) -> dict[str, Any] | None:
+    """What known truth says of the consensus; None if it is known of no example."""
+    part: dict[str, Any] | None = summary["quality"]["known"]
+    return part if part and part["n"] else None
+
+
 def quality_sentence(summary: Summary) -> str:
     """How much better the consensus is than the majority vote, known or estimated, and why."""
-    quality, known = summary["quality"], summary["quality"]["known"]
-    if summary["truth_check"] and not (known and known["n"]):
+    quality, known = summary["quality"], _known(summary)
+    if summary["truth_check"] and not known:
         return truth_sentence(summary["truth_check"])
     if summary["kind"] == "rating":
         return _rating_sentence(quality, known)
-    if known and known["n"]:
+    if known:
         ours, theirs = known["consensus"], known["majority"]
         return (
             f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
@@ -151,8 +157,8 @@ def in_hundred(share: float) -> str:
 
 def calibration_sentence(summary: Summary) -> str | None:
     """A word of caution where known truth shows that the fit is surer than it should be."""
-    known = summary["quality"]["known"]
-    if summary["kind"] == "rating" or not known or not known["n"]:
+    known = _known(summary)
+    if summary["kind"] == "rating" or not known:
         return None
     expected = summary["quality"]["estimated"]["consensus"]["value"]
     if expected <= known["consensus"]["high"]:
@@ -182,7 +188,7 @@ def _and_model(summary: Summary) -> str:
 
 
 def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> str:
-    if known and known["n"]:
+    if known:
         return (
             f"On the {count(known['n'], 'example')} of known truth the consensus is off by {known['consensus']:.3g} "
             f"(root mean squared) and the plain mean of the ratings by {known['mean']:.3g}."
@@ -195,7 +201,7 @@ def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> s
 
 def numbers(summary: Summary) -> list[dict[str, str]]:
     """The four numbers of the first screen, each with what it is and a note."""
-    alpha, quality, known = summary["alpha"], summary["quality"], summary["quality"]["known"]
+    alpha, quality, known = summary["alpha"], summary["quality"], _known(summary)
     first = {"value": "–" if alpha["value"] is None else decimal(alpha["value"]), "name": "agreement beyond chance"}
     first["note"] = "Krippendorff’s alpha" + ("" if alpha["low"] is None else f", {interval(alpha)}")
     flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
@@ -209,10 +215,10 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
             single | {"note": "nobody to compare with"},
             last,
         ]
-    if (check := summary["truth_check"]) and not (known and known["n"]):
+    if (check := summary["truth_check"]) and not known:
         second = {"value": percent(check["accuracy"], 1), "name": "of the consensus is right"}
         second["note"] = f"{count(check['n'], 'known answer')}, held out in turn, {interval(check, 100, 1)}"
-    elif known and known["n"]:
+    elif known:
         ours = known["consensus"]
         second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}
         second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
@@ -263,8 +269,7 @@ def _enough_labels(summary: Summary) -> str:
         return "ask a second annotator about some of the examples, as nobody can be compared with this one"
     if calibration_sentence(summary):
         return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
-    checked = summary["quality"]["known"]
-    if summary["truth_check"] or (checked and checked["n"]):
+    if summary["truth_check"] or _known(summary):
         return "ask for no more labels, as one more is expected to say little about any example"
     return (
         "find out the right answer to a few dozen examples yourself, as one more label is expected to say little and "
@@ -312,7 +317,7 @@ def _alpha_line(summary: Summary) -> str:
 
 
 def _quality_lines(summary: Summary) -> list[str]:
-    quality, known = summary["quality"], summary["quality"]["known"]
+    quality, known = summary["quality"], _known(summary)
     if summary["kind"] == "rating":
         return [f"Consensus   {quality_sentence(summary)}"]
     if summary["size"]["annotators"] == 1:
@@ -327,7 +332,7 @@ def _quality_lines(summary: Summary) -> list[str]:
             f"Consensus   estimated to be {more} the majority vote, by the fit's",
             "            own probabilities (too high where annotators share more errors than usual)",
         ]
-    if known and known["n"]:
+    if known:
         ours, theirs = known["consensus"], known["majority"]
         lines.append(
             f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "

@@ -13,23 +13,7 @@ _COLUMNS = {"curve": str, "x": float, "y": float}
 
 
 def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) -> Report:
-    """Write the points of the curves and draw them.
-
-    Parameters
-    ----------
-    name : str
-        The figure.
-    curves : sequence of Curve
-        What it shows.
-    options : Options
-        Of which the directory counts.
-    **looks
-        Labels and limits, as for `draw`.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Write the points of the curves and draw them, with labels and limits as for `draw`."""
     with open_run(options.out / name, name, {}, {}) as folder:
         points = [
             {"curve": curve.label, "x": float(x), "y": float(y)}

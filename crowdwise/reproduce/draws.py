@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ def draw_usable(draw: Callable[[np.random.Generator], Draw], rng: np.random.Gene
     for redrawn in range(_MOST_REDRAWS):
         drawn = draw(rng)
         if not redraw or not too_noisy(drawn):
-            return Draw(drawn.X, drawn.labels, drawn.X_test, drawn.truth_test, redrawn)
+            return replace(drawn, redrawn=redrawn)
     raise DataError(
         f"the labels are too noisy: none of {_MOST_REDRAWS} versions was usable. Use --no-redraw, or less noise."
     )

@@ -68,11 +68,11 @@ class Options:
         for name in self.datasets or ():
             check_choice("datasets", name, tuple(TABLE3))
 
-    def n_trials(self, *, usual: int = 100, quick: int) -> int:
+    def n_trials(self, *, quick: int) -> int:
         """The number of trials that is meant."""
         if self.trials is not None:
             return self.trials
-        return quick if self.quick else usual
+        return quick if self.quick else 100
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,7 @@ def curves(steepnesses: tuple[float, ...] = STEEPNESSES) -> list[Curve]:
 
 
 def reproduce(options: Options) -> Report:
-    """Draw the weight against the disagreement.
-
-    Parameters
-    ----------
-    options : Options
-        Of which the steepnesses (at most six) and the directory count.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Draw the weight against the disagreement, for at most six steepnesses."""
     return picture(
         "figure1",
         curves(options.steepnesses or STEEPNESSES),

@@ -20,17 +20,7 @@ def curves(margins: tuple[float, ...] = MARGINS) -> list[Curve]:
 
 
 def reproduce(options: Options) -> Report:
-    """Draw the ratio of the mistake bounds, easy examples first to any order, against the spread.
-
-    Parameters
-    ----------
-    options : Options
-        Of which the directory counts.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Draw the ratio of the mistake bounds, easy examples first to any order, against the spread."""
     return picture(
         "figure2",
         curves(),

@@ -19,17 +19,7 @@ def curves(clarities: tuple[float, ...] = CLARITIES) -> list[Curve]:
 
 
 def reproduce(options: Options) -> Report:
-    """Draw the flip score against the score.
-
-    Parameters
-    ----------
-    options : Options
-        Of which the directory counts.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Draw the flip score against the score."""
     return picture(
         "figure3",
         curves(),

@@ -88,21 +88,9 @@ class TunedModel:
 
 
 def tuned(X: Any, labels: CrowdLabels, steepnesses: Sequence[float]) -> list[TunedModel]:
-    """The tuned model of every steepness, as the paper's software tuned it.
+    """The tuned model of every steepness, as the paper's software tuned it: of complete labels, -1 or +1.
 
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_examples, n_features)
-        Features.
-    labels : CrowdLabels
-        Their labels, -1 or +1, complete.
-    steepnesses : sequence of float
-        Each gets its own model, with l2 chosen anew in every round, over folds cut anew from its consensus.
-
-    Returns
-    -------
-    models : list of TunedModel
-        In the order of the steepnesses.
+    The l2 is chosen anew in every round, over folds cut anew from the consensus.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)  # whether the rounds settled goes into the row

@@ -46,15 +46,7 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure.
-
-    Parameters
-    ----------
-    label : str
-        What the legend calls it.
-    x, y : ndarray of shape (n_points,)
-        The line.
-    """
+    """One line of a figure, and what the legend calls it."""
 
     label: str
     x: NDArray[np.float64]
@@ -73,27 +65,7 @@ def draw(
     y_limits: tuple[float, float],
     level: float | None = None,
 ) -> list[Path]:
-    """Draw curves into ``name.png`` and ``name.pdf``.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        Where the files go.
-    name : str
-        What the files are called.
-    curves : sequence of Curve
-        At most six.
-    x_label, y_label, legend : str
-        What the axes and the lines are.
-    x_limits, y_limits : tuple of float
-        What part is shown.
-    level : float or None, default=None
-        Height of a thin dashed line across the figure.
-
-    Returns
-    -------
-    paths : list of Path
-    """
+    """Draw at most six curves into ``name.png`` and ``name.pdf``, with a thin dashed line at the height `level`."""
     if len(curves) > len(_DASHES):
         raise DataError(f"a figure has room for {len(_DASHES)} curves; got {len(curves)}. Ask for fewer steepnesses.")
     plt = _pyplot()

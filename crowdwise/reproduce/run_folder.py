@@ -14,7 +14,7 @@ from typing import Any
 
 import crowdwise
 from crowdwise.exceptions import DataError, OutputError
-from crowdwise.files import sweep, write_file
+from crowdwise.files import check_room, sweep, write_file
 from crowdwise.locks import held
 from crowdwise.reproduce.rows import Row, RowLog
 from crowdwise.versions import versions
@@ -22,20 +22,11 @@ from crowdwise.versions import versions
 _LOCK = ".lock"
 _ROWS = "rows.csv"
 _NOTE = "run.json"
-_PROBE_BYTES = 1 << 20  # more than any table takes
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The directory of a run that this process holds.
-
-    Parameters
-    ----------
-    path : Path
-        The directory.
-    stamp : str, default=""
-        What the rows in it depend on, such as the seed.
-    """
+    """The directory of a run that this process holds; `stamp` says what its rows depend on, such as the seed."""
 
     path: Path
     stamp: str = ""
@@ -82,7 +73,7 @@ def open_run(
     _prepare(path)
     with held(path, path / _LOCK):
         sweep(path)
-        _probe(path)
+        check_room(path)
         bound = {"experiment": experiment, "crowdwise": crowdwise.__version__, **binding}
         stamp = json.dumps(bound)
         _refuse_other_rows(path, json.loads(stamp))
@@ -108,15 +99,6 @@ def _prepare(path: Path) -> None:
         raise OutputError(f"the directory {path} cannot be made: {error.strerror or error}.") from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise OutputError(f"the directory {path} cannot be written to; choose another one for the results.")
-
-
-def _probe(path: Path) -> None:
-    """Find out before the work begins that the disk is full."""
-    probe = path / ".probe"
-    try:
-        write_file(probe, bytes(_PROBE_BYTES))
-    finally:
-        probe.unlink(missing_ok=True)
 
 
 def _refuse_other_rows(path: Path, bound: Mapping[str, Any]) -> None:

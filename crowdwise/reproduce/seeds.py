@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from crowdwise.reproduce.experiment import Report, save
@@ -13,19 +14,7 @@ from crowdwise.reproduce.wins import SIGNIFICANT, TOLERANCE, Wins
 
 
 def report(path: Path, reports: Sequence[Report]) -> Report:
-    """Put the reports of several seeds together.
-
-    Parameters
-    ----------
-    path : Path
-        Directory for the result.
-    reports : sequence of Report
-        Of table 2, a seed each.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Put reports of table 2, a seed each, together."""
     with open_run(path, "table2-seeds", {}, {"seeds": [one.summary["seed"] for one in reports]}) as folder:
         summary = summarize([one.summary for one in reports])
         return save(folder, "table2-seeds", summary, table(summary))
@@ -103,7 +92,5 @@ def table(summary: dict[str, Any]) -> Table:
 
 
 def _range(values: Sequence[int], paper: int | None) -> str:
-    ordered = sorted(values)
-    middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-    text = f"{ordered[0]} … {middle:g} … {ordered[-1]}"
+    text = f"{min(values)} … {median(values):g} … {max(values)}"
     return text if paper is None else f"{text} ({paper})"

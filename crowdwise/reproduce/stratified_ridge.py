@@ -25,17 +25,7 @@ N_FOLDS = 10
 def stratified_folds(strata: NDArray[Any], n_folds: int = N_FOLDS) -> NDArray[np.int64]:
     """A fold for every row: each stratum is cut into stretches, in the order of its rows.
 
-    Parameters
-    ----------
-    strata : ndarray of shape (n_examples,)
-        The stratum of each row.
-    n_folds : int, default=10
-        Number of folds.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_examples,)
-        From 0 to n_folds - 1; the first folds take what is left over.
+    The first folds take what is left over.
 
     Examples
     --------
@@ -67,16 +57,7 @@ class TunedRidge:
 def tuned_ridge(X: Any, target: NDArray[Any]) -> TunedRidge:
     """Ridge regression with the l2 of the paper's grid that has the smallest held-out squared error.
 
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_examples, n_features)
-        Features.
-    target : ndarray of shape (n_examples,)
-        What the scores should be; their signs are the strata.
-
-    Returns
-    -------
-    model : TunedRidge
+    Folds are stratified by the signs of the target.
     """
     original = Rows.of(X, intercept=True)
     space = row_space(original)

@@ -19,17 +19,7 @@ _SCORES = np.arange(-10, 11) / 10
 
 
 def reproduce(options: Options) -> Report:
-    """Simulate the labels, and compare what does not depend on chance with the paper.
-
-    Parameters
-    ----------
-    options : Options
-        Of which the seed and the directory count.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Simulate the labels, and compare what does not depend on chance with the paper."""
     with open_run(options.out / "table1", "table1", {"seed": options.seed}, {}) as folder:
         rows = simulated_rows(options.seed)
         folder.write_rows(_COLUMNS, ("f",), rows)

@@ -28,14 +28,7 @@ _CLEAR = (1.0, 2.0)  # steepnesses that the paper finds clearly significant at p
 def reproduce(options: Options) -> Report:
     """Twelve settings, a hundred data sets each.
 
-    Parameters
-    ----------
-    options : Options
-        With several seeds, each is run in a directory of its own and the report is about all of them.
-
-    Returns
-    -------
-    report : Report
+    With several seeds, each is run in a directory of its own and the report is about all of them.
     """
     if options.seeds > 1:
         per_seed = [replace(options, seed=options.seed + i, seeds=1) for i in range(options.seeds)]

@@ -45,17 +45,7 @@ def fetch(dataset: str, data_home: str | Path | None) -> Bunch:
 
 
 def reproduce(options: Options) -> Report:
-    """Count what is in the data sets.
-
-    Parameters
-    ----------
-    options : Options
-        Of which the data sets, the data directory and the output directory count.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Count what is in the data sets."""
     names = options.datasets or tuple(TABLE3)
     with open_run(options.out / "table3", "table3", {}, {"datasets": names}) as folder:
         found, missing = {}, {}

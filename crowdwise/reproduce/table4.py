@@ -31,17 +31,7 @@ _PLACES = {name: place for place, name in enumerate(TABLE3)}  # a set's seeds do
 
 
 def reproduce(options: Options) -> Report:
-    """Twenty data sets, a hundred versions each; a data set that cannot be had is left out and named.
-
-    Parameters
-    ----------
-    options : Options
-        How to run it.
-
-    Returns
-    -------
-    report : Report
-    """
+    """Twenty data sets, a hundred versions each; a data set that cannot be had is left out and named."""
     available, missing = _available(options)
     steepnesses = options.steepnesses or STEEPNESSES
     n_trials = options.n_trials(quick=8)

@@ -27,19 +27,9 @@ _PATIENCE = 0.5  # seconds between two looks at whether the parent is there
 
 
 def trial_seed(seed: int, *place: int) -> np.random.SeedSequence:
-    """The seed of one trial: it depends on the trial's place alone, not on which others are run.
+    """The seed of one trial: it depends on its place alone (setting, number), not on which others are run.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the whole experiment.
-    *place : int
-        Where the trial stands, such as setting and number.
-
-    Returns
-    -------
-    sequence : SeedSequence
-        The same as spawning from ``SeedSequence(seed)`` once per level.
+    It is the same as spawning from ``SeedSequence(seed)`` once per level.
 
     Examples
     --------
@@ -55,20 +45,8 @@ def trial_seed(seed: int, *place: int) -> np.random.SeedSequence:
 def run_trials(log: RowLog, keys: Sequence[Key], work: Work, *, jobs: int, title: str, progress: bool | None) -> None:
     """Run the trials that the log does not have yet, and append each as it ends.
 
-    Parameters
-    ----------
-    log : RowLog
-        Where rows go, and where those of an earlier run are found.
-    keys : sequence of tuple
-        The trials wanted.
-    work : callable
-        From a key to the rows of the trial; picklable if `jobs` is not 1.
-    jobs : int
-        Number of processes; -1 for one per core.
-    title : str
-        What the progress bar calls it.
-    progress : bool or None
-        Whether to show progress; None means if a terminal is watching.
+    `work` makes the rows of a trial from its key; it is picklable if `jobs` is not 1. Progress is shown by default if a
+    terminal is watching.
     """
     todo = [key for key in keys if key not in log.trials]
     n_jobs = cpu_count() if jobs == -1 else jobs

@@ -71,16 +71,7 @@ class Wins:
 
 
 def count_wins(weighted: Sequence[float], unweighted: Sequence[float]) -> Wins:
-    """Compare two methods, trial by trial.
-
-    Parameters
-    ----------
-    weighted, unweighted : sequence of float
-        A measure of each trial; more is better.
-
-    Returns
-    -------
-    wins : Wins
+    """Compare two methods, trial by trial; more is better.
 
     Examples
     --------

@@ -164,21 +164,7 @@ def _aggregation(labels: CrowdLabels, kind: ClassKind) -> Aggregation | None:
 
 
 def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKind = "class") -> list[str]:
-    """What a person should look at before trusting these labels, in words.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes or ratings.
-    aggregation : Aggregation or None
-        What they say; None if there is nothing to compare.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order.
-
-    Returns
-    -------
-    problems : list of str
-    """
+    """What a person should look at before trusting these labels, in words."""
     alike = [] if labels.classes is None else spelt_alike(labels.classes)
     found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
     per_example = labels.labels_per_example

@@ -18,6 +18,7 @@ from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats.answers import MISSING
 from crowdwise.formats.names import candidates, shell_word
+from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
 from crowdwise.labels.mistakes import plain_spelling
@@ -182,15 +183,7 @@ def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
     names = [known[i] if i >= 0 else _like(known[0], name) for i, name in zip(at.tolist(), ids.tolist(), strict=True)]
     if len({type(name) for name in names}) > 1:  # whole numbers among the labels, other names among the features
         names = list(map(str, names))
-        labels = replace(labels, examples=as_objects([str(name) for name in known]))
-    made = CrowdLabels.from_table(
-        labels[at[at >= 0]].to_table(),
-        examples=names,
-        annotators=labels.annotators,
-        classes=labels.classes,
-        kind=labels.kind,
-    )
-    return replace(made, declared_classes=labels.declared_classes)
+    return with_empty_rows(labels, at, as_objects(names))
 
 
 def _like(known: Any, name: str) -> Any:
@@ -208,23 +201,7 @@ def read_truth(
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
-    Parameters
-    ----------
-    path : str or path
-        A table with a column for the example and one for its label.
-    labels : CrowdLabels
-        Whose examples and classes they are about.
-    encoding : str, default=None
-        Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
-    missing : collection of str, default=MISSING
-        What means that the answer is not known; an empty cell always does.
-    strip : bool, default=False
-        Whether spaces at the ends of labels and capitals make no difference.
-
-    Returns
-    -------
-    truth : dict from example to label
-    notes : tuple of str
+    The table has a column for the example and one for its label, empty or in `missing` where that is not known.
     """
     table = open_table(path, encoding)
     name = table.source.name

@@ -130,24 +130,7 @@ def fit_model(
     truth: dict[Any, Any] | None = None,
     on_round: OnRound | None = None,
 ) -> Any:
-    """Fit the model that is wanted.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Who said what.
-    X : array or sparse matrix of shape (n_examples, n_features), or None
-        Features of the same examples.
-    settings : Settings
-        Which model, and how.
-    truth : dict from example to label, default=None
-        Known answers, of which the settings say whether they choose.
-    on_round : callable, default=None
-        Is given a `Round` after every round.
-
-    Returns
-    -------
-    fitted : estimator or Aggregation
+    """Fit the model that is wanted; the settings say whether known answers choose.
 
     Examples
     --------

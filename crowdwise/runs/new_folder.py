@@ -11,28 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crowdwise.exceptions import OutputError
-from crowdwise.files import write_file
+from crowdwise.files import check_room, umask
 from crowdwise.locks import held
 
 _PARTIAL, _OLD = ".partial-", ".old-"
-_PROBE_BYTES = 1 << 20  # more than the tables of a small run take
 
 
 @contextmanager
 def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], bool]) -> Iterator[Path]:
     """A fresh folder beside `out`, which takes its place when the block ends well and is removed when it does not.
 
-    Parameters
-    ----------
-    out : str or path
-        Where the folder goes.
-    may_replace : callable
-        Is given a folder that is there already, if it holds anything; False, or an error of its own, keeps it.
-
-    Yields
-    ------
-    folder : Path
-        Where to write.
+    `may_replace` is given a folder that is there already, if it holds anything; False, or an error of its own, keeps
+    it.
 
     Examples
     --------
@@ -54,10 +44,10 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
         _sweep(place)
         folder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_PARTIAL}", dir=place.parent))
         try:
-            _probe(folder)
+            check_room(folder)
             yield folder
             _flush(folder)
-            os.chmod(folder, 0o777 & ~_umask())  # mkdtemp makes it private
+            os.chmod(folder, 0o777 & ~umask())  # mkdtemp makes it private
             _exchange(folder, place)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -67,20 +57,7 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
 
 
 def holds_only(folder: Path, names: Iterable[str]) -> bool:
-    """Whether a folder may be replaced by files of these names; else an error that says what else is there.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    names : iterable of str
-        What may be in it.
-
-    Returns
-    -------
-    holds_only : bool
-        Always True.
-    """
+    """True if a folder may be replaced by files of these names; else an error that says what else is there."""
     others = sorted({path.name for path in folder.iterdir()} - {*names})
     if others:
         raise OutputError(
@@ -91,13 +68,7 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
 
 
 def recover(place: Path) -> None:
-    """Put back a folder whose replacement was killed between its two renames.
-
-    Parameters
-    ----------
-    place : Path
-        Where the folder should be.
-    """
+    """Put back a folder whose replacement was killed between its two renames."""
     if not place.exists():
         for old in place.parent.glob(f".{place.name}{_OLD}*"):
             with suppress(OSError):  # somebody else was faster, or it is not ours to move
@@ -126,15 +97,6 @@ def _sweep(place: Path) -> None:
             shutil.rmtree(stray, ignore_errors=True)
 
 
-def _probe(folder: Path) -> None:
-    """Find out before the work begins that the disk is full."""
-    probe = folder / ".probe"
-    try:
-        write_file(probe, bytes(_PROBE_BYTES))
-    finally:
-        probe.unlink(missing_ok=True)
-
-
 def _flush(folder: Path) -> None:
     for path in folder.iterdir():
         with open(path, "rb") as file:
@@ -153,9 +115,3 @@ def _exchange(folder: Path, place: Path) -> None:
         os.rename(old, place)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise.counts import printable
 from crowdwise.exceptions import DataError
 from crowdwise.formats.csv_file import safe_cell
 
@@ -106,22 +107,7 @@ class ResultTable:
 
 
 def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
-    """The table that was written as CSV.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        What it is.
-    ratings : bool, default=False
-        Whether labels are numbers.
-
-    Returns
-    -------
-    table : ResultTable
-        Empty cells are None.
-    """
+    """The table that was written as CSV; empty cells are None."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file, strict=True)
@@ -134,19 +120,7 @@ def read_table(path: Path, name: str, *, ratings: bool = False) -> ResultTable:
 
 
 def as_json(name: str, content: Mapping[str, Any]) -> str:
-    """A result as JSON, with the version of its shape: ``{"schema": "crowdwise.NAME/1", ...}``.
-
-    Parameters
-    ----------
-    name : str
-        What it is.
-    content : mapping
-        What JSON can hold.
-
-    Returns
-    -------
-    text : str
-    """
+    """A result as JSON, with the version of its shape: ``{"schema": "crowdwise.NAME/1", ...}``."""
     return json.dumps({"schema": schema(name), **content}, indent=1, allow_nan=False)
 
 
@@ -219,11 +193,6 @@ def _shown(value: Any) -> str:
         return f"{value:.3f}"
     text = printable(" ".join(str(value).split()))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """A text that tells a terminal nothing but its letters."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _is_numeric(column: list[Any]) -> bool:

@@ -22,17 +22,18 @@ from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError,
 from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
 from crowdwise.files import write_file
-from crowdwise.fit_record import results_of
+from crowdwise.fit_record import FitRecord, results_of
 from crowdwise.model_file import load
 from crowdwise.progress import OnRound
+from crowdwise.relabel import what_to_label_next
 from crowdwise.reporting import summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
+from crowdwise.reporting.columns import annotator_columns, consensus_columns
 from crowdwise.reporting.report import RENDERERS
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
 from crowdwise.runs.result_table import ResultTable, read_table
-from crowdwise.runs.tables import annotators_table, consensus_table, next_table
 from crowdwise.versions import versions
 
 NOTE, MODEL, RECIPE, NAMES = "run.json", "model.crowdwise", "features.json", "names.csv"
@@ -62,17 +63,37 @@ class Run:
     model: Any
     command: str | None = None
 
+    @cached_property
+    def _record(self) -> FitRecord:
+        return FitRecord.of(self.model, self.inputs.labels)
+
     def consensus(self) -> ResultTable:
-        """One row per example."""
-        return consensus_table(self.model, self.inputs.labels)
+        """One row per example, in the order of the fit: the `consensus_columns` of a report.
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> from crowdwise.runs import Inputs, fit_inputs
+        >>> table = fit_inputs(Inputs(CrowdLabels.from_matrix([[1, 0, 0], [0, 0, 0], [1, 1, 1]]))).consensus()
+        >>> table.columns["majority"].tolist(), table.columns["order"].tolist()
+        ([0, 0, 1], [3, 1, 2])
+        """
+        return ResultTable("consensus", consensus_columns(self._record))
 
     def annotators(self) -> ResultTable:
-        """One row per annotator."""
-        return annotators_table(self.model, self.inputs.labels)
+        """One row per annotator, the best first: the `annotator_columns` of a report."""
+        columns = annotator_columns(self._record)
+        best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
+        return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
     def next(self, n: int = 50) -> ResultTable:
-        """What to label again, at most n examples."""
-        return next_table(self.model, self.inputs.labels, n)
+        """At most n examples to label again, the one first of which one more answer is expected to say most.
+
+        Columns are "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
+        """
+        found = what_to_label_next(self.model, self.inputs.labels, n=n)
+        columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
+        return ResultTable("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -339,21 +360,7 @@ class SavedRun:
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:
-    """A row per example with the class or rating that a fitted model predicts.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted model.
-    ids : list
-        Of the examples.
-    X : array or sparse matrix of shape (n_examples, n_features)
-        Features.
-
-    Returns
-    -------
-    table : ResultTable
-    """
+    """A row per example with the class or rating that a fitted model predicts."""
     columns: dict[str, list[Any]] = {"example": ids, "label": model.predict(X).tolist()}
     if hasattr(model, "predict_proba"):
         proba = np.asarray(model.predict_proba(X))
@@ -385,17 +392,7 @@ def open_run(path: PathLike) -> SavedRun:
 
 
 def is_run(path: PathLike) -> bool:
-    """Whether a path is the folder of a run.
-
-    Parameters
-    ----------
-    path : str or path
-        Perhaps a file of labels.
-
-    Returns
-    -------
-    is_run : bool
-    """
+    """Whether a path is the folder of a run."""
     recover(Path(os.path.realpath(path)))
     return (Path(path) / NOTE).is_file()
 
@@ -418,18 +415,7 @@ def _read_note(folder: Path) -> dict[str, Any]:
 
 
 def check_is_run(folder: Path) -> bool:
-    """Whether a folder is a run with nothing else in it; else an error, for it must not be replaced.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    is_run : bool
-        Always True.
-    """
+    """True if a folder is a run with nothing else in it; else an error, for it must not be replaced."""
     try:
         ours = {*_read_note(folder)["files"]}
     except (DataError, KeyError, TypeError) as error:

@@ -48,20 +48,7 @@ class Simulation:
 
 
 def write_simulation(out: PathLike, simulation: Simulation | None = None, *, force: bool = False) -> CrowdLabels:
-    """Simulate a crowd and write its labels, features and truth as CSV files.
-
-    Parameters
-    ----------
-    out : str or path
-        The folder.
-    simulation : Simulation, default=None
-        What to simulate.
-    force : bool, default=False
-        Whether to replace such a folder.
-
-    Returns
-    -------
-    labels : CrowdLabels
+    """Simulate a crowd and write its labels, features and truth as CSV files; with `force` over an earlier one.
 
     Examples
     --------

@@ -38,17 +38,6 @@ def no_header(name: str) -> DataError:
 def checked_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
     """The names of columns, without spaces at their ends; columns without a name get their number.
 
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    header : sequence of str
-        As it came.
-
-    Returns
-    -------
-    header : tuple of str
-
     Examples
     --------
     >>> from crowdwise.tables.block import checked_header

@@ -22,19 +22,7 @@ _N_GUESSED = 50
 
 
 def guess_delimiter(source: Source, encoding: str) -> str:
-    """The delimiter that cuts the first rows into the most columns, all of them into as many if there is such a one.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str
-        Its encoding.
-
-    Returns
-    -------
-    delimiter : str
-    """
+    """The delimiter that cuts the first rows into the most columns, all of them into as many if there is such a one."""
     if source.suffix in (".tsv", ".tab"):
         return "\t"
     lines = next((lines for lines in line_blocks(source, encoding) if lines), [])
@@ -56,17 +44,7 @@ def _widths(lines: Iterable[str], delimiter: str) -> list[int]:
 
 
 class DelimitedRows:
-    """The rows of a file, block by block; `header` is read at once.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str
-        Its encoding.
-    delimiter : str
-        Between two cells.
-    """
+    """The rows of a file, block by block; `header` is read at once."""
 
     def __init__(self, source: Source, encoding: str, delimiter: str) -> None:
         self.source = source

@@ -20,15 +20,6 @@ _N_NAMED = 1000
 def as_text(value: Any) -> str:
     """A value of JSON as a cell of a table: text as it is, null as an empty cell, all else as JSON writes it.
 
-    Parameters
-    ----------
-    value : object
-        What JSON can hold.
-
-    Returns
-    -------
-    text : str
-
     Examples
     --------
     >>> from crowdwise.tables.json_rows import as_text
@@ -41,19 +32,7 @@ def as_text(value: Any) -> str:
 
 
 def parse_document(source: Source, encoding: str | None = None) -> Any:
-    """A whole JSON document.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str, default=None
-        Of the file; by default what its first bytes announce, else UTF-8.
-
-    Returns
-    -------
-    document : object
-    """
+    """A whole JSON document, in the encoding that its first bytes announce, or else UTF-8, unless one is given."""
     content = source.read()
     encoding = encoding or encoding_of(content)
     try:
@@ -85,21 +64,7 @@ def _constant(name: str) -> Any:
 
 
 def json_records(source: Source, encoding: str | None = None) -> Iterator[tuple[int, Record]]:
-    """The records of JSON Lines, or of a JSON document that is a list, each with its line (or its number in the list).
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str, default=None
-        Of the file; by default what its first bytes announce, else UTF-8.
-
-    Yields
-    ------
-    line : int
-        From 1.
-    record : dict
-    """
+    """The records of JSON Lines, or of a JSON document that is a list, each with its line or number."""
     encoding = encoding or encoding_of(source.head)
     if is_document(source, encoding):
         document = parse_document(source, encoding)
@@ -122,19 +87,7 @@ def json_records(source: Source, encoding: str | None = None) -> Iterator[tuple[
 
 
 def is_document(source: Source, encoding: str) -> bool:
-    """Whether a file is one JSON document rather than a line per record, by its first line.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str
-        Its encoding.
-
-    Returns
-    -------
-    is_document : bool
-    """
+    """Whether a file is one JSON document rather than a line per record, by its first line."""
     start = source.head.decode(encoding, "ignore").lstrip()
     if not start.startswith("{"):
         return True
@@ -172,15 +125,7 @@ def _checked_record(source: Source, place: str, record: Any) -> Record:
 
 
 class JsonRows:
-    """The rows of records, block by block; `header` holds the names that occur in the first of them.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str or None
-        Of the file.
-    """
+    """The rows of records, block by block; `header` holds the names that occur in the first of them."""
 
     def __init__(self, source: Source, encoding: str | None) -> None:
         self.source, self.records = source, json_records(source, encoding)

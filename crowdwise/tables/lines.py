@@ -23,15 +23,6 @@ _MARKS = (
 def encoding_of(head: bytes) -> str:
     """The encoding that the first bytes announce, else UTF-8.
 
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of a file.
-
-    Returns
-    -------
-    encoding : str
-
     Examples
     --------
     >>> from crowdwise.tables.lines import encoding_of
@@ -42,17 +33,7 @@ def encoding_of(head: bytes) -> str:
 
 
 def check_encoding(encoding: str) -> str:
-    """An encoding of text that Python knows.
-
-    Parameters
-    ----------
-    encoding : str
-        Its name.
-
-    Returns
-    -------
-    encoding : str
-    """
+    """An encoding of text that Python knows."""
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
@@ -63,19 +44,7 @@ def check_encoding(encoding: str) -> str:
 
 
 def decoded(source: Source, encoding: str) -> Iterator[str]:
-    """The text of a file, some at a time.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str
-        Its encoding.
-
-    Yields
-    ------
-    text : str
-    """
+    """The text of a file, some at a time."""
     decoder, line = codecs.getincrementaldecoder(encoding)(), 1
     for chunk in _and_end(source.chunks()):
         try:
@@ -118,19 +87,7 @@ def _nul(source: Source, line: int) -> str:
 
 
 def line_blocks(source: Source, encoding: str) -> Iterator[list[str]]:
-    """The lines of a file with their ends, some at a time.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str
-        Its encoding.
-
-    Yields
-    ------
-    lines : list of str
-    """
+    """The lines of a file with their ends, some at a time."""
     rest, n_lines = "", 0
     for text in decoded(source, encoding):
         lines = io.StringIO(rest + text, newline="").readlines()

@@ -18,13 +18,7 @@ _N_ROWS = 2**18
 
 
 class ParquetRows:
-    """The rows of a Parquet file, block by block.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """The rows of a Parquet file, block by block."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

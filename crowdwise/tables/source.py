@@ -88,17 +88,7 @@ class Source:
         return b"".join(chunks)
 
     def chunks(self, size: int = _CHUNK) -> Iterator[bytes]:
-        """The bytes, some at a time.
-
-        Parameters
-        ----------
-        size : int, default=_CHUNK
-            How many at a time.
-
-        Yields
-        ------
-        chunk : bytes
-        """
+        """The bytes, some at a time."""
         with self.open() as raw:
             compressed = raw.read(2) == _GZIP
             raw.seek(0)

@@ -55,18 +55,13 @@ class Table:
         for block in self.blocks():
             yield from zip(*block.columns, strict=True)
 
+    def records(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """All rows, each with its place in words and its cells by the names of their columns."""
+        for number, row in enumerate(self.rows(), start=1):
+            yield f"{self.source.name}, row {number} after the header", dict(zip(self.header, row, strict=True))
+
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """Whole columns.
-
-        Parameters
-        ----------
-        names : sequence of str, default=None
-            Which; by default all.
-
-        Returns
-        -------
-        columns : dict from name to list of str
-        """
+        """Whole columns, by default all of them."""
         at = {name: self.position(name) for name in (self.header if names is None else names)}
         columns: dict[str, list[str]] = {name: [] for name in at}
         for block in self.blocks():
@@ -75,17 +70,7 @@ class Table:
         return columns
 
     def position(self, name: str) -> int:
-        """Which column has a name, from 0.
-
-        Parameters
-        ----------
-        name : str
-            Of the column, as in the header.
-
-        Returns
-        -------
-        position : int
-        """
+        """Which column has a name, from 0."""
         if name not in self.header:
             raise DataError(f"{self.source.name} has no column {name!r}; its columns are {some_names(self.header)}.")
         return self.header.index(name)

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import lsq_linear
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Floats, Positions, ratio
 from crowdwise.checks import check_choice, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.theory.inputs import read_crowd
@@ -141,8 +141,8 @@ class Pairs:
     def mean(self, total: Floats, diagonal: Floats, n: Floats) -> Floats:
         """Mean over all pairs, from sums over labelled pairs and over their i = j, with n examples labelled."""
         m = self.signs.shape[0]
-        different = np.divide(total - diagonal, n * (n - 1), out=np.full(n.shape, np.nan), where=n > 1)
-        same = np.divide(diagonal, n, out=np.zeros(n.shape), where=n > 0)
+        different = ratio(total - diagonal, n * (n - 1))
+        same = ratio(diagonal, n, 0.0)
         return np.asarray(((m - 1) * different + same) / m)
 
     def agreement(self) -> Floats:
@@ -166,18 +166,7 @@ class Pairs:
 
 
 def solve_box(agreement: Floats, alignment: Floats) -> Floats:
-    """The z in [0, 1]^L that minimises z·Gz / L² - 2 b·z / L.
-
-    Parameters
-    ----------
-    agreement : ndarray of shape (n_annotators, n_annotators)
-        G, positive semidefinite.
-    alignment : ndarray of shape (n_annotators,)
-        b.
-
-    Returns
-    -------
-    expertise : ndarray of shape (n_annotators,)
+    """The z in [0, 1]^L that minimises z·Gz / L² - 2 b·z / L, where G (agreement) is positive semidefinite.
 
     Examples
     --------

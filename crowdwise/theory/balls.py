@@ -155,19 +155,7 @@ def simulate_ball_annotators(X: Any, truth: ArrayLike, radii: ArrayLike) -> Crow
 def distance_quantiles(X: Floats, n_radii: int, random_state: int | np.random.Generator | None = None) -> Floats:
     """Radius 0, and radii whose balls hold ever more examples, each about a constant factor more.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_examples, n_features)
-        Features.
-    n_radii : int
-        How many, at least 2.
-    random_state : int, Generator or None, default=None
-        Seed of the 500 examples whose distances are looked at.
-
-    Returns
-    -------
-    radii : ndarray
-        Ascending, from 0 to the largest distance seen; equal ones are left out.
+    Ascending, up to the largest distance seen between 500 examples; equal ones are left out.
 
     Examples
     --------

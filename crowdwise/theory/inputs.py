@@ -14,36 +14,13 @@ from crowdwise.ridge.features import check_finite
 
 
 def read_features(X: Any) -> Floats:
-    """Features as finite numbers.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_examples, n_features)
-        Features.
-
-    Returns
-    -------
-    X : ndarray of shape (n_examples, n_features)
-    """
+    """Features as finite numbers."""
     rows = check_array(X, dtype=np.float64, ensure_all_finite=False)
     check_finite(rows)
     return np.asarray(rows)
 
 
 def read_crowd(X: Any, labels: Any) -> tuple[Floats, CrowdLabels]:
-    """Features as finite numbers, and the labels of the same rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_examples, n_features)
-        Features.
-    labels : CrowdLabels or array-like of shape (n_examples, n_annotators)
-        Classes.
-
-    Returns
-    -------
-    X : ndarray of shape (n_examples, n_features)
-    labels : CrowdLabels
-    """
+    """Features as finite numbers, and the labels of the same rows."""
     X, crowd = align(X, as_labels(labels))
     return read_features(X), crowd

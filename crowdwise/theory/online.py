@@ -92,18 +92,7 @@ def _add_rows(weights: Floats, block: Floats, rows: list[int]) -> None:
 def weight_sum(signed: Floats, mistakes: Positions, start: Floats) -> Floats:
     """The sum of the weights after every example of one pass, for their average.
 
-    Parameters
-    ----------
-    signed : ndarray of shape (n_examples, n_features)
-        Examples times labels, as they were fed.
-    mistakes : ndarray of int
-        What `feed` gave.
-    start : ndarray of shape (n_features,)
-        The weights before the pass.
-
-    Returns
-    -------
-    sum : ndarray of shape (n_features,)
+    `signed` are examples times labels, as they were fed; `mistakes` is what `feed` gave.
 
     Examples
     --------
@@ -161,26 +150,11 @@ class Progress:
         rng: np.random.Generator | None = None,
         report: Report | None = None,
     ) -> Progress:
-        """After a batch of `n_examples`, fed until an epoch has no mistake.
+        """After a batch of `n_examples`, fed until an epoch has no mistake, at most `n_epochs` times.
 
-        Parameters
-        ----------
-        signed : ndarray of shape (n_fed, n_columns)
-            Examples times labels, in the order to feed them.
-        order : ndarray of shape (n_fed,)
-            Which example of the batch each of them is.
-        n_examples : int
-            Examples of the batch.
-        n_epochs : int
-            The most passes.
-        rng : Generator, default=None
-            Shuffles the examples anew in every epoch; None keeps their order.
-        report : callable, default=None
-            Called after every epoch with its mistakes and their share.
-
-        Returns
-        -------
-        progress : Progress
+        `signed` are examples times labels in the order to feed them, `order` which example of the batch each of them
+        is. A generator shuffles them anew in every epoch; `report` is called after each with its mistakes and their
+        share.
         """
         weights, total, n_fed = self.weights.copy(), self.total, self.n_fed
         radius = math.sqrt(np.einsum("ij,ij->i", signed, signed).max(initial=0.0))

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_choice, check_seed, check_whole
-from crowdwise.counts import count
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.flags import flag_annotators
-from crowdwise.exceptions import DataError, LabelError, warn
+from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
@@ -29,7 +28,7 @@ from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_
 from crowdwise.theory.online import Progress
 from crowdwise.theory.signs import label_signs, weighted_majority
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, check_y
+from crowdwise.training_set import TrainingSet, check_features, check_y, note_disagreement, note_unlabelled
 
 Order = Literal["disagreement", "margin", "given", "random"]
 
@@ -192,7 +191,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if margins is not None:
             margins = _check_margins(match_examples(margins, X, labels, "margins"), len(rows))
         elif self.order in ("disagreement", "margin"):
-            _note_easiness(data.core)
+            core = data.core
+            note_disagreement(core.n_annotators, core.labels_per_example.max(), "no example is easier than another")
         self._forget()
         self.classes_, self._rng = np.asarray(labels.classes), rng
         signs, margins = self._labels_to_learn(data, margins)
@@ -235,10 +235,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if len(labels.classes) < 2:  # type: ignore[arg-type]
             raise LabelError("both classes are needed at the first call: partial_fit(X, y, classes=[...]).")
         labelled = labels.labels_per_example > 0
-        if not labelled.all():
-            of = f"of {len(labels)} examples"
-            without = count(int((~labelled).sum()), f"{of} has no label; it takes", f"{of} have no label; they take")
-            warn(f"{without} no part in learning.")
+        note_unlabelled(int((~labelled).sum()), len(labels))
         self.classes_, self._rng = np.asarray(labels.classes), rng if first else copy.deepcopy(self._rng)
         signs, margins = np.zeros(len(rows)), None
         if self.order != "margin":
@@ -450,14 +447,6 @@ def _checked(X: Any) -> Floats:
     with np.errstate(over="ignore"):
         check_squares(np.einsum("ij,ij->", rows, rows))
     return rows
-
-
-def _note_easiness(core: CrowdLabels) -> None:
-    """Say so if nothing makes one example easier than another."""
-    if core.n_annotators == 1:
-        warn("there is one annotator: disagreement says nothing, so no example is easier than another.")
-    elif core.labels_per_example.max() < 2:
-        warn("no two annotators share an example: disagreement says nothing, so no example is easier than another.")
 
 
 def _check_margins(margins: Any, n_examples: int) -> Floats:

@@ -19,19 +19,7 @@ _LEAST_SHARE = 1e-12
 
 
 def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
-    """What the parameter means: None, "balanced", or an array with the weight of each class.
-
-    Parameters
-    ----------
-    class_weight : None, "balanced" or dict
-        As in scikit-learn; a class that a dict does not name has weight 1.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-
-    Returns
-    -------
-    checked : None, "balanced" or ndarray of shape (n_classes,)
-    """
+    """What the parameter means: None, "balanced", or the weight of each class, 1 if a dict does not name it."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return class_weight
     if not isinstance(class_weight, dict):
@@ -57,17 +45,7 @@ def weights_of_classes(class_weight: Any, labels: CrowdLabels, classes: NDArray[
 
 
 def leading_shares(votes: Floats) -> Floats:
-    """The consensus as shares of classes: one for the class with the most votes; classes that tie share it.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_examples, n_classes)
-        Sums of expertise, or of labels.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_examples, n_classes)
-    """
+    """The consensus as shares of classes: one for the class with the most votes; classes that tie share it."""
     top = votes == votes.max(axis=1, keepdims=True)
     return top / top.sum(axis=1, keepdims=True)
 
@@ -106,22 +84,9 @@ class Leaders:
 
 
 def class_weights(checked: Floats | str, proba: Floats, weight: Floats) -> Floats:
-    """The weight of each class for the current consensus.
+    """The weight of each class for the current consensus of (n_examples, n_classes) and weights of examples.
 
-    Parameters
-    ----------
-    checked : "balanced" or ndarray of shape (n_classes,)
-        What `check_class_weight` gave.
-    proba : ndarray of shape (n_examples, n_classes)
-        The current consensus: probability or share of each class.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts otherwise.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_classes,)
-        If balanced, every class gets the same total, and the examples keep theirs; a class that nobody is in has
-        weight 1.
+    If balanced, every class gets the same total, and the examples keep theirs; a class that nobody is in has weight 1.
     """
     if not isinstance(checked, str):
         return checked

@@ -24,17 +24,9 @@ _ENOUGH = 20_000
 
 
 def counts_of(weight: Floats) -> Floats:
-    """How often each example counts where numbers of examples matter.
+    """How often each example counts where numbers of examples matter, by its sample weight.
 
-    Parameters
-    ----------
-    weight : ndarray of shape (n_examples,)
-        Sample weights.
-
-    Returns
-    -------
-    count : ndarray of shape (n_examples,)
-        Whole numbers as they are, so that repeated examples give the same; others relative to their mean.
+    Whole numbers stay as they are, so that repeated examples give the same; others are relative to their mean.
     """
     return weight if (weight == np.rint(weight)).all() else weight / weight.mean()
 
@@ -82,18 +74,7 @@ def _counts(weight: Floats | None, n_examples: int) -> Floats:
 def standard_errors_above_chance(
     scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None = None
 ) -> float:
-    """How many standard errors the ranking is above chance.
-
-    Parameters
-    ----------
-    scores, codes, n_classes, weight
-        As in `ranking`.
-
-    Returns
-    -------
-    n_errors : float
-        NaN if fewer than two classes occur.
-    """
+    """How many standard errors the `ranking` is above chance; NaN if fewer than two classes occur."""
     n_each = np.bincount(codes, weights=_counts(weight, len(codes)), minlength=n_classes)
     total, n_positive = n_each.sum(), n_each[1 if scores.shape[1] == 1 else 0 :]
     n_negative = total - n_positive
@@ -130,20 +111,7 @@ def easiest_examples(
 ) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
-    Parameters
-    ----------
-    disagreement : ndarray of shape (n_examples,)
-        Of each example.
-    tally : ndarray of shape (n_examples, n_classes)
-        How many labels of each class it has; examples without a clear majority are left out.
-    weight : ndarray of shape (n_examples,), default=None
-        How often each example counts; once by default.
-    seed : int, default=0
-        For the choice among more examples than are needed.
-
-    Returns
-    -------
-    examples : ndarray of indices, ascending
+    Parameters are those of `contested_examples`; the seed is for the choice among more examples than are needed.
     """
     clear = _clear_majority(tally)
     easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]

@@ -32,22 +32,7 @@ _ROUNDING = 1e-9
 
 
 def content_folds(X: Any, n_folds: int, seed: int = 0) -> Codes:
-    """A fold for every row, the same for equal rows.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features.
-    n_folds : int
-        Number of folds; there are fewer if there are fewer different rows.
-    seed : int, default=0
-        Another seed gives other folds.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_examples,)
-        From 0 to n_folds - 1.
-    """
+    """A fold for every row, from 0, the same for equal rows; fewer than `n_folds` if there are fewer different rows."""
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     if X.shape[0] >= _MANY:
         return hashed_folds(X, n_folds, telling_columns(X, seed), seed)
@@ -119,20 +104,7 @@ def _shares(mean: Floats, mean_square: Floats) -> tuple[Floats, Floats]:
 def hashed_folds(X: Any, n_folds: int, n_columns: int, seed: int = 0) -> Codes:
     """A fold for every row by a hash of its first columns, whatever rows it comes with.
 
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n_examples, n_features)
-        Features.
-    n_folds : int
-        Number of folds.
-    n_columns : int
-        How many columns are looked at, as `telling_columns` says.
-    seed : int, default=0
-        Another seed gives other folds.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_examples,)
+    `telling_columns` says how many columns are looked at.
     """
     keys = _row_keys(X if n_columns == X.shape[1] else X[:, :n_columns], seed)
     fold = np.empty(len(keys), dtype=smallest_integer_type(n_folds))
@@ -161,17 +133,6 @@ def stored_keys(X: Any, seed: int) -> Keys:
     Quicker than the hash of `content_folds`, for it takes the bytes of a row as they are: all rows that come one after
     the other in blocks are keyed alike, whatever the blocks. The same values in single and in double precision, or
     dense and sparse, have different keys.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features.
-    seed : int
-        Another seed gives other keys.
-
-    Returns
-    -------
-    keys : ndarray of shape (n_examples,)
     """
     if sparse.issparse(X):
         return _row_keys(sparse.csr_array(X), seed)

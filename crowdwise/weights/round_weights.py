@@ -93,19 +93,7 @@ class RoundWeights:
         )
 
     def next(self, posterior: Floats, log_prior: Floats | None) -> SoftTargets:
-        """What the next round is fitted to.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            The current consensus.
-        log_prior : ndarray of shape (n_examples, n_classes) or None
-            Logarithms of the classifier's probabilities in the last round; None before the first.
-
-        Returns
-        -------
-        targets : SoftTargets
-        """
+        """What the next round is fitted to, by the consensus and what the classifier said in the last round, if any."""
         self.n_rounds += 1
         if self.n_rounds > 1 and type(self.curriculum) is Fixed:  # nothing has changed
             return self.again(posterior)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise.crowd import easiness
-from crowdwise.crowd.easy_weights import curriculum_order, example_weights
+from crowdwise.crowd.easy_weights import example_weights
 
 DISAGREEMENTS = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
@@ -52,14 +52,3 @@ def test_weights_are_taken_relative_to_the_easiest_where_all_would_vanish():
     weight = example_weights(np.array([0.9, 1.0]), 100.0)
     assert weight == pytest.approx([1.0, math.exp(-10)])
     assert example_weights(np.array([0.5, 1.0]), 1e308).tolist()[0] == 1.0
-
-
-@given(st.lists(st.sampled_from([0.1, 0.5, 1.0]), max_size=30))
-def test_the_order_is_easiest_first_and_stable(weights):
-    expected = sorted(range(len(weights)), key=lambda i: -weights[i])
-    assert curriculum_order(weights).tolist() == expected
-
-
-def test_the_order_of_nan_is_an_error():
-    with pytest.raises(ValueError, match="easiness must not be NaN; it is for example 1"):
-        curriculum_order([1.0, np.nan])

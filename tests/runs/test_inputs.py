@@ -34,6 +34,13 @@ def test_examples_without_labels_are_kept_and_counted(folder):
     assert inputs.notes[-1] == "3 examples with labels and features; 1 with features only, to be predicted"
 
 
+def test_abstentions_stay_where_some_examples_have_no_labels(folder):
+    (folder / "labels.csv").write_text(LABELS + "2,bob,unsure\n")
+    inputs = inputs_of(folder, "id,size\n3,0\n10,1\n1,2\n2,3\n", labels_as={"abstain": ["unsure"]})
+    assert inputs.labels.abstentions_per_example.tolist() == [0, 0, 0, 1]
+    assert inputs.labels.abstentions_per_annotator.tolist() == [0, 1]
+
+
 def test_ids_that_are_not_all_numbers_are_texts_on_both_sides(folder):
     inputs = inputs_of(folder, "id,size\nx7,0\n10,1\n1,2\n2,3\n")
     assert inputs.labels.examples.tolist() == ["x7", "10", "1", "2"]
