@@ -19,7 +19,7 @@ are weighed, has to be the exception.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -82,7 +82,7 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     most = int(np.clip(_ENTRIES / n_entries, _FEWEST, _MOST))
     some = several[:: -(-len(several) // most)]
     weight = weight[some]
-    told = _Told.of(replace(scores, scores=scores.scores[some]), labels[some], behaviour, weight)
+    told = _Told.of(scores.at(some), labels[some], behaviour, weight)
     share, as_truth = weight / weight.sum(), _at_best(told.as_truth, weight)
     gain = as_truth - _at_best(told.as_answers, weight)
     mean = float(share @ gain)

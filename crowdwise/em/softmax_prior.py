@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+from crowdwise.em.softmax_rows import SoftmaxRows
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
@@ -112,14 +112,11 @@ class SoftmaxFolds:
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""
-        return _log_proba(self.models.scores_as_they_are(targets.by_class()[1]), targets)
+        scores = self.models.scores_as_they_are(targets.by_class()[1])
+        return ClassScores(scores, targets.class_weight, are_probabilities=True)
 
 
 def _scores(models: SoftmaxModels, targets: SoftTargets, close: float, n_steps: int) -> ClassScores:
     """What models some steps further say about the rows that they leave out."""
     models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=close)
-    return _log_proba(models.held_out_scores, targets)
-
-
-def _log_proba(scores: Floats, targets: SoftTargets) -> ClassScores:
-    return ClassScores(log_softmax(scores), targets.class_weight, are_probabilities=True)
+    return ClassScores(models.held_out_scores, targets.class_weight, are_probabilities=True)

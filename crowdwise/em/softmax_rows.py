@@ -34,8 +34,8 @@ def log_softmax(scores: Floats) -> Floats:
     -------
     log_probabilities : ndarray of shape (n_examples, n_classes)
     """
-    if scores.shape[1] <= 2:
-        return _of_log_odds(scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0])
+    if scores.shape[1] == 1:
+        return _of_log_odds(scores[:, 0])
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
 

@@ -29,12 +29,13 @@ class ClassScores:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_examples, n_classes)
-        Larger for more probable classes.
+    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
+        Larger for more probable classes; one column is the second of two classes compared with the first.
     class_weight : ndarray of shape (n_classes,)
         What each class counted for the classifier.
     are_probabilities : bool
-        Whether scores are logarithms of probabilities. If not, their unit is unknown before they have a temperature.
+        Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is
+        unknown before they have a temperature.
     """
 
     scores: Floats
@@ -49,7 +50,21 @@ class ClassScores:
     def parts(self) -> tuple[Floats, Floats]:
         """What a temperature multiplies, and what it does not."""
         shift = np.log(self.class_weight)
-        return (self.scores - shift, np.zeros_like(shift)) if self.are_probabilities else (self.scores, -shift)
+        if self.scores.shape[1] == 1:
+            shift = shift[1:] - shift[:1]
+        if not self.are_probabilities:
+            return self.scores, -shift
+        return self.scores - shift if shift.any() else self.scores, np.zeros_like(shift)
+
+    def at(self, some: Positions) -> ClassScores:
+        """Of some examples."""
+        return replace(self, scores=self.scores[some])
+
+    def by_class(self) -> ClassScores:
+        """The same with a column per class."""
+        if self.scores.shape[1] > 1:
+            return self
+        return replace(self, scores=np.hstack([np.zeros_like(self.scores), self.scores]))
 
 
 def best_temperature(
@@ -88,10 +103,10 @@ def best_temperature(
     if some is None and len(weight) > ENOUGH:
         some = np.arange(0, len(weight), len(weight) // ENOUGH + 1)
     if some is not None:
-        scores, log_likelihood, weight = replace(scores, scores=scores.scores[some]), log_likelihood[some], weight[some]
+        scores, log_likelihood, weight = scores.at(some), log_likelihood[some], weight[some]
         weight = weight * (total / max(weight.sum(), np.finfo(np.float64).tiny))
 
-    scaled, offset = scores.parts()
+    scaled, offset = scores.by_class().parts()
 
     def at(logarithm: float) -> tuple[float, float, float]:
         """What is maximised, its slope and how that bends, at the logarithm of a factor."""
