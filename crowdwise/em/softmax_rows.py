@@ -77,19 +77,16 @@ def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
 def _of_two(logarithms: Floats, shares: Floats) -> Floats:
     """The same with one exponential: how much larger the first term is than the second."""
     first, second = logarithms
-    away = np.subtract(first, second)
-    ratio = np.clip(away, -_FAR, _FAR)
-    beyond = away - ratio
-    np.exp(ratio, out=ratio)
+    away = np.subtract(first, second, out=first)
+    far = max(away.max(initial=0.0), -away.min(initial=0.0)) > _FAR
+    ratio = np.exp(np.clip(away, -_FAR, _FAR)) if far else np.exp(away)
     total = ratio + 1
-    share = np.reciprocal(total)
-    shares[1] = share
-    np.multiply(ratio, share, out=shares[0])
+    np.reciprocal(total, out=shares[1])
+    np.multiply(ratio, shares[1], out=shares[0])
     np.log(total, out=total)
-    total += second
-    if beyond.any():
-        total += np.maximum(beyond, 0)
-    return total
+    if far:
+        np.maximum(total, away, out=total)
+    return np.add(total, second, out=total)
 
 
 @dataclass(frozen=True)
