@@ -60,12 +60,6 @@ class ClassScores:
         """Of some examples."""
         return replace(self, scores=self.scores[some])
 
-    def by_class(self) -> ClassScores:
-        """The same with a column per class."""
-        if self.scores.shape[1] > 1:
-            return self
-        return replace(self, scores=np.hstack([np.zeros_like(self.scores), self.scores]))
-
 
 def best_temperature(
     scores: ClassScores,
@@ -106,7 +100,7 @@ def best_temperature(
         scores, log_likelihood, weight = scores.at(some), log_likelihood[some], weight[some]
         weight = weight * (total / max(weight.sum(), np.finfo(np.float64).tiny))
 
-    scaled, offset = scores.by_class().parts()
+    scaled, offset = scores.parts()
 
     def at(logarithm: float) -> tuple[float, float, float]:
         """What is maximised, its slope and how that bends, at the logarithm of a factor."""
@@ -122,7 +116,10 @@ def best_temperature(
 
 
 def _moments(proba: Floats, scaled: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of scores over the classes of each example."""
+    """Mean and variance of scores over the classes of each example; one column is the second of two, the other zero."""
+    if scaled.shape[1] == 1:
+        mean = proba[:, 1] * scaled[:, 0]
+        return mean, mean * scaled[:, 0] - mean**2
     mean = np.einsum("ik,ik->i", proba, scaled)
     return mean, np.einsum("ik,ik,ik->i", proba, scaled, scaled) - mean**2
 
