@@ -32,9 +32,8 @@ def spans(n_rows: int) -> list[range]:
 
 def run_parallel(task: Callable[[Any], Result], parts: Iterable[Any], n_multiplications: float) -> Iterator[Result]:
     """Results of independent tasks in order, on all cores if the work is worth it, BLAS then on one thread each."""
-    mine = max(1, available_cores() // getattr(_MINE, "n_tasks", 1))
-    n_threads = mine if n_multiplications >= _PARALLEL_FROM else 1
-    if n_threads == 1:
+    n_threads = 1 if n_multiplications < _PARALLEL_FROM else available_cores() // getattr(_MINE, "n_tasks", 1)
+    if n_threads <= 1:
         yield from map(task, parts)
         return
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:

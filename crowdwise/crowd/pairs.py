@@ -67,10 +67,16 @@ class Pairs:
 
     def alike(self, least: float) -> Pairs:
         """Those who give nearly always the same label, and whose deviations are correlated at least so much."""
-        n_same = np.round(self.agreement * self.shared)
-        by_chance = binom.sf(n_same - 1, self.shared, _SAME) * len(self)  # that any of so many pairs agrees so often
-        same = (self.agreement >= _SAME) & ((self.shared >= _FEWEST) | (by_chance < _HARDLY))
-        return self.select(same & (self.correlation >= least))
+        return self.select(_nearly_same(self.shared, self.agreement) & (self.correlation >= least))
+
+
+def _nearly_same(shared: Floats, agreement: Floats) -> Bools:
+    """Which of all pairs give the same label more often than chance would make any of them."""
+    same: Bools = agreement >= _SAME
+    few = np.flatnonzero(same & (shared < _FEWEST))
+    n_same = np.round(agreement[few] * shared[few])
+    same[few] = binom.sf(n_same - 1, shared[few], _SAME) * len(shared) < _HARDLY
+    return same
 
 
 def suspects(labels: CrowdLabels) -> Pairs:
@@ -86,8 +92,11 @@ def suspects(labels: CrowdLabels) -> Pairs:
         return _no_pairs()
     labels = labels if three.all() else labels[three]
     left, right, example = label_pairs(labels)
+    met = _Met.of(labels, left, right)
+    if not _nearly_same(met.shared, met.agreement).any():  # as in most crowds: nothing more is needed
+        return _no_pairs()
     products = _of_ratings if labels.classes is None else _of_classes
-    return _pairs(labels, left, right, *products(labels, left, right, example)).alike(_SUSPECT)
+    return met.pairs(*products(labels, left, right, example)).alike(_SUSPECT)
 
 
 def _of_ratings(labels: CrowdLabels, left: Positions, right: Positions, example: Positions) -> tuple[Floats, ...]:
@@ -120,7 +129,7 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     left, right, _ = label_pairs(labels)
     squared = np.einsum("ic,ic->i", residual, residual)
     product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
-    return _pairs(labels, left, right, product, squared[left], squared[right])
+    return _Met.of(labels, left, right).pairs(product, squared[left], squared[right])
 
 
 def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
@@ -187,28 +196,54 @@ def one_hot(labels: CrowdLabels) -> Floats:
     return codes
 
 
-def _pairs(
-    labels: CrowdLabels, left: Positions, right: Positions, product: Floats, one: Floats, other: Floats
-) -> Pairs:
-    """Sums over the examples that two annotators share, of products and squares of the deviations of their labels."""
-    n = labels.n_annotators
-    key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
-    if n * n <= min(len(key), _SQUARE):
-        pairs = np.flatnonzero(np.bincount(key, minlength=n * n))
-        place = np.zeros(n * n, dtype=np.intp)
-        place[pairs] = np.arange(len(pairs))
-        which = place[key]
-    else:
-        pairs, which = np.unique(key, return_inverse=True)
-    if not len(pairs):
-        return _no_pairs()
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """Who shares examples, and how often they say the same.
 
-    def total(values: Array) -> Floats:
-        return np.bincount(which, values, len(pairs)).astype(np.float64)
+    Parameters
+    ----------
+    n_annotators : int
+        Number of annotators.
+    key : ndarray of shape (n_pairs,)
+        The first annotator of each pair times that number, plus the second.
+    which : ndarray of shape (n_label_pairs,)
+        The pair that two labels of the same example are of.
+    shared, agreement : ndarray of shape (n_pairs,)
+        As in `Pairs`.
+    """
 
-    usual = float(one.mean() + other.mean()) / 2
-    scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
-    shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
-    agreement = total(labels.values[left] == labels.values[right]) / shared
-    correlation = ratio(total(product), scale, 0.0)
-    return Pairs(pairs // n, pairs % n, shared, agreement, correlation)
+    n_annotators: int
+    key: Positions
+    which: Positions
+    shared: Floats
+    agreement: Floats
+
+    @classmethod
+    def of(cls, labels: CrowdLabels, left: Positions, right: Positions) -> _Met:
+        """From positions of two labels of the same example, for every two."""
+        n = labels.n_annotators
+        key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
+        if n * n <= min(len(key), _SQUARE):
+            pairs = np.flatnonzero(np.bincount(key, minlength=n * n))
+            place = np.zeros(n * n, dtype=np.intp)
+            place[pairs] = np.arange(len(pairs))
+            which = place[key]
+        else:
+            pairs, which = np.unique(key, return_inverse=True)
+        shared = np.bincount(which, minlength=len(pairs)).astype(np.float64)
+        n_same = np.bincount(which[labels.values[left] == labels.values[right]], minlength=len(pairs))
+        return cls(n, pairs, which, shared, n_same / shared)
+
+    def pairs(self, product: Floats, one: Floats, other: Floats) -> Pairs:
+        """With sums of products and squares of the deviations of two labels."""
+        if not len(self.key):
+            return _no_pairs()
+
+        def total(values: Array) -> Floats:
+            return np.bincount(self.which, values, len(self.key)).astype(np.float64)
+
+        usual = float(one.mean() + other.mean()) / 2
+        scale = np.sqrt(total(one)) * np.sqrt(total(other)) + _ADDED * usual  # under one root a product might overflow
+        correlation = ratio(total(product), scale, 0.0)
+        n = self.n_annotators
+        return Pairs(self.key // n, self.key % n, self.shared, self.agreement, correlation)

@@ -126,7 +126,10 @@ def tempered(posterior: Floats, n_votes: Floats, common: float) -> Floats:
     >>> tempered(np.array([[0.9, 0.1]]), np.array([5.0]), 0.25).round(2).tolist()  # the square root of each
     [[0.75, 0.25]]
     """
-    proba = posterior.T ** (effective_number(n_votes, common) / n_votes)
+    with np.errstate(divide="ignore"):
+        proba = np.log(posterior.T)
+    proba *= effective_number(n_votes, common) / n_votes
+    np.exp(proba, out=proba)  # much faster than a power, and zero stays zero
     return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
 
 

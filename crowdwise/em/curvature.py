@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ _EXACT_COLUMNS = 1000
 _ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 20_000, 2**30
 # No class of a row is taken to be surer: rows would add nothing to the curvature, and they do once others change.
 _DOUBT = 0.02
-# Rows that are multiplied at a time.
-_BLOCK_ENTRIES = 2**20
+# Entries that are multiplied at a time: of matrices, and of rows that stay in the cache.
+_BLOCK_ENTRIES, _CACHED_ENTRIES = 2**20, 2**16
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,8 @@ class Weighted:
     ----------
     weight : ndarray of shape (n_examples,)
         How much each row counts.
-    total : ndarray of shape (n_models,)
-        Weight of a model's rows.
-    middle : ndarray of shape (n_columns, n_models)
-        Their weighted means, with a one for the intercept.
+    sums : ndarray of shape (n_columns, n_folds)
+        Weighted sums of the rows of each fold, with the sum of the weights last.
     others : ndarray of shape (n_folds, n_models)
         One where a model does not leave a fold out.
     bends : ndarray of shape (n, n) or (n,)
@@ -42,8 +41,7 @@ class Weighted:
     """
 
     weight: Floats
-    total: Floats
-    middle: Floats
+    sums: Floats
     others: Floats
     bends: Floats
 
@@ -51,12 +49,32 @@ class Weighted:
     def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:
         """One thin pass over the rows; curvature is that at some coefficients."""
         others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
-        sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0] @ others
-        total = sums[-1]
-        middle = sums / np.where(total > 0, total, 1.0)
-        middle[-1] = 1.0
+        sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0]
+        total = (sums @ others)[-1]
         bends = curvature(rows, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        return cls(weight, total, middle, others, bends)
+        return cls(weight, sums, others, bends)
+
+    def of_all_rows(self) -> Weighted:
+        """The same of one model that leaves nothing out."""
+        sums = self.sums.sum(axis=1, keepdims=True)
+        larger = sums[-1, 0] / max(self.total.mean(), np.finfo(np.float64).tiny)
+        return Weighted(self.weight, sums, np.ones((1, 1)), self.bends * larger)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Weight of each model's rows."""
+        return self._sums_of_models[-1]
+
+    @cached_property
+    def middle(self) -> Floats:
+        """Weighted means of each model's rows, of shape (n_columns, n_models), with a one for the intercept."""
+        middle = self._sums_of_models / np.where(self.total > 0, self.total, 1.0)
+        middle[-1] = 1.0
+        return middle
+
+    @property
+    def _sums_of_models(self) -> Floats:
+        return np.asarray(self.sums @ self.others)
 
     @property
     def counts(self) -> Floats:
@@ -153,12 +171,14 @@ def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
 def _of_columns(x: Any, share: Floats) -> Floats:
     """Weighted sums of products of all pairs of columns, the last being ones."""
     n_columns = x.shape[1] + 1
-    bends = np.empty((n_columns, n_columns))
+    bends = np.zeros((n_columns, n_columns))
     if sparse.issparse(x):
         bends[:-1, :-1] = (x.T @ (sparse.diags_array(share) @ x)).toarray()
     else:
-        rooted = x * np.sqrt(share)[:, np.newaxis]
-        bends[:-1, :-1] = rooted.T @ rooted
+        root, step = np.sqrt(share)[:, np.newaxis], max(n_columns, _CACHED_ENTRIES // n_columns)
+        for start in range(0, len(x), step):
+            rooted = x[start : start + step] * root[start : start + step]
+            bends[:-1, :-1] += rooted.T @ rooted
     bends[-1, :-1] = bends[:-1, -1] = np.asarray(x.T @ share).ravel()
     bends[-1, -1] = share.sum()
     return bends

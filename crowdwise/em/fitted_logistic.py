@@ -11,7 +11,6 @@ from scipy import sparse
 from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.training_set import TrainingSet
@@ -79,7 +78,7 @@ class FittedLogistic:
 
     def log_prior(self, X: Any) -> Floats:
         """Logarithms of the classifier's probabilities as the consensus uses them."""
-        return ClassScores(log_softmax(self.scores(X)), self.class_weight, are_probabilities=True).log_proba(1.0)
+        return ClassScores(self.scores(X), self.class_weight, are_probabilities=True).log_proba(1.0)
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""

@@ -19,13 +19,14 @@ are weighed, has to be the exception.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from crowdwise.arrays import Floats
+from crowdwise.crowd.votes import vote_counts
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.levels import ClassKind
 from crowdwise.em.rounds import expectation
@@ -81,7 +82,7 @@ def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviou
     most = int(np.clip(_ENTRIES / n_entries, _FEWEST, _MOST))
     some = several[:: -(-len(several) // most)]
     weight = weight[some]
-    told = _Told.of(replace(scores, scores=scores.scores[some]), labels[some], behaviour, weight)
+    told = _Told.of(scores.at(some), labels[some], behaviour, weight)
     share, as_truth = weight / weight.sum(), _at_best(told.as_truth, weight)
     gain = as_truth - _at_best(told.as_answers, weight)
     mean = float(share @ gain)
@@ -112,8 +113,8 @@ class _Told:
     log_frequency : ndarray of shape (n_classes,)
         That frequency.
     labels : CrowdLabels
-        Labels.
-    confusion : ndarray of shape (n_annotators, n_classes, n_states)
+        Labels; every example has some.
+    confusion : ndarray of shape (n_classes, n_states, n_annotators)
         Probability of every label in every state: a difficulty and a class.
     by_state : ndarray of shape (n_examples, n_difficulties, n_classes)
         Logarithms of the probability of labels and difficulty.
@@ -136,7 +137,7 @@ class _Told:
         answers = behaviour.confusion[..., :n_classes]
         if behaviour.has_abstentions:  # which are no label that annotators could be drawn to
             answers = answers / answers.sum(axis=-1, keepdims=True)
-        confusion = answers.reshape(n_annotators, -1, n_classes).transpose(0, 2, 1)
+        confusion = answers.reshape(n_annotators, -1, n_classes).transpose(2, 1, 0)
         return cls(log_proba - log_frequency, log_frequency, labels, np.ascontiguousarray(confusion), by_state)
 
     def as_truth(self, degree: float) -> Floats:
@@ -148,13 +149,12 @@ class _Told:
         """Evidence if probabilities of labels are, whatever the class."""
         labels, where = self.labels, self.labels.example_index
         pull = degree * (self.says - self.says.max(axis=1, keepdims=True))
-        towards = labels.sum_per_example(pull[where, labels.values])
-        force = np.exp(pull)[where]
-        total = np.zeros((labels.n_labels, self.confusion.shape[2]))
-        for c in range(force.shape[1]):
-            total += self.confusion[:, c][labels.annotator_index] * force[:, c, np.newaxis]
-        scale = np.column_stack([labels.sum_per_example(np.log(column)) for column in total.T])
-        change = (towards[:, np.newaxis] - scale).reshape(self.by_state.shape)
+        total = np.zeros((self.confusion.shape[1], labels.n_labels))  # few states of many labels: all runs along these
+        for of_class, force in zip(self.confusion, np.exp(pull.T), strict=True):
+            total += of_class.take(labels.annotator_index, axis=1) * force[where]
+        scale = np.add.reduceat(np.log(total, out=total), labels.indptr[:-1], axis=1)  # every example has labels
+        towards = np.einsum("ik,ik->i", vote_counts(labels), pull)
+        change = (towards - scale).T.reshape(self.by_state.shape)
         return expectation(self.log_frequency, np.logaddexp.reduce(self.by_state + change, axis=1))[1]
 
 

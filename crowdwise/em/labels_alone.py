@@ -199,7 +199,8 @@ def fit_labels(
         # Rounds that still rise may decide it; those of a part are ended early anyway.
         if len(some) == len(labels) and np.ptp(evidence) < _CLOSE * weight.sum():
             tried = [go_on(fit, weight, tol) for fit in tried]
-        return max(tried, key=lambda fit: fit.evidence(weight))
+            evidence = [fit.evidence(weight) for fit in tried]
+        return tried[int(np.argmax(evidence))]
 
     def best() -> LabelsFit:
         if len(difficulties) == 1:

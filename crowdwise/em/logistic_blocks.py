@@ -419,7 +419,7 @@ class _Classifiers:
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
         """What the models say about the rows of the sample that they leave out."""
         scores = scores_of(self.x, self.models.theta)[np.arange(len(self.fold)), self.fold]
-        return ClassScores(log_softmax(scores), targets.class_weight, are_probabilities=True)
+        return ClassScores(scores, targets.class_weight, are_probabilities=True)
 
     def log_density(self, sums: LogisticSums) -> float:
         """Logarithm of the prior of the classifier, if it is one."""

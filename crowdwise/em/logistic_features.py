@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise.arrays import Floats
-from crowdwise.ridge.features import Rows, RowSpace, distant_offset, row_space
+from crowdwise.ridge.features import Rows, RowSpace, distant_offset, mean_variance, row_space
 
 # Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of
 # the solver would be of another size, and far beyond, squares overflow or vanish.
@@ -47,7 +47,7 @@ class LogisticFeatures:
         rows = Rows.of(X, intercept=centred)
         if (unit := _unit(rows)) != 1:
             rows = Rows.of(X / unit, intercept=centred)
-        variance = _mean_variance(rows, weight, centred=centred)
+        variance = mean_variance(rows, weight, centred=centred)
         return cls(unit, rows, row_space(rows), variance if variance > 0 else 1.0)
 
     @property
@@ -103,22 +103,9 @@ def _unit(rows: Rows) -> float:
     """One, or the power of two next to the largest shifted feature if that is far from one."""
     if rows.is_sparse:
         largest = float(np.abs(rows.X.data).max(initial=0.0))
+    elif not rows.is_shifted:
+        largest = max(-float(rows.X.min(initial=0.0)), float(rows.X.max(initial=0.0)))
     else:
         ends = np.stack([rows.X.min(axis=0), rows.X.max(axis=0)]).astype(np.float64)
         largest = float(np.abs(ends - rows.shift).max(initial=0.0))
     return 1.0 if largest == 0 or _SMALLEST < largest < _LARGEST else float(2.0 ** np.round(np.log2(largest)))
-
-
-def _mean_variance(rows: Rows, weight: Floats, *, centred: bool) -> float:
-    """The weighted variance of the average feature; around zero if features are not to be centred."""
-    share = weight / weight.sum()
-    if sparse.issparse(rows.X):
-        square, mean = rows.X.multiply(rows.X).T @ share, rows.X.T @ share
-    else:
-        mean, square = np.zeros(rows.X.shape[1]), np.zeros(rows.X.shape[1])
-        for block in rows.blocks(range(rows.n_examples)):
-            x = rows.read(block, None)
-            mean += share[block] @ x
-            square += share[block] @ (x * x)
-    variance = np.asarray(square).ravel() - (np.asarray(mean).ravel() ** 2 if centred else 0.0)
-    return float(np.maximum(variance, 0.0).mean())

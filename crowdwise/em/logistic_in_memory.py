@@ -20,7 +20,7 @@ from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import CLOSE, DAMPING, InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.em.softmax_prior import CLOSE, DAMPING, STEPS_TO_SETTLE, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.em.survey import first_of_sample
 from crowdwise.em.temperature import ENOUGH, best_temperature
 from crowdwise.em.together import Together
@@ -68,7 +68,8 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         start = self._start(training, weights, together, reporter, warm)
         fold = content_folds(training.rows, N_FOLDS)
         data, first = self._first_models(features, fold, weights.again(start.posterior))
-        self.temperature_, self.model_weight_, theta = 1.0, 1.0, None if first is None else first.theta
+        self.temperature_, self.model_weight_ = 1.0, 1.0
+        last = data.model(_mean(None if first is None else first.theta, 1))
         self.by_votes_ = start.alone.together.by_votes
         if training.core.n_annotators == 1:
             rounds = start.alone.rounds
@@ -86,12 +87,12 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
                 report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
-            self.temperature_, theta = prior.temperature, models.theta
+            self.temperature_, last = prior.temperature, models.of_all_rows()
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         calibration, check = calibrated_start(
             training, start, rounds, targets.weight, self._reading(training), self.model_weight_
         )
-        self.fitted_ = self._record(training, start, features, data, theta, targets, calibration)
+        self.fitted_ = self._record(training, start, features, last, targets, calibration)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
 
     def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
@@ -184,13 +185,13 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         training: TrainingSet,
         start: Start,
         features: LogisticFeatures,
-        data: SoftmaxData,
-        theta: Floats | None,
+        last: SoftmaxModels,
         targets: SoftTargets,
         calibration: Calibration | None,
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
-        theta = data.fit(targets, _mean(theta, 1)) * self.temperature_
+        close = min(CLOSE, self.tol)
+        theta = last.fit(*targets.by_class(), max_steps=STEPS_TO_SETTLE, tol=close)[:, 0] * self.temperature_
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)

@@ -77,12 +77,13 @@ def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance:
         return None
     data = replace(data, X=data.X if len(some) == data.X.shape[0] else data.X[some])
     models, tried, how_well = data.models(fold), list[FirstModels](), list[Floats]()
+    models.aim(posterior, weight)
     for l2 in (data.l2,) if variance is None else variance * np.array(_PENALTIES):
         models.penalise(float(l2))
-        theta = models.fit(posterior, weight, max_steps=_MOST_STEPS, tol=_NEAR)
-        scores = ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)
+        theta = models.go_on(max_steps=_MOST_STEPS, tol=_NEAR)
+        scores = ClassScores(models.held_out_scores, targets.class_weight, are_probabilities=True)
         tried.append(FirstModels(float(l2), theta, some, scores))
-        how_well.append(np.einsum("ik,ik->i", posterior, scores.scores))
+        how_well.append(np.einsum("ik,ik->i", posterior, log_softmax(scores.scores)))
         if len(how_well) > 1 and weight @ how_well[-1] < weight @ how_well[-2]:
             break
     return tried[simplest_of_the_best(np.array(how_well), weight)]

@@ -8,7 +8,7 @@ product, and goes on from the pass that the last round ended with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -66,6 +66,7 @@ class SoftmaxModels:
     l2: float
     theta: Floats | None = None
     _weighted: Weighted | None = field(default=None, init=False)
+    _targets: Floats | None = field(default=None, init=False)
     _factor: Floats | None = field(default=None, init=False)
     _last: _Pass | None = field(default=None, init=False)
     _memory: Memory = field(default_factory=Memory, init=False)
@@ -88,15 +89,23 @@ class SoftmaxModels:
         -------
         theta : ndarray of shape (n_features + 1, n_models, n_outputs)
         """
-        outputs = posterior[:, 1:] if posterior.shape[1] == 2 else posterior
-        shape = (self.rows.X.shape[1] + 1, len(self.left_out), outputs.shape[1])
-        if self.theta is None:
-            self.theta = np.zeros(shape)
-        weighted = self._weighted_by(weight, self.theta)
-        targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
-        if self._last is None or self._last.theta is not self.theta:
-            self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
+        self.aim(posterior, weight)
+        return self.go_on(max_steps=max_steps, tol=tol)
 
+    def aim(self, posterior: Floats, weight: Floats) -> None:
+        """Fit these classes from now on; parameters are those of `fit`."""
+        outputs = posterior[:, 1:] if posterior.shape[1] == 2 else posterior
+        if self.theta is None:
+            self.theta = np.zeros((self.rows.X.shape[1] + 1, len(self.left_out), outputs.shape[1]))
+        weighted = self._weighted_by(weight, self.theta)
+        self._targets = weighted.of_models(self.rows.fold_sums(outputs * weight[:, np.newaxis]))
+
+    def go_on(self, *, max_steps: int, tol: float) -> Floats:
+        """Some steps more towards the classes that were last aimed at; parameters are those of `fit`."""
+        assert self.theta is not None
+        assert self._weighted is not None
+        assert self._targets is not None
+        shape, weighted, targets = self.theta.shape, self._weighted, self._targets
         if self._factor is None:
             self._factor = factored(weighted.bends, self.l2, shape[0])
 
@@ -116,7 +125,7 @@ class SoftmaxModels:
 
         end = descend(
             lambda point: loss(self._normaliser(side_by_side(point), weighted)),
-            loss(self._last),
+            loss(self._begin(weighted)),
             self._memory,
             solver(self._factor, shape),
             max_steps=max_steps,
@@ -125,6 +134,30 @@ class SoftmaxModels:
         self._last = end.found
         self.theta = self._last.theta
         return self.theta
+
+    def _begin(self, weighted: Weighted) -> _Pass:
+        """The pass at the coefficients as they are: the last one, if that is of these."""
+        assert self.theta is not None
+        if self._last is None or self._last.theta is not self.theta:
+            self._last = self._normaliser(self.theta * weighted.counts[:, np.newaxis], weighted)
+            self.theta = self._last.theta
+        return self._last
+
+    def scores_as_they_are(self, weight: Floats) -> Floats:
+        """Scores of every row by the model that leaves its fold out, before these take a step."""
+        assert self.theta is not None
+        return self._begin(self._weighted_by(weight, self.theta)).held_out
+
+    def of_all_rows(self) -> SoftmaxModels:
+        """One model that leaves nothing out and begins where these are, with what is known of weights and curvature."""
+        assert self.theta is not None
+        assert self._weighted is not None
+        if len(self.left_out) == 1 and self.left_out[0] < 0:
+            return self
+        rows = replace(self.rows, fold=np.zeros_like(self.rows.fold))
+        model = SoftmaxModels(rows, np.array([-1]), self.l2, self.theta.mean(axis=1, keepdims=True))
+        model._weighted = self._weighted.of_all_rows()
+        return model
 
     def penalise(self, l2: float) -> None:
         """Go on with another penalty."""
@@ -156,21 +189,25 @@ class SoftmaxModels:
         n_columns, n_models, n_outputs = theta.shape
         # A row per output and model, so that all that is done with scores runs along examples.
         flat = np.ascontiguousarray(theta.T).reshape(-1, n_columns)
+        coef = np.ascontiguousarray(flat[:, :-1])
         alone = n_models == 1 and self.left_out[0] < 0
         held_out = np.empty((len(weighted.weight), n_outputs))
 
         def task(blocks: list[slice]) -> tuple[Floats, Floats]:
             value, slope = np.zeros(n_models), np.zeros_like(flat)
             for block in blocks:
-                x, fold, counts = self.rows.read(block), self.rows.fold[block], weighted.weight[block]
-                scores = np.ascontiguousarray(flat[:, :-1] @ x.T)
+                x, counts = self.rows.read(block), weighted.weight[block]
+                scores = np.ascontiguousarray(coef @ x.T)
                 scores += flat[:, -1:]
-                scores = scores.reshape(n_outputs, n_models, -1)
-                held_out[block] = (scores[:, 0] if alone else scores[:, fold, np.arange(len(fold))]).T
-                if not alone:
-                    counts = counts * (fold != self.left_out[:, np.newaxis])
-                total, proba = normalisers(scores)
-                value += (total * counts).sum(axis=1)
+                total, proba = normalisers(scores.reshape(n_outputs, n_models, -1))
+                if alone:
+                    held_out[block] = scores.T
+                else:  # a model's own fold is scored by it, and counts nothing for it
+                    own = self.rows.at_fold(block)
+                    held_out[block] = scores.reshape(n_outputs, -1).take(own, axis=1).T
+                    total.reshape(-1)[own] = 0.0
+                    proba.reshape(n_outputs, -1)[:, own] = 0.0
+                value += total @ counts
                 proba *= counts
                 away = proba.reshape(len(flat), -1)
                 slope[:, :-1] += away @ x
@@ -234,13 +271,12 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
 
 def _two_classes(scores: Floats) -> tuple[Floats, Floats]:
     """Logarithms of the sums of exponentials, and probabilities of the second class."""
-    near = np.clip(scores, -_FAR, _FAR)
-    proba = np.exp(near)
+    far = scores.max(initial=0.0) > _FAR
+    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
     total = proba[0] + 1
     proba /= total
     np.log(total, out=total)
-    total += scores[0] - near[0]
-    return np.maximum(total, 0, out=total), proba
+    return np.maximum(total, scores[0], out=total) if far else total, proba
 
 
 def _many_classes(scores: Floats) -> tuple[Floats, Floats]:

@@ -9,13 +9,13 @@ import numpy as np
 
 from crowdwise.arrays import Codes, Floats
 from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+from crowdwise.em.softmax_rows import SoftmaxRows
 from crowdwise.em.temperature import ClassScores
 from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next. Where nothing comes after, it stops by
 # itself before it has made so many.
-_FIRST_STEPS, _STEPS_PER_ROUND, _STEPS_TO_SETTLE = 10, 2, 500
+_FIRST_STEPS, _STEPS_PER_ROUND, STEPS_TO_SETTLE = 10, 2, 500
 # No further steps if it is this close, or within the tolerance of the rounds if that is closer.
 CLOSE = 1e-6
 # No fold is left out.
@@ -62,10 +62,6 @@ class SoftmaxData:
         whole = np.zeros(self.X.shape[0], dtype=np.int64)
         rows = SoftmaxRows(self.X, self.shift, whole, self.fit_intercept, self.class_prior)
         return SoftmaxModels(rows, _NONE, self.l2, theta)
-
-    def fit(self, targets: SoftTargets, start: Floats | None = None) -> Floats:
-        """Coefficients of one model of all rows, to the end."""
-        return self.model(start).fit(*targets.by_class(), max_steps=_STEPS_TO_SETTLE, tol=self.close)[:, 0]
 
 
 @dataclass
@@ -115,10 +111,11 @@ class SoftmaxFolds:
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""
-        return _scores(self.models, targets, self.close, 0)
+        scores = self.models.scores_as_they_are(targets.by_class()[1])
+        return ClassScores(scores, targets.class_weight, are_probabilities=True)
 
 
 def _scores(models: SoftmaxModels, targets: SoftTargets, close: float, n_steps: int) -> ClassScores:
     """What models some steps further say about the rows that they leave out."""
     models.fit(*targets.by_class(), max_steps=_FIRST_STEPS if models.theta is None else n_steps, tol=close)
-    return ClassScores(log_softmax(models.held_out_scores), targets.class_weight, are_probabilities=True)
+    return ClassScores(models.held_out_scores, targets.class_weight, are_probabilities=True)

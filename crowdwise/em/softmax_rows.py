@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import log_expit
 
 from crowdwise.arrays import Codes, Floats
 from crowdwise.threads import run_parallel
 
 # Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
-_BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 2**19
 # Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
-_TASK_BLOCKS = 8
+_TASK_BLOCKS = 16
 # Further apart than this, one of two logarithms does not count beside the other.
 _FAR = 700.0
 
@@ -36,10 +35,19 @@ def log_softmax(scores: Floats) -> Floats:
     log_probabilities : ndarray of shape (n_examples, n_classes)
     """
     if scores.shape[1] == 1:
-        second = log_expit(scores)
-        return np.hstack([second - scores, second])
+        return _of_log_odds(scores[:, 0])
     shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
+
+
+def _of_log_odds(away: Floats) -> Floats:
+    """The same of two classes, from how much higher the second one's score is."""
+    result = np.empty((len(away), 2))
+    rest = np.abs(away)
+    np.log1p(np.exp(np.negative(rest, out=rest), out=rest), out=rest)
+    np.subtract(np.minimum(-away, 0.0), rest, out=result[:, 0])
+    np.subtract(np.minimum(away, 0.0), rest, out=result[:, 1])
+    return result
 
 
 def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
@@ -69,19 +77,16 @@ def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
 def _of_two(logarithms: Floats, shares: Floats) -> Floats:
     """The same with one exponential: how much larger the first term is than the second."""
     first, second = logarithms
-    away = np.subtract(first, second)
-    ratio = np.clip(away, -_FAR, _FAR)
-    beyond = away - ratio
-    np.exp(ratio, out=ratio)
+    away = np.subtract(first, second, out=first)
+    far = max(away.max(initial=0.0), -away.min(initial=0.0)) > _FAR
+    ratio = np.exp(np.clip(away, -_FAR, _FAR)) if far else np.exp(away)
     total = ratio + 1
-    share = np.reciprocal(total)
-    shares[1] = share
-    np.multiply(ratio, share, out=shares[0])
+    np.reciprocal(total, out=shares[1])
+    np.multiply(ratio, shares[1], out=shares[0])
     np.log(total, out=total)
-    total += second
-    if beyond.any():
-        total += np.maximum(beyond, 0)
-    return total
+    if far:
+        np.maximum(total, away, out=total)
+    return np.add(total, second, out=total)
 
 
 @dataclass(frozen=True)
@@ -141,16 +146,23 @@ class SoftmaxRows:
         sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
         """
         n_folds, n_outputs = self.n_folds, values.shape[1]
-        shape = (self.X.shape[1] + 1, n_folds * n_outputs)
+        shape = (n_outputs * n_folds, self.X.shape[1] + 1)
 
         def task(blocks: list[slice]) -> Floats:
             sums = np.zeros(shape)
             for block in blocks:
-                belongs = self.fold[block, np.newaxis] == np.arange(n_folds)
-                spread = (belongs[:, :, np.newaxis] * values[block, np.newaxis]).reshape(-1, shape[1])
-                sums[:-1] += self.read(block).T @ spread
-                sums[-1] += spread.sum(axis=0)
+                own = self.at_fold(block)
+                spread = np.zeros((n_outputs, n_folds * len(own)))
+                spread[:, own] = values[block].T
+                spread = spread.reshape(len(sums), -1)
+                sums[:, :-1] += spread @ self.read(block)
+                sums[:, -1] += spread.sum(axis=1)
             return sums
 
-        parts = self.over_tasks(task, 2 * shape[1])
-        return sum(parts, start=np.zeros(shape)).reshape(shape[0], n_folds, n_outputs)
+        sums = sum(self.over_tasks(task, 2 * shape[0]), start=np.zeros(shape))
+        return sums.reshape(n_outputs, n_folds, -1).transpose(2, 1, 0)
+
+    def at_fold(self, block: slice) -> NDArray[np.int64]:
+        """Where the fold of each row of a block is, in a table that has a row per fold and a column per row."""
+        fold = self.fold[block].astype(np.int64)  # folds are small integers, and places are not
+        return fold * len(fold) + np.arange(len(fold))

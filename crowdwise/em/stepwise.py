@@ -25,7 +25,6 @@ from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, scores_of, weights_of
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.softmax import normalisers
-from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.em.together import Together
 from crowdwise.exceptions import DataError
@@ -361,7 +360,7 @@ class _Batch:
         scores, likelihood, weight = list[Floats](), list[Floats](), list[Floats]()
         for block in self.blocks:
             x = self.state.read(block.X)
-            scores.append(log_softmax(scores_of(x, theta[:, np.newaxis])[:, 0]))
+            scores.append(scores_of(x, theta[:, np.newaxis])[:, 0])
             incidence = Incidence.of(block.labels, self.state.together.parts(block.labels))
             likelihood.append(self.state.behaviour.log_likelihood(incidence))
             weight.append(weights_of(block, self.state.levels, self.state.easiness))

@@ -29,12 +29,13 @@ class ClassScores:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_examples, n_classes)
-        Larger for more probable classes.
+    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
+        Larger for more probable classes; one column is the second of two classes compared with the first.
     class_weight : ndarray of shape (n_classes,)
         What each class counted for the classifier.
     are_probabilities : bool
-        Whether scores are logarithms of probabilities. If not, their unit is unknown before they have a temperature.
+        Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is
+        unknown before they have a temperature.
     """
 
     scores: Floats
@@ -49,7 +50,15 @@ class ClassScores:
     def parts(self) -> tuple[Floats, Floats]:
         """What a temperature multiplies, and what it does not."""
         shift = np.log(self.class_weight)
-        return (self.scores - shift, np.zeros_like(shift)) if self.are_probabilities else (self.scores, -shift)
+        if self.scores.shape[1] == 1:
+            shift = shift[1:] - shift[:1]
+        if not self.are_probabilities:
+            return self.scores, -shift
+        return self.scores - shift if shift.any() else self.scores, np.zeros_like(shift)
+
+    def at(self, some: Positions) -> ClassScores:
+        """Of some examples."""
+        return replace(self, scores=self.scores[some])
 
 
 def best_temperature(
@@ -88,7 +97,7 @@ def best_temperature(
     if some is None and len(weight) > ENOUGH:
         some = np.arange(0, len(weight), len(weight) // ENOUGH + 1)
     if some is not None:
-        scores, log_likelihood, weight = replace(scores, scores=scores.scores[some]), log_likelihood[some], weight[some]
+        scores, log_likelihood, weight = scores.at(some), log_likelihood[some], weight[some]
         weight = weight * (total / max(weight.sum(), np.finfo(np.float64).tiny))
 
     scaled, offset = scores.parts()
@@ -107,7 +116,10 @@ def best_temperature(
 
 
 def _moments(proba: Floats, scaled: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of scores over the classes of each example."""
+    """Mean and variance of scores over the classes of each example; one column is the second of two, the other zero."""
+    if scaled.shape[1] == 1:
+        mean = proba[:, 1] * scaled[:, 0]
+        return mean, mean * scaled[:, 0] - mean**2
     mean = np.einsum("ik,ik->i", proba, scaled)
     return mean, np.einsum("ik,ik,ik->i", proba, scaled, scaled) - mean**2
 

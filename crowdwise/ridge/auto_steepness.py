@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.preprocessing import StandardScaler
 
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.data import EXACT_COLUMNS
-from crowdwise.ridge.features import N_FOLDS, Rows, row_space
+from crowdwise.ridge.features import N_FOLDS, Rows, mean_variance, row_space
 from crowdwise.ridge.path import Folds
 from crowdwise.ridge.rows_problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
@@ -53,7 +51,7 @@ def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreem
     space = row_space(original)
     rows = original if space is None else space.rows
     shares = Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(Targets.of(labels))
-    l2 = _PENALTY * sample_weight.sum() * mean_variance(X, sample_weight)
+    l2 = _PENALTY * sample_weight.sum() * (mean_variance(original, sample_weight) or 1.0)  # all may be constant
     folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:
@@ -73,9 +71,3 @@ def _unseen_scores(rows: Rows, weight: Floats, target: Floats, l2: float, folds:
         held_in = (np.where(folds.fold == k, 0.0, weight) for k in range(folds.n_folds))
         theta = np.array([solve_iteratively(rows, others, target, l2, None, tol=_NEAR) for others in held_in])
     return rows.fold_scores(theta, folds.fold)
-
-
-def mean_variance(X: Any, weight: Floats) -> float:
-    """The variance of the average feature; 1 if all are constant."""
-    spread = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
-    return float(np.mean(spread.var_)) or 1.0

@@ -153,6 +153,35 @@ class Rows:
         return coef, theta[self.n_features] if self.intercept else np.zeros(theta.shape[1])
 
 
+def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
+    """The weighted variance of the average feature.
+
+    Parameters
+    ----------
+    rows : Rows
+        The features.
+    weight : ndarray of shape (n_examples,)
+        How often each row counts.
+    centred : bool, default=True
+        Whether it is around the mean; else around zero.
+
+    Returns
+    -------
+    variance : float
+    """
+    share = weight / weight.sum()
+    if rows.is_sparse:
+        mean, square = rows.X.T @ share, rows.X.multiply(rows.X).T @ share
+    else:
+        mean, square = np.zeros((2, rows.n_features))
+        for block in rows.blocks(range(rows.n_examples)):
+            x = rows.read(block)
+            mean += share[block] @ x
+            square += share[block] @ (x * x)
+    variance = square - (mean**2 if centred else 0.0)
+    return float(np.maximum(variance, 0.0).mean())
+
+
 def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
     """The shift, if scores would lose digits without it; None if they would not."""
     return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None

@@ -152,9 +152,10 @@ def label_keys(labels: CrowdLabels) -> Keys:
     step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
     for start in range(0, len(labels), step):
         some = labels[slice(start, start + step)]
-        sums[start : start + step] = some.sum_per_example(
-            who[some.annotator_index] * (some.values if klass is None else klass[some.values])
-        )
+        if klass is None:
+            sums[start : start + step] = some.sum_per_example(who[some.annotator_index] * some.values)
+        else:  # exact in any order
+            sums[start : start + step] = some.as_sparse(klass[some.values]) @ who
     return sums.view(np.uint64)
 
 

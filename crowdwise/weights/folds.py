@@ -16,13 +16,15 @@ from scipy import sparse
 
 from crowdwise.arrays import Array, Codes, Floats
 from crowdwise.labels.encode import smallest_integer_type
-from crowdwise.threads import BLOCK_ROWS, each_block
+from crowdwise.threads import each_block
 
 Keys = NDArray[np.uint64]
 
 # Rows are distinguished by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
+# Rows that are hashed at a time, so that all of their columns stay in the cache.
+_STORED_ROWS = 2**10
 # What it costs to hash a value, in multiplications.
 _HASHING = 50.0
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
@@ -140,8 +142,8 @@ def stored_keys(X: Any, seed: int) -> Keys:
     n_words = X.shape[1] * X.itemsize // word.itemsize
     odd = np.random.default_rng(seed).integers(1, 2**63, n_words, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     key = np.zeros(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(key) if n_words else 0, BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
+    for start in range(0, len(key) if n_words else 0, _STORED_ROWS):
+        block = slice(start, start + _STORED_ROWS)
         words = np.ascontiguousarray(X[block]).view(word).astype(np.uint64, copy=False)
         if X.itemsize == 8:  # the last bits of whole numbers are zeros, and those of products would be too
             words = words ^ (words >> np.uint64(32))
