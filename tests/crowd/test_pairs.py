@@ -1,5 +1,7 @@
 """Who errs together, and what that makes of votes: known answers, naive twins and invariances."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from crowds import crowd, labels_of
@@ -10,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from crowdwise import CrowdLabels
 from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import (
+    _nearly_same,
     copies,
     enough_pairs,
     groups_of_pairs,
@@ -50,6 +53,16 @@ def slow_correlation(matrix, expected, added=7.0):
 
 def as_dict(pairs, values):
     return dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), values.tolist(), strict=True))
+
+
+@given(st.lists(st.tuples(st.integers(1, 150), st.floats(0, 1)), min_size=1, max_size=30))
+def test_who_nearly_always_agrees_by_a_loop_over_pairs(met):
+    shared = np.array([n for n, _ in met], dtype=float)
+    n_same = np.round([n * (1 - share**4) for n, share in met])  # most agree often
+    found = _nearly_same(shared, n_same / shared)
+    for n, same, is_same in zip(shared.tolist(), n_same.tolist(), found.tolist(), strict=True):
+        by_chance = sum(comb(int(n), k) * 0.9**k * 0.1 ** (n - k) for k in range(int(same), int(n) + 1)) * len(met)
+        assert is_same == (same / n >= 0.9 and (n >= 100 or by_chance < 0.01))
 
 
 def test_residual_correlations_equal_the_slow_twin():
@@ -179,8 +192,10 @@ def test_votes_that_say_nothing_and_copies_make_no_more_votes():
 @given(st.integers(1, 40), st.floats(0, 1), st.integers(0, 1000))
 def test_tempering_keeps_the_order_of_classes_and_makes_nobody_surer(n, common, seed):
     proba = np.random.default_rng(seed).dirichlet(np.ones(4), 5)
+    proba[0] = [0.0, 0.25, 0.75, 0.0]
     found = tempered(proba, np.full(5, float(n)), common)
-    assert_allclose(found.sum(axis=1), 1)
+    powers = proba ** (1 / (1 + (n - 1) * common))
+    assert_allclose(found, powers / powers.sum(axis=1, keepdims=True))
     assert_array_equal(found.argsort(axis=1), proba.argsort(axis=1))
     assert (found.max(axis=1) <= proba.max(axis=1) + 1e-12).all()
     if n == 1 or common == 0:

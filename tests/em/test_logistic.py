@@ -18,8 +18,9 @@ from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.penalty import simplest_of_the_best
-from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+from crowdwise.em.softmax import SoftmaxModels, normalisers
+from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax, shares_of_sum
+from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
@@ -656,6 +657,51 @@ def test_scores_of_sparse_features_far_from_zero_by_hand():
     assert_allclose(model.scores(sparse.csr_array(X)), expected, rtol=1e-14)
     parts = sparse.csr_array(([6e7, 4e7 + 1.25, -5e7], [0, 0, 2], [0, 3]), shape=(1, 3))
     assert_allclose(model.scores(parts), expected[:1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_model_of_all_rows_after_those_of_folds_is_a_model_of_its_own(n_classes, rng):
+    X, posterior = rng.normal(size=(90, 4)), rng.dirichlet(np.ones(n_classes), 90)
+    weight, fold = rng.uniform(0.2, 2, 90), np.arange(90) % 3
+    models = SoftmaxModels(SoftmaxRows(X, None, fold, class_prior=1.5), np.arange(3), 0.3)
+    models.fit(posterior, weight, max_steps=3)
+    last = models.of_all_rows().fit(posterior, weight, max_steps=500)[:, 0]
+    assert_allclose(last, fit_softmax(X, posterior, weight, l2=0.3, class_prior=1.5), atol=1e-6)
+
+
+def test_scores_before_a_step_are_those_of_the_coefficients(rng):
+    X, fold, theta = rng.normal(size=(50, 3)), rng.integers(0, 4, 50), rng.normal(size=(4, 4, 1))
+    models = SoftmaxModels(SoftmaxRows(X, None, fold), np.arange(4), 1.0, theta)
+    by_hand = [X[i] @ theta[:-1, fold[i], 0] + theta[-1, fold[i], 0] for i in range(50)]
+    assert_allclose(models.scores_as_they_are(np.ones(50))[:, 0], by_hand)
+
+
+FAR = np.array([0.0, 1.5, -40.0, 690.0, -690.0, 710.0, -750.0, 1e5, -1e5])
+
+
+@pytest.mark.parametrize("scores", [FAR[:5], FAR], ids=["near", "far"])
+def test_logarithms_of_two_classes_equal_those_of_logaddexp(scores):
+    second, first = -np.logaddexp(0, -scores), -np.logaddexp(0, scores)
+    assert_allclose(log_softmax(scores[:, np.newaxis]), np.column_stack([first, second]), rtol=1e-14)
+    total, proba = normalisers(scores[np.newaxis, np.newaxis])
+    assert_allclose(total[0], np.logaddexp(0, scores), rtol=1e-14, atol=1e-15)
+    assert_allclose(proba[0, 0], np.exp(second), rtol=1e-13, atol=1e-300)
+    shares = np.empty((2, len(scores)))
+    assert_allclose(shares_of_sum(np.stack([scores, np.full_like(scores, 3.0)]), shares), np.logaddexp(scores, 3.0))
+    assert_allclose(shares, np.exp([scores, np.full_like(scores, 3.0)] - np.logaddexp(scores, 3.0)), atol=1e-300)
+
+
+@pytest.mark.parametrize("class_weight", [[1.0, 1.0], [1.0, 5.0]])
+@pytest.mark.parametrize("are_probabilities", [True, False])
+def test_one_column_of_scores_is_the_second_of_two(class_weight, are_probabilities, rng):
+    scores, likelihood, weight = rng.normal(size=(80, 1)), rng.normal(size=(80, 2)), rng.uniform(0.1, 2, 80)
+    likelihood[:, 1] += 2 * scores[:, 0]
+    one = ClassScores(scores, np.array(class_weight), are_probabilities)
+    two = ClassScores(log_softmax(scores), np.array(class_weight), are_probabilities)
+    assert_allclose(one.log_proba(1.7), two.log_proba(1.7), rtol=1e-12)
+    found = best_temperature(one, likelihood, weight)
+    assert found != 1
+    assert_allclose(found, best_temperature(two, likelihood, weight), rtol=1e-9)
 
 
 def test_sums_of_folds_by_hand(rng):
