@@ -8,6 +8,9 @@ For unseen examples (the mean of five splits where the set has no test examples 
 right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
 (expected calibration error). The same for the consensus on labelled examples. Few examples make that error larger than
 nothing even if all probabilities are right: what it is then is measured with truths drawn from the probabilities.
+Beside it the root of the mean squared difference within bins, its square less the part that is noise (debiased, after
+Kumar, Liang and Ma 2019): the square is zero in the mean if all probabilities are right. Where bins differ, a root mean
+square is larger than a mean.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ COLUMNS = (
     "consensus",
     "consensus by labels alone",
 )
+BOTH = ("`aggregate(labels)`", "`errors_in_common=False`")
+RIGHT, DEBIASED = "error if the first were right", "debiased, of both"
 
 
 def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple[float, float, float]:
@@ -46,6 +51,22 @@ def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple
     bins = np.array_split(np.argsort(sure, kind="stable"), n_bins)
     error = sum(abs(sure[rows].mean() - right[rows].mean()) * len(rows) for rows in bins) / len(sure)
     return float(right.mean()), float(sure.mean()), float(error)
+
+
+def debiased_square(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> float:
+    """The mean squared difference within bins, without the noise of few examples: unbiased, so it may be negative.
+
+    The square of a bin's mean is too large by the variance of that mean, which its examples tell.
+    """
+    sure = proba.max(axis=1)
+    off = (proba.argmax(axis=1) == truth) - sure
+    bins = (off[rows] for rows in np.array_split(np.argsort(sure, kind="stable"), n_bins))
+    return float(sum(len(part) * part.mean() ** 2 - part.var(ddof=1) for part in bins) / len(off))
+
+
+def root(square: float) -> str:
+    """Of an estimated square, as shown; zero if noise made it negative."""
+    return f"{np.sqrt(max(square, 0.0)):.3f}"
 
 
 def if_right(proba: np.ndarray, n_draws: int = 20) -> float:
@@ -93,9 +114,9 @@ def labels_alone(run: Run, options: Namespace) -> None:
         data = fetch_crowd(name)
         found, apart = (aggregate(data.labels, errors_in_common=common).proba for common in (True, False))
         cells = [shown(*calibration(proba, data.truth)) for proba in (found, apart)]
-        rows.append([name, *cells, f"{if_right(found):.3f}"])
-    columns = ("set", "`aggregate(labels)`", "`errors_in_common=False`", "error if the first were right")
-    run.table(ALONE, columns, rows)
+        debiased = [root(debiased_square(proba, data.truth)) for proba in (found, apart)]
+        rows.append([name, *cells, f"{if_right(found):.3f}", ", ".join(debiased)])
+    run.table(ALONE, ("set", *BOTH, RIGHT, DEBIASED), rows)
 
 
 def simulated_crowd(kind: str, n_classes: int, n_annotators: int, n_labels: int, seed: int) -> tuple[CrowdLabels, Any]:
@@ -131,18 +152,13 @@ def simulated(run: Run, options: Namespace) -> None:
                 labels, truth = simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
                 found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
                 off = [calibration(one.proba, truth) for one in (found, apart)]
-                figures.append((*off[0], *off[1], if_right(found.proba, 5), off[0][2]))
+                squares = [debiased_square(one.proba, truth) for one in (found, apart)]
+                figures.append((*off[0], *off[1], if_right(found.proba, 5), *squares, off[0][2]))
         mean = np.mean(figures, axis=0)
         span = f"{min(row[-1] for row in figures):.3f} to {max(row[-1] for row in figures):.3f}"
-        rows.append([kind, shown(*mean[:3]), span, shown(*mean[3:6]), f"{mean[6]:.3f}"])
-    columns = (
-        "errors",
-        "`aggregate(labels)`",
-        "its errors",
-        "`errors_in_common=False`",
-        "error if the first were right",
-    )
-    run.table(SIMULATED, columns, rows)
+        debiased = f"{root(mean[7])}, {root(mean[8])}"
+        rows.append([kind, shown(*mean[:3]), span, shown(*mean[3:6]), f"{mean[6]:.3f}", debiased])
+    run.table(SIMULATED, ("errors", BOTH[0], "its errors", BOTH[1], RIGHT, DEBIASED), rows)
 
 
 PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated}
