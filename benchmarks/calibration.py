@@ -3,6 +3,7 @@
 python benchmarks/calibration.py                   with features: unseen examples, and the consensus
 python benchmarks/calibration.py labels --write    the consensus of labels alone, on all crowds
 python benchmarks/calibration.py simulated         the same on simulated crowds, with and without errors in common
+python benchmarks/calibration.py sizes             the same if other correlations of errors were the usual one
 
 For unseen examples (the mean of five splits where the set has no test examples of its own): how often the classifier is
 right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
@@ -17,9 +18,10 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from contest import same_classifier
@@ -28,12 +30,15 @@ from scipy.stats import norm
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.crowd import beyond_class
+from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
 from crowdwise.exceptions import CrowdWarning
 
 PLACE = Place("docs/evidence/models.md", "calibration")
 ALONE = Place("docs/evidence/models.md", "calibration of labels alone")
 SIMULATED = Place("docs/evidence/models.md", "calibration on simulated crowds")
+SIZES = Place("docs/evidence/models.md", "calibration by the usual correlation")
 COLUMNS = (
     "set",
     "unseen, `predict_proba`",
@@ -142,18 +147,23 @@ KINDS = ("independent", "hidden variable, weak", "hidden variable, strong", "mis
 PANELS = ((6, 6), (30, 5), (30, 10))
 
 
+def simulated_crowds(kind: str, quick: bool) -> Iterator[tuple[CrowdLabels, Any]]:
+    """All panels, classes and seeds."""
+    for place, (panel, n_classes) in enumerate(product(PANELS[:1] if quick else PANELS, (2, 3, 5))):
+        for seed in range(1 if quick else 3):
+            yield simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
+
+
 def simulated(run: Run, options: Namespace) -> None:
     """`aggregate` on simulated crowds: the mean over panels, classes and seeds."""
     rows = []
     for kind in KINDS:
         figures: list[tuple[float, ...]] = []
-        for place, (panel, n_classes) in enumerate(product(PANELS[:1] if options.quick else PANELS, (2, 3, 5))):
-            for seed in range(1 if options.quick else 3):
-                labels, truth = simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
-                found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
-                off = [calibration(one.proba, truth) for one in (found, apart)]
-                squares = [debiased_square(one.proba, truth) for one in (found, apart)]
-                figures.append((*off[0], *off[1], if_right(found.proba, 5), *squares, off[0][2]))
+        for labels, truth in simulated_crowds(kind, options.quick):
+            found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
+            off = [calibration(one.proba, truth) for one in (found, apart)]
+            squares = [debiased_square(one.proba, truth) for one in (found, apart)]
+            figures.append((*off[0], *off[1], if_right(found.proba, 5), *squares, off[0][2]))
         mean = np.mean(figures, axis=0)
         span = f"{min(row[-1] for row in figures):.3f} to {max(row[-1] for row in figures):.3f}"
         debiased = f"{root(mean[7])}, {root(mean[8])}"
@@ -161,13 +171,34 @@ def simulated(run: Run, options: Namespace) -> None:
     run.table(SIMULATED, ("errors", BOTH[0], "its errors", BOTH[1], RIGHT, DEBIASED), rows)
 
 
-PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated}
+def sizes(run: Run, options: Namespace) -> None:
+    """The error if another correlation were taken where labels show errors in common, and with the best of each set."""
+    crowds = (fetch_crowd(name) for name in (("bluebirds",) if options.quick else CROWD_NAMES))
+    groups = {"public crowds": [(data.labels, data.truth) for data in crowds]}
+    groups |= {f"simulated, {kind}": list(simulated_crowds(kind, options.quick)) for kind in KINDS}
+    rows = []
+    for name, sets in groups.items():
+        off = np.array([[error_with(usual, *one) for usual in USUAL] for one in sets])
+        rows.append([name, *(f"{mean:.3f}" for mean in off.mean(axis=0)), f"{off.min(axis=1).mean():.3f}"])
+    run.table(SIZES, ("mean calibration error", *map(str, USUAL), "best of each set"), rows)
+
+
+USUAL = (0.1, 0.2, 0.3, COMMON_ERRORS, 0.6, 0.9)
+
+
+def error_with(usual: float, labels: CrowdLabels, truth: np.ndarray) -> float:
+    """The calibration error of `aggregate` if this is the usual correlation of errors."""
+    with mock.patch.object(beyond_class, "COMMON_ERRORS", usual):
+        return calibration(aggregate(labels).proba, truth)[2]
+
+
+PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated, "sizes": sizes}
 
 
 def main() -> None:
     options = parser(__doc__, PARTS).parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED}
+    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED, "sizes": SIZES}
     run = Run(options, [places[part] for part in options.parts])
     for part in options.parts:
         PARTS[part](run, options)
