@@ -3,20 +3,25 @@
 python benchmarks/calibration.py                   with features: unseen examples, and the consensus
 python benchmarks/calibration.py labels --write    the consensus of labels alone, on all crowds
 python benchmarks/calibration.py simulated         the same on simulated crowds, with and without errors in common
+python benchmarks/calibration.py sizes             the same if other correlations of errors were the usual one
 
 For unseen examples (the mean of five splits where the set has no test examples of its own): how often the classifier is
 right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
 (expected calibration error). The same for the consensus on labelled examples. Few examples make that error larger than
 nothing even if all probabilities are right: what it is then is measured with truths drawn from the probabilities.
+Beside it the root of the mean squared difference within bins, its square less the part that is noise (debiased, after
+Kumar, Liang and Ma 2019): the square is zero in the mean if all probabilities are right. Where bins differ, a root mean
+square is larger than a mean.
 """
 
 from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from contest import same_classifier
@@ -25,12 +30,15 @@ from scipy.stats import norm
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise.crowd import beyond_class
+from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
 from crowdwise.exceptions import CrowdWarning
 
 PLACE = Place("docs/evidence/models.md", "calibration")
 ALONE = Place("docs/evidence/models.md", "calibration of labels alone")
 SIMULATED = Place("docs/evidence/models.md", "calibration on simulated crowds")
+SIZES = Place("docs/evidence/models.md", "calibration by the usual correlation")
 COLUMNS = (
     "set",
     "unseen, `predict_proba`",
@@ -38,6 +46,8 @@ COLUMNS = (
     "consensus",
     "consensus by labels alone",
 )
+BOTH = ("`aggregate(labels)`", "`errors_in_common=False`")
+RIGHT, DEBIASED = "error if the first were right", "debiased, of both"
 
 
 def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple[float, float, float]:
@@ -46,6 +56,22 @@ def calibration(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> tuple
     bins = np.array_split(np.argsort(sure, kind="stable"), n_bins)
     error = sum(abs(sure[rows].mean() - right[rows].mean()) * len(rows) for rows in bins) / len(sure)
     return float(right.mean()), float(sure.mean()), float(error)
+
+
+def debiased_square(proba: np.ndarray, truth: np.ndarray, n_bins: int = 10) -> float:
+    """The mean squared difference within bins, without the noise of few examples: unbiased, so it may be negative.
+
+    The square of a bin's mean is too large by the variance of that mean, which its examples tell.
+    """
+    sure = proba.max(axis=1)
+    off = (proba.argmax(axis=1) == truth) - sure
+    bins = (off[rows] for rows in np.array_split(np.argsort(sure, kind="stable"), n_bins))
+    return float(sum(len(part) * part.mean() ** 2 - part.var(ddof=1) for part in bins) / len(off))
+
+
+def root(square: float) -> str:
+    """Of an estimated square, as shown; zero if noise made it negative."""
+    return f"{np.sqrt(max(square, 0.0)):.3f}"
 
 
 def if_right(proba: np.ndarray, n_draws: int = 20) -> float:
@@ -93,9 +119,9 @@ def labels_alone(run: Run, options: Namespace) -> None:
         data = fetch_crowd(name)
         found, apart = (aggregate(data.labels, errors_in_common=common).proba for common in (True, False))
         cells = [shown(*calibration(proba, data.truth)) for proba in (found, apart)]
-        rows.append([name, *cells, f"{if_right(found):.3f}"])
-    columns = ("set", "`aggregate(labels)`", "`errors_in_common=False`", "error if the first were right")
-    run.table(ALONE, columns, rows)
+        debiased = [root(debiased_square(proba, data.truth)) for proba in (found, apart)]
+        rows.append([name, *cells, f"{if_right(found):.3f}", ", ".join(debiased)])
+    run.table(ALONE, ("set", *BOTH, RIGHT, DEBIASED), rows)
 
 
 def simulated_crowd(kind: str, n_classes: int, n_annotators: int, n_labels: int, seed: int) -> tuple[CrowdLabels, Any]:
@@ -121,37 +147,58 @@ KINDS = ("independent", "hidden variable, weak", "hidden variable, strong", "mis
 PANELS = ((6, 6), (30, 5), (30, 10))
 
 
+def simulated_crowds(kind: str, quick: bool) -> Iterator[tuple[CrowdLabels, Any]]:
+    """All panels, classes and seeds."""
+    for place, (panel, n_classes) in enumerate(product(PANELS[:1] if quick else PANELS, (2, 3, 5))):
+        for seed in range(1 if quick else 3):
+            yield simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
+
+
 def simulated(run: Run, options: Namespace) -> None:
     """`aggregate` on simulated crowds: the mean over panels, classes and seeds."""
     rows = []
     for kind in KINDS:
         figures: list[tuple[float, ...]] = []
-        for place, (panel, n_classes) in enumerate(product(PANELS[:1] if options.quick else PANELS, (2, 3, 5))):
-            for seed in range(1 if options.quick else 3):
-                labels, truth = simulated_crowd(kind, n_classes, *panel, 100 * place + seed)
-                found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
-                off = [calibration(one.proba, truth) for one in (found, apart)]
-                figures.append((*off[0], *off[1], if_right(found.proba, 5), off[0][2]))
+        for labels, truth in simulated_crowds(kind, options.quick):
+            found, apart = (aggregate(labels, errors_in_common=common) for common in (True, False))
+            off = [calibration(one.proba, truth) for one in (found, apart)]
+            squares = [debiased_square(one.proba, truth) for one in (found, apart)]
+            figures.append((*off[0], *off[1], if_right(found.proba, 5), *squares, off[0][2]))
         mean = np.mean(figures, axis=0)
         span = f"{min(row[-1] for row in figures):.3f} to {max(row[-1] for row in figures):.3f}"
-        rows.append([kind, shown(*mean[:3]), span, shown(*mean[3:6]), f"{mean[6]:.3f}"])
-    columns = (
-        "errors",
-        "`aggregate(labels)`",
-        "its errors",
-        "`errors_in_common=False`",
-        "error if the first were right",
-    )
-    run.table(SIMULATED, columns, rows)
+        debiased = f"{root(mean[7])}, {root(mean[8])}"
+        rows.append([kind, shown(*mean[:3]), span, shown(*mean[3:6]), f"{mean[6]:.3f}", debiased])
+    run.table(SIMULATED, ("errors", BOTH[0], "its errors", BOTH[1], RIGHT, DEBIASED), rows)
 
 
-PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated}
+def sizes(run: Run, options: Namespace) -> None:
+    """The error if another correlation were taken where labels show errors in common, and with the best of each set."""
+    crowds = (fetch_crowd(name) for name in (("bluebirds",) if options.quick else CROWD_NAMES))
+    groups = {"public crowds": [(data.labels, data.truth) for data in crowds]}
+    groups |= {f"simulated, {kind}": list(simulated_crowds(kind, options.quick)) for kind in KINDS}
+    rows = []
+    for name, sets in groups.items():
+        off = np.array([[error_with(usual, *one) for usual in USUAL] for one in sets])
+        rows.append([name, *(f"{mean:.3f}" for mean in off.mean(axis=0)), f"{off.min(axis=1).mean():.3f}"])
+    run.table(SIZES, ("mean calibration error", *map(str, USUAL), "best of each set"), rows)
+
+
+USUAL = (0.1, 0.2, 0.3, COMMON_ERRORS, 0.6, 0.9)
+
+
+def error_with(usual: float, labels: CrowdLabels, truth: np.ndarray) -> float:
+    """The calibration error of `aggregate` if this is the usual correlation of errors."""
+    with mock.patch.object(beyond_class, "COMMON_ERRORS", usual):
+        return calibration(aggregate(labels).proba, truth)[2]
+
+
+PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated, "sizes": sizes}
 
 
 def main() -> None:
     options = parser(__doc__, PARTS).parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED}
+    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED, "sizes": SIZES}
     run = Run(options, [places[part] for part in options.parts])
     for part in options.parts:
         PARTS[part](run, options)

@@ -8,8 +8,9 @@ python benchmarks/judges.py --sets framing      some sets
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
 truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy, stated
 confidence and expected calibration error (ten bins of equal size) are of the examples whose truth was not given, the
-mean of all draws; beside it what that error would be if all probabilities were right, on as many examples. "Best judge"
-is the one that is right most often on the truths given, or, by hindsight, on all.
+mean of all draws; beside it what that error would be if all probabilities were right, on as many examples, and the
+debiased error of `calibration.py`. "Best judge" is the one that is right most often on the truths given, or, by
+hindsight, on all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from calibration import calibration, if_right
+from calibration import DEBIASED, RIGHT, calibration, debiased_square, if_right, root
 from contest import Task
 from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
@@ -149,7 +150,10 @@ def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float, float]:
 
 
 def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray]:
-    """The figures of every method in every draw of truths, and the error if it were right: of shape (n_draws, 4)."""
+    """The figures of every method in every draw of truths, its debiased squared error, and the error if it were right.
+
+    Each is of shape (n_draws, 5).
+    """
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in METHODS}
     for draw in range(n_draws if n_truths else 1):
         known = np.sort(np.random.default_rng([n_truths, draw]).permutation(len(judges.truth))[:n_truths])
@@ -158,8 +162,9 @@ def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray
             proba = method(judges, known)
             if proba is not None:
                 perfect = if_right(proba[rest], 5) if name == OURS else np.nan
-                found[name].append((*figures(proba[rest], judges.truth[rest]), perfect))
-    return {name: np.array(values).reshape(-1, 4) for name, values in found.items()}
+                square = debiased_square(proba[rest], judges.truth[rest])
+                found[name].append((*figures(proba[rest], judges.truth[rest]), square, perfect))
+    return {name: np.array(values).reshape(-1, 5) for name, values in found.items()}
 
 
 def bold_near(found: dict[str, np.ndarray]) -> list[str]:
@@ -187,10 +192,12 @@ def truths(run: Run, options: Namespace) -> None:
             found = measure(judges, n_truths, 2 if options.quick else 30)
             means = {method: values.mean(axis=0) if len(values) else None for method, values in found.items()}
             accuracy.append([judges.name, str(n_truths), *bold_near({name: found[name][:, 0] for name in METHODS})])
-            stated = ["–" if (mean := means[method]) is None else three(mean[:3]) for method in (OURS, STACK)]
-            confidence.append([judges.name, str(n_truths), *stated, f"{means[OURS][3]:.3f}"])
+            both = [means[method] for method in (OURS, STACK)]
+            stated = ["–" if mean is None else three(mean[:3]) for mean in both]
+            debiased = ["–" if mean is None else root(mean[3]) for mean in both]
+            confidence.append([judges.name, str(n_truths), *stated, f"{both[0][4]:.3f}", " / ".join(debiased)])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
-    columns = ("accuracy / says / calibration error", "truths", OURS, STACK, "error if the first were right")
+    columns = ("accuracy / says / calibration error", "truths", OURS, STACK, RIGHT, DEBIASED)
     run.table(CONFIDENCE, columns, confidence)
 
 

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegressionCV
 
@@ -183,3 +184,19 @@ def test_tables_of_crowds_are_not_written_without_results_of_every_method(benchm
     row = crowds.Row(0.9, date="2026-01-02", commit="commit abc")
     with pytest.raises(SystemExit, match="no results of crowdwise default"):
         crowds.write_tables(Namespace(writes=True), {"rte": {"crowdwise aggregate": row}})
+
+
+def test_the_debiased_calibration_error_has_no_noise_in_the_mean(benchmark):
+    calibration = benchmark("calibration")
+    rng, sure = np.random.default_rng(0), np.linspace(0.6, 1.0, 50)
+    proba = np.column_stack([sure, 1 - sure])
+
+    def mean_square(right):
+        truths = (rng.random((2000, 50)) > right).astype(int)
+        return np.mean([calibration.debiased_square(proba, truth) for truth in truths])
+
+    # The mean of 2000 draws has a standard error of .0004.
+    assert abs(mean_square(sure)) < 0.0015
+    assert abs(mean_square(sure - 0.2) - 0.04) < 0.003
+    assert calibration.if_right(proba) > 0.08  # while the usual one is that far from zero
+    assert (calibration.root(-0.01), calibration.root(0.04)) == ("0.000", "0.200")
