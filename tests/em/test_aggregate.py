@@ -140,6 +140,16 @@ def test_rounds_that_do_not_settle_are_told():
         assert not aggregate(labels_of(matrix), max_rounds=2, tol=1e-12).converged
 
 
+def test_hard_examples_that_hardly_make_labels_more_probable_are_none(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth, hard = rng.integers(0, 2, 500), rng.random(500) < 0.3
+    right = rng.random((500, 10)) < np.where(hard, 0.4, 0.85)[:, np.newaxis]
+    labels = labels_of(np.where(right, truth[:, np.newaxis], 1 - truth[:, np.newaxis]))
+    assert not aggregate(labels).hard_examples
+    monkeypatch.setattr("crowdwise.em.labels_alone._CLOSE", 0.0)
+    assert aggregate(labels).hard_examples
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_giving_up_hard_examples_early_changes_nothing_of_the_result(seed, monkeypatch):
     labels = labels_of(crowd(n_examples=400, n_classes=2, missing=0.4, seed=seed)[1])
