@@ -38,8 +38,8 @@ _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
 # Rounds with hard examples are given up if so many more would not make up for the evidence that they are behind, at the
 # pace of the last few.
 _MORE_ROUNDS, _FEW_ROUNDS = 50, 5
-# If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle; if
-# it then still does, there are no hard examples: so little may come from errors in common, and fewer parameters suffice.
+# If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle. If
+# it then still does, there are no hard examples: so little may come from errors in common.
 _CLOSE = 0.01
 # Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
