@@ -132,20 +132,8 @@ class RidgeData:
     def against_truth(self, errors: Floats, theta: Floats, weights: Weights) -> Floats:
         """Squared errors of annotators, those on examples whose answer is known being against that answer.
 
-        Sums know the known answers as if they were labels, and their errors against the model: these are taken out.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_annotators,)
-            Weighted sums of squared errors against the model, known answers taken for labels.
-        theta : ndarray of shape (n_columns, n_targets)
-            Coefficients.
-        weights : Weights
-            Of the round.
-
-        Returns
-        -------
-        errors : ndarray of shape (n_annotators,)
+        `errors` are weighted sums against the model, as sums know them: known answers are taken for labels. Their
+        errors against the model are taken out.
         """
         if self.known is None:
             return errors

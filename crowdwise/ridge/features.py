@@ -159,16 +159,9 @@ def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
 
 
 def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:
-    """Raise with up to five positions if a feature is NaN or infinite.
+    """Raise with up to five positions if a feature is NaN or infinite; without `nan`, NaN is passed over.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        Features.
-    rows : ndarray of indices, default=None
-        Where the rows of X stand in what the user gave, if not where they stand in X.
-    nan : bool, default=True
-        Whether NaN is as bad as infinity; if not, it is passed over.
+    `rows` says where the rows of X stand in what the user gave, if not where they stand in X.
     """
     values = X.data if sparse.issparse(X) else X
     is_bad = (lambda numbers: ~np.isfinite(numbers)) if nan else np.isinf

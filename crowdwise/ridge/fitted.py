@@ -194,22 +194,9 @@ def ridge_results(
 ) -> RidgeResults:
     """The fitted model, and the consensus on all examples of its fit.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What was learnt from.
-    folds : Folds
-        Each example is scored by the model of the other folds.
-    fit : PathFit
-        What the rounds arrived at.
-    groups : mapping, series or array-like, default=None
-        Annotators who have one vote together; by default those who copy each other are found.
-    n_labels : ndarray of shape (n_annotators,), default=None
-        How many labels each annotator gave, if the data are a sample of all.
-
-    Returns
-    -------
-    results : RidgeResults
+    Each example is scored by the model of the other folds. `groups` of annotators have one vote together; by default
+    those who copy each other are found. `n_labels` says how many labels each annotator gave, if the data are a sample
+    of all.
     """
     training, settled = data.training, fit.settled
     votes = Votes.of(data.labels, settled.expertise)
@@ -252,26 +239,8 @@ def calibrate_by_truths(
 ) -> tuple[Calibration, TruthCheck | RatingCheck]:
     """How truths calibrate the consensus of other examples, and how good it is on examples of known answer.
 
-    Each truth is held out. Scores are out of fold already. Truths are left out in parts, and the errors of annotators
-    on a part are against these scores then.
-
-    Parameters
-    ----------
-    known : KnownRows
-        The examples of known answer.
-    fit : PathFit
-        What the rounds arrived at.
-    fitted : FittedRidge
-        The model, not yet calibrated.
-    scores : ndarray of shape (n_known, n_targets)
-        By models that have not seen the example.
-    centre : float
-        What was subtracted from ratings.
-
-    Returns
-    -------
-    calibration : Calibration
-    check : TruthCheck or RatingCheck
+    Each truth is held out. Scores, of shape (n_known, n_targets), are out of fold already. Truths are left out in
+    parts, and the errors of annotators on a part are against these scores then. `centre` was subtracted from ratings.
     """
     weight, answers = fit.settled.weights.product[known.at], known.known.answers
     fold = folds_of_truths(known.targets.squared(known.answers - scores))

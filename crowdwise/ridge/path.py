@@ -89,16 +89,7 @@ def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
 class FoldSums:
     """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    folds : Folds
-        The folds.
-    n_steepnesses : int
-        How many steepnesses are going to be asked for.
-    unweighted : bool
-        Whether sums that no easiness weights are needed as well.
+    `unweighted` says whether sums that no easiness weights are needed as well.
     """
 
     def __init__(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> None:
@@ -192,38 +183,12 @@ def ridge_path(
     reporter: Reporter,
     source: LevelSums | BlockRows | None = None,
 ) -> list[PathFit]:
-    """The fit of every steepness.
+    """The fit of every steepness, in their order.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    steepnesses : sequence of float
-        Each gets its own fit.
-    l2s : ndarray of shape (n_l2s,)
-        To choose from; one is taken as it is.
-    folds : Folds
-        To choose l2 over, and to score examples by models that have not seen them.
-    weighting : Weighting
-        How the weights change from round to round.
-    tuned : bool, default=False
-        Whether held-out errors are wanted even if there is one l2 only.
-    every_round : bool, default=True
-        Whether l2 is chosen in every round. Where sums per fold cannot be kept, it is chosen at the first and at the
-        settled consensus.
-    max_rounds : int
-        The most rounds.
-    tol : float
-        What change of expertise is small enough.
-    reporter : Reporter
-        Reports the rounds of every steepness.
-    source : LevelSums or BlockRows, default=None
-        Sums of more rows than `data` has, or these rows block by block: the rounds are solved from these.
-
-    Returns
-    -------
-    path : list of PathFit
-        In the order of the steepnesses.
+    Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
+    whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
+    where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
+    more rows than `data` has, or these rows block by block: the rounds are solved from it.
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
