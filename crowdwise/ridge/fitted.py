@@ -16,7 +16,6 @@ from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, one_hot, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, mean_effective_number, vote_parts
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
@@ -158,16 +157,6 @@ def check_new(estimator: Any, X: Any) -> Any:
     )
     check_finite(X)
     return X
-
-
-def consensus_of_new(estimator: Any, fitted: FittedRidge, X: Any, y: Any, *, use_model: bool) -> Any:
-    """The consensus of whatever features and labels a fitted estimator is given."""
-    labels = as_labels(y, kind="rating" if fitted.classes is None else "class")
-    X, labels = align(X, labels)
-    labels = with_ids_of(X, labels)
-    if fitted.classes is not None:
-        labels = labels.with_classes(fitted.classes)
-    return fitted.consensus(check_new(estimator, X), labels, use_model=use_model)
 
 
 @dataclass(frozen=True, eq=False)
