@@ -12,7 +12,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_squares, row_space
+from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.ridge.votes import Votes
@@ -124,9 +124,7 @@ class RidgeData:
             cell=cell,
             n_cells=n_cells,
         )
-        if not np.isfinite(sums.gram).all():
-            check_finite(self.training.X)
-            check_squares(sums.gram)
+        check_gram(sums.gram, self.training.X)
         return sums
 
     def against_truth(self, errors: Floats, theta: Floats, weights: Weights) -> Floats:

@@ -28,7 +28,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, first_consensus
-from crowdwise.ridge.features import Rows, check_finite, check_squares
+from crowdwise.ridge.features import Rows, check_finite, check_gram
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
 from crowdwise.ridge.levels import MOST_CELLS
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
@@ -283,9 +283,7 @@ class StreamSums(FrozenArrays):
         if rows.is_sparse:
             check_finite(X)
         sums = collect(rows, core, targets, first=first, sample_weight=weight, cell=cell, n_cells=n_cells)
-        if not np.isfinite(sums.gram).all():
-            check_finite(X)
-            check_squares(sums.gram)
+        check_gram(sums.gram, X)
         return sums
 
     @property
