@@ -1,4 +1,4 @@
-"""What all ridge models share: what is kept of a fit, and sums that add, of batches, blocks and Dask collections."""
+"""What all ridge models share: from what `fit` was given to what is kept, and sums that add, of batches and blocks."""
 
 from __future__ import annotations
 
