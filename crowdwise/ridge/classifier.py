@@ -237,7 +237,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         return fit
 
     def _weighting(self, data: RidgeData) -> Weighting:
-        return Weighting.of(self._check_settings(), self.class_weight, data.classes, self.random_state)
+        return Weighting.of(self._check_settings(), self.class_weight, data.training.classes, self.random_state)
 
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_numbers()
@@ -300,8 +300,8 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
         fitted = super()._keep_fit(data, folds, fit, stream, groups)
         if stream is not None:  # results about no example do not say it
-            self.classes_ = data.classes
+            self.classes_ = data.training.classes
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
         class_weight = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
+        self.class_weight_ = np.ones(len(data.training.classes)) if class_weight is None else class_weight
         return fitted

@@ -189,7 +189,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             tuned=True,
             every_round=self.tune == "every round",
         )
-        ranked = held_out_rankings(data, fits, folds, examples, codes, len(data.classes))
+        ranked = held_out_rankings(data, fits, folds, examples, codes, len(data.training.classes))
         self.cv_results_ = _results(data, fits, ranked)
         return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
 

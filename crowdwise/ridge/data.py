@@ -87,12 +87,6 @@ class RidgeData:
         return KnownRows(known, self.targets.of_values(known.answers), self.training.core[known.at], self.targets)
 
     @property
-    def classes(self) -> Array:
-        """Of labels that are known to have some."""
-        assert self.labels.classes is not None
-        return self.labels.classes
-
-    @property
     def original(self) -> Rows:
         """The features as the solver would see them without coordinates."""
         return self.rows if self.space is None else self.space.original

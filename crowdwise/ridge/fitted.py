@@ -203,7 +203,9 @@ def ridge_results(
     scores, label_score = data.targets.uncentred(unseen), data.targets.uncentred(target)
     if not training.learnt.all():
         votes = fitted.votes(training.labels)
-        scores = _among_all(training.learnt, scores, fitted.scores(training.X[training.others]))
+        scores = np.empty((len(training.learnt), unseen.shape[1]))
+        scores[training.learnt] = data.targets.uncentred(unseen)
+        scores[training.others] = fitted.scores(training.X[training.others])
         by_expertise = Votes.of(training.labels, fitted.expertise_of(training.labels))
         label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
         unlabelled = training.labels.labels_per_example == 0
@@ -341,9 +343,3 @@ def _annotator_results(
     return AnnotatorResults(
         fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group=group, effective_number=number
     )
-
-
-def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:
-    scores = np.empty((len(learnt), of_learnt.shape[1]))
-    scores[learnt], scores[~learnt] = of_learnt, of_others
-    return scores
