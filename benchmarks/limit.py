@@ -19,7 +19,7 @@ from timing import median_seconds, peak_megabytes
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS
-from crowdwise.ridge.path import Folds, FoldSums
+from crowdwise.ridge.path import Folds, fold_sums
 from crowdwise.training_set import TrainingSet
 
 PLACE = Place("docs/evidence/speed.md", "limit")
@@ -62,7 +62,7 @@ def parts(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[list[str]]:
     theta = np.ones((N_FOLDS, X.shape[1] + 1, 1))
     calls = {
         "`X.T @ X`": lambda: X.T @ X,
-        "sums per fold and level of disagreement": lambda: FoldSums(data, folds, 1, unweighted=False).easy(1.0),
+        "sums per fold and level of disagreement": lambda: fold_sums(data, folds, 1, unweighted=False).easy(1.0),
         "scores out of fold": lambda: data.rows.fold_scores(theta, folds.fold),
         "all of `CrowdRidgeClassifier().fit`": lambda: CrowdRidgeClassifier().fit(X, labels),
     }

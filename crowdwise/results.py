@@ -194,12 +194,7 @@ class FitResults(FrozenArrays):
         return results_html(self.consensus, self.annotators, ending)
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes that every fitted model has, by name.
-
-        Returns
-        -------
-        attributes : dict
-        """
+        """The attributes that every fitted model has, by name."""
         found = _attributes(self.annotators, self.steepness, self.objective, self.converged) | {
             "examples_": self.consensus.examples,
             "disagreement_": self.disagreement,

@@ -29,20 +29,7 @@ _NEAR = 1e-4
 def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreement: Floats) -> float:
     """The steepness that suits a crowd, contested examples being scored by ridge regression on the shares of votes.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features of the examples that take part; finite.
-    labels : CrowdLabels
-        Their labels: every example and every annotator has one.
-    sample_weight : ndarray of shape (n_examples,)
-        How often each example counts.
-    disagreement : ndarray of shape (n_examples,)
-        Of each example.
-
-    Returns
-    -------
-    steepness : float
+    All examples take part: their features are finite, and each of them and every annotator has a label.
     """
     if len(labels) > _ENOUGH:
         some = np.sort(np.random.default_rng(0).choice(len(labels), _ENOUGH, replace=False))

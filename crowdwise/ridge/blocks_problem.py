@@ -133,15 +133,7 @@ class BlockReader:
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """All examples, block by block.
-
-    Parameters
-    ----------
-    total : callable
-        Adds up what a function finds in every block, and can do so again.
-    reader : BlockReader
-        Makes data of a block.
-    """
+    """All examples, block by block: `total` adds up what a function finds in every block, and can do so again."""
 
     total: Total
     reader: BlockReader
@@ -201,19 +193,7 @@ def _label_products(theta: Floats, data: RidgeData, weights: Weights) -> tuple[F
 
 @dataclass(eq=False)
 class BlocksProblem:
-    """A problem whose every round reads all blocks, twice.
-
-    Parameters
-    ----------
-    rows : BlockRows
-        The examples.
-    choice : L2Choice
-        The l2, which is given.
-    steepness : float
-        How fast easiness falls with disagreement.
-    share : float, default=1.0
-        How much easiness counts in this round.
-    """
+    """A problem whose every round reads all blocks, twice; `share` says how much easiness counts in the round."""
 
     rows: BlockRows
     choice: L2Choice

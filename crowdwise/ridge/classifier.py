@@ -9,9 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask
-from crowdwise.cluster.lazy import lazy_consensus
+from crowdwise.checks import check_choice, check_number
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
@@ -19,16 +17,13 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, check_finite
-from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new
-from crowdwise.ridge.path import Folds, PathFit, ridge_path
+from crowdwise.ridge.fitted import FittedRidge, check_new
+from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.ridge.streaming import RidgeStreamMixin, flat
-from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features
-from crowdwise.truths.known import known_answers
-from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.ridge.streaming import Path, RidgeStreamMixin, flat
+from crowdwise.weights.curricula import Curriculum
 
 
 class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator):
@@ -227,51 +222,27 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         self._forget_stream()
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
-        steepness, l2 = self._check_numbers()
-        curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, steepest=steepness)
-        folds = Folds.by_content(data.X, N_FOLDS)
-        self._turn_rounds(data, folds, steepness, l2, curriculum, reporter, groups=groups)
+        steepness, _ = self._check_numbers()
+        self._check_settings()
+        reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
+        data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=steepness != 0)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
         return self
 
-    def _turn_rounds(
-        self,
-        data: RidgeData,
-        folds: Folds,
-        steepness: float,
-        l2: float,
-        curriculum: Curriculum,
-        reporter: Reporter,
-        stream: Stream | None = None,
-        groups: Any = None,
-    ) -> None:
-        """Solve, and store what was learnt."""
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+        steepness, l2 = self._check_numbers()
         if np.isnan(steepness):
             steepness = self._auto_steepness(data)
-        weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
-        with one_blas_thread():
-            (fit,) = ridge_path(
-                data,
-                [steepness],
-                np.array([l2]),
-                folds,
-                weighting,
-                max_rounds=self.max_rounds,
-                tol=self.tol,
-                reporter=reporter,
-                source=None if stream is None else stream.source,
-            )
-            self._keep_fit(data, folds, fit, stream, groups)
-        reporter.done()
+        (fit,) = path(steepnesses=[steepness], l2s=np.array([l2]), weighting=self._weighting(data))
+        return fit
+
+    def _weighting(self, data: RidgeData) -> Weighting:
+        return Weighting.of(self._check_settings(), self.class_weight, data.training.classes, self.random_state)
 
     def _stream_plan(self) -> StreamPlan:
         steepness, _ = self._check_numbers()
         self._check_settings()
         return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
-
-    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
-        steepness, l2 = self._check_numbers()
-        self._turn_rounds(stream.data, stream.folds, steepness, l2, self._check_settings(), reporter, stream)
 
     @by_block
     def decision_function(self, X: Any) -> Floats:
@@ -310,10 +281,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
             With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
             three.
         """
-        check_is_fitted(self)
-        if is_dask(X):
-            return lazy_consensus(self, X, labels, use_model=use_model)
-        return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)
+        return self._consensus(X, labels, use_model=use_model)
 
     def _check_numbers(self) -> tuple[float, float]:
         """The steepness, NaN for "auto", and l2."""
@@ -322,32 +290,18 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("init", self.init, ("majority", "mean"))
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_rounds(self.max_rounds, self.tol)
-        check_seed(self.random_state)
-        return check_curriculum(self.curriculum)
-
-    def _data(self, X: Any, y: Any, sample_weight: Any, truth: Any, *, steepest: float) -> RidgeData:
-        """What `fit` was given, checked."""
-        checked, labels = check_features(self, X, y)
-        answers = known_answers(truth, X, labels)
-        training = TrainingSet.of(
-            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepest != 0
-        )
-        return RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
+        return super()._check_settings()
 
     def _auto_steepness(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
         return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
-    def _keep_fit(
-        self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None = None, groups: Any = None
-    ) -> FittedRidge:
+    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
         fitted = super()._keep_fit(data, folds, fit, stream, groups)
         if stream is not None:  # results about no example do not say it
-            self.classes_ = data.classes
+            self.classes_ = data.training.classes
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
         class_weight = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(data.classes)) if class_weight is None else class_weight
+        self.class_weight_ = np.ones(len(data.training.classes)) if class_weight is None else class_weight
         return fitted

@@ -14,11 +14,9 @@ from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, PathFit, held_out_rankings, ridge_path
-from crowdwise.ridge.rounds import Weighting
-from crowdwise.ridge.stream import Stream
+from crowdwise.ridge.path import Folds, PathFit, held_out_rankings
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.threads import one_blas_thread
+from crowdwise.ridge.streaming import Path
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -175,37 +173,25 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepnesses, _ = self._check_grid()
-        curriculum, reporter = self._check_settings(), Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, steepest=max(steepnesses, default=0.0))
-        examples, codes = self._examples_to_rank(data)
-        folds = Folds.of(self.cv, data, self.random_state)
-        self._choose(data, folds, (examples, codes), curriculum, reporter, groups=groups)
+        self._check_settings()
+        reporter = Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
+        data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=any(steepnesses))
+        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter, groups=groups)
         return self
 
-    def _choose(
-        self,
-        data: RidgeData,
-        folds: Folds,
-        to_rank: tuple[Positions, Array],
-        curriculum: Curriculum,
-        reporter: Reporter,
-        stream: Stream | None = None,
-        groups: Any = None,
-    ) -> None:
-        """Solve for every steepness, and store what was learnt with the best."""
-        (steepnesses, l2s), (examples, codes) = self._check_grid(), to_rank
-        steepnesses = steepnesses or [self._auto_steepness(data)]
-        weighting = Weighting.of(curriculum, self.class_weight, data.classes, self.random_state)
-        with one_blas_thread():
-            path = ridge_path(
-                data, steepnesses, l2s, folds, weighting,
-                tuned=True, every_round=self.tune == "every round", max_rounds=self.max_rounds, tol=self.tol,
-                reporter=reporter, source=None if stream is None else stream.source,
-            )  # fmt: skip
-            ranked = held_out_rankings(data, path, folds, examples, codes, len(data.classes))
-            self.cv_results_ = _results(data, path, ranked)
-            self._keep_fit(data, folds, path[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))], stream, groups)
-        reporter.done()
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+        """The fit of the steepness that ranks examples best."""
+        (steepnesses, l2s), (examples, codes) = self._check_grid(), self._examples_to_rank(data)
+        fits = path(
+            steepnesses=steepnesses or [self._auto_steepness(data)],
+            l2s=l2s,
+            weighting=self._weighting(data),
+            tuned=True,
+            every_round=self.tune == "every round",
+        )
+        ranked = held_out_rankings(data, fits, folds, examples, codes, len(data.training.classes))
+        self.cv_results_ = _results(data, fits, ranked)
+        return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
 
     def _why_no_stream(self) -> str | None:
         if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
@@ -219,10 +205,6 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
         weighted = any(steepnesses) or not steepnesses
         return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
-
-    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
-        to_rank = self._examples_to_rank(stream.data)
-        self._choose(stream.data, stream.folds, to_rank, self._check_settings(), reporter, stream)
 
     def _check_grid(self) -> tuple[list[float], Floats]:
         """The steepnesses, none for "auto", and the l2s to choose from."""

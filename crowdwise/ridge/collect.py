@@ -37,28 +37,8 @@ def collect(
 ) -> Statistics:
     """The sums of all cells, from one pass over the rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    labels : CrowdLabels
-        Every example has a label.
-    targets : Targets
-        How labels become numbers.
-    first : ndarray of shape (n_examples, n_targets)
-        The first consensus.
-    easiness : ndarray of shape (n_examples,), default=None
-        Weights; leave out if cells are levels of disagreement that are weighted later.
-    sample_weight : ndarray of shape (n_examples,), default=None
-        One by default.
-    cell : ndarray of shape (n_examples,), default=None
-        The cell of each row; all in cell 0 by default.
-    n_cells : int, default=1
-        Number of cells.
-
-    Returns
-    -------
-    statistics : Statistics
+    Every example has a label. `first` is the first consensus, of shape (n_examples, n_targets). Without `easiness`
+    examples are not weighted by it: cells may be levels of disagreement that are weighted later.
     """
     importance = np.ones(len(labels)) if sample_weight is None else sample_weight
     weight = importance if easiness is None else importance * easiness
@@ -207,25 +187,8 @@ def row_sums(
 ) -> tuple[Floats, Floats]:
     """Sums of weight · x xᵀ and of weight · x valuesᵀ per cell, each row read once.
 
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    weight : ndarray of shape (n_examples,) or None
-        Weights; None if all are one.
-    write_values : callable
-        Writes the values of a block of rows into an array of shape (n_values, n_rows).
-    n_values : int
-        Number of columns of values.
-    cell : ndarray of shape (n_examples,), default=None
-        The cell of each row; all in cell 0 by default.
-    n_cells : int, default=1
-        Number of cells.
-
-    Returns
-    -------
-    gram : ndarray of shape (n_cells, n_columns, n_columns)
-    cross : ndarray of shape (n_cells, n_columns, n_values)
+    `write_values` writes the values of a block of rows into an array of shape (n_values, n_rows). The sums have the
+    shapes (n_cells, n_columns, n_columns) and (n_cells, n_columns, n_values).
     """
     if weight is not None and (weight == 1).all():
         weight = None

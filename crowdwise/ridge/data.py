@@ -12,7 +12,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_squares, row_space
+from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.ridge.votes import Votes
@@ -87,12 +87,6 @@ class RidgeData:
         return KnownRows(known, self.targets.of_values(known.answers), self.training.core[known.at], self.targets)
 
     @property
-    def classes(self) -> Array:
-        """Of labels that are known to have some."""
-        assert self.labels.classes is not None
-        return self.labels.classes
-
-    @property
     def original(self) -> Rows:
         """The features as the solver would see them without coordinates."""
         return self.rows if self.space is None else self.space.original
@@ -124,28 +118,14 @@ class RidgeData:
             cell=cell,
             n_cells=n_cells,
         )
-        if not np.isfinite(sums.gram).all():
-            check_finite(self.training.X)
-            check_squares(sums.gram)
+        check_gram(sums.gram, self.training.X)
         return sums
 
     def against_truth(self, errors: Floats, theta: Floats, weights: Weights) -> Floats:
         """Squared errors of annotators, those on examples whose answer is known being against that answer.
 
-        Sums know the known answers as if they were labels, and their errors against the model: these are taken out.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_annotators,)
-            Weighted sums of squared errors against the model, known answers taken for labels.
-        theta : ndarray of shape (n_columns, n_targets)
-            Coefficients.
-        weights : Weights
-            Of the round.
-
-        Returns
-        -------
-        errors : ndarray of shape (n_annotators,)
+        `errors` are weighted sums against the model, as sums know them: known answers are taken for labels. Their
+        errors against the model are taken out.
         """
         if self.known is None:
             return errors

@@ -116,7 +116,7 @@ class Rows:
         """Scores of all rows, or of those `at`, with coefficients `theta` of shape (n_columns, n_targets)."""
         if at is None:
             return self.fold_scores(theta[np.newaxis], None)
-        coef, offset = self._parts(theta)
+        coef, offset = theta[: self.n_features], theta[self.n_features] if self.intercept else 0.0
         if self.is_sparse:
             return np.asarray(self.X[at] @ coef) + offset
         out = np.empty((len(at), theta.shape[1]))
@@ -147,10 +147,6 @@ class Rows:
 
         run_all(score, spans(self.n_examples), 5.0 * self.X.shape[0] * self.n_features)
         return out
-
-    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
-        coef = theta[: self.n_features]
-        return coef, theta[self.n_features] if self.intercept else np.zeros(theta.shape[1])
 
 
 def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
@@ -188,16 +184,9 @@ def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
 
 
 def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:
-    """Raise with up to five positions if a feature is NaN or infinite.
+    """Raise with up to five positions if a feature is NaN or infinite; without `nan`, NaN is passed over.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        Features.
-    rows : ndarray of indices, default=None
-        Where the rows of X stand in what the user gave, if not where they stand in X.
-    nan : bool, default=True
-        Whether NaN is as bad as infinity; if not, it is passed over.
+    `rows` says where the rows of X stand in what the user gave, if not where they stand in X.
     """
     values = X.data if sparse.issparse(X) else X
     is_bad = (lambda numbers: ~np.isfinite(numbers)) if nan else np.isinf
@@ -288,6 +277,13 @@ def _inner_products(rows: Rows) -> Floats:
         products = sum(run_parallel(of_columns, starts, rows.n_examples**2 * rows.n_features), start=np.zeros(()))
     check_squares(products)
     return products
+
+
+def check_gram(gram: Floats, X: Any) -> None:
+    """Raise if products of the features X are not finite, by a feature that is not or by their size."""
+    if not np.isfinite(gram).all():
+        check_finite(X)
+        check_squares(gram)
 
 
 def check_squares(products: Floats) -> None:

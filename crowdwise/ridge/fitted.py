@@ -16,7 +16,6 @@ from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, one_hot, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, mean_effective_number, vote_parts
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
@@ -160,16 +159,6 @@ def check_new(estimator: Any, X: Any) -> Any:
     return X
 
 
-def consensus_of_new(estimator: Any, fitted: FittedRidge, X: Any, y: Any, *, use_model: bool) -> Any:
-    """The consensus of whatever features and labels a fitted estimator is given."""
-    labels = as_labels(y, kind="rating" if fitted.classes is None else "class")
-    X, labels = align(X, labels)
-    labels = with_ids_of(X, labels)
-    if fitted.classes is not None:
-        labels = labels.with_classes(fitted.classes)
-    return fitted.consensus(check_new(estimator, X), labels, use_model=use_model)
-
-
 @dataclass(frozen=True, eq=False)
 class RidgeResults:
     """What a ridge model keeps of its fit.
@@ -194,22 +183,9 @@ def ridge_results(
 ) -> RidgeResults:
     """The fitted model, and the consensus on all examples of its fit.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What was learnt from.
-    folds : Folds
-        Each example is scored by the model of the other folds.
-    fit : PathFit
-        What the rounds arrived at.
-    groups : mapping, series or array-like, default=None
-        Annotators who have one vote together; by default those who copy each other are found.
-    n_labels : ndarray of shape (n_annotators,), default=None
-        How many labels each annotator gave, if the data are a sample of all.
-
-    Returns
-    -------
-    results : RidgeResults
+    Each example is scored by the model of the other folds. `groups` of annotators have one vote together; by default
+    those who copy each other are found. `n_labels` says how many labels each annotator gave, if the data are a sample
+    of all.
     """
     training, settled = data.training, fit.settled
     votes = Votes.of(data.labels, settled.expertise)
@@ -227,7 +203,9 @@ def ridge_results(
     scores, label_score = data.targets.uncentred(unseen), data.targets.uncentred(target)
     if not training.learnt.all():
         votes = fitted.votes(training.labels)
-        scores = _among_all(training.learnt, scores, fitted.scores(training.X[training.others]))
+        scores = np.empty((len(training.learnt), unseen.shape[1]))
+        scores[training.learnt] = data.targets.uncentred(unseen)
+        scores[training.others] = fitted.scores(training.X[training.others])
         by_expertise = Votes.of(training.labels, fitted.expertise_of(training.labels))
         label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
         unlabelled = training.labels.labels_per_example == 0
@@ -252,26 +230,8 @@ def calibrate_by_truths(
 ) -> tuple[Calibration, TruthCheck | RatingCheck]:
     """How truths calibrate the consensus of other examples, and how good it is on examples of known answer.
 
-    Each truth is held out. Scores are out of fold already. Truths are left out in parts, and the errors of annotators
-    on a part are against these scores then.
-
-    Parameters
-    ----------
-    known : KnownRows
-        The examples of known answer.
-    fit : PathFit
-        What the rounds arrived at.
-    fitted : FittedRidge
-        The model, not yet calibrated.
-    scores : ndarray of shape (n_known, n_targets)
-        By models that have not seen the example.
-    centre : float
-        What was subtracted from ratings.
-
-    Returns
-    -------
-    calibration : Calibration
-    check : TruthCheck or RatingCheck
+    Each truth is held out. Scores, of shape (n_known, n_targets), are out of fold already. Truths are left out in
+    parts, and the errors of annotators on a part are against these scores then. `centre` was subtracted from ratings.
     """
     weight, answers = fit.settled.weights.product[known.at], known.known.answers
     fold = folds_of_truths(known.targets.squared(known.answers - scores))
@@ -383,9 +343,3 @@ def _annotator_results(
     return AnnotatorResults(
         fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group=group, effective_number=number
     )
-
-
-def _among_all(learnt: Array, of_learnt: Floats, of_others: Floats) -> Floats:
-    scores = np.empty((len(learnt), of_learnt.shape[1]))
-    scores[learnt], scores[~learnt] = of_learnt, of_others
-    return scores

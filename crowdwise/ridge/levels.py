@@ -16,16 +16,9 @@ MOST_CELLS = 2000
 
 @dataclass(frozen=True, eq=False)
 class LevelSums:
-    """Sums per level of disagreement and fold.
+    """Sums per level of disagreement and fold: cells are the folds of the first level, then those of the second, ...
 
-    Parameters
-    ----------
-    statistics : Statistics
-        Cells are the folds of the first level, then those of the second, and so on.
-    levels : ndarray of shape (n_levels,)
-        The disagreement of each level.
-    n_folds : int
-        Number of folds.
+    `levels` is the disagreement of each level.
     """
 
     statistics: Statistics

@@ -86,57 +86,44 @@ def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
     return fold, int(fold.max()) + 1
 
 
+@dataclass(frozen=True, eq=False)
 class FoldSums:
-    """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
+    """Sums per fold, by a pass over the rows for every steepness: where levels of disagreement are too many."""
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    folds : Folds
-        The folds.
-    n_steepnesses : int
-        How many steepnesses are going to be asked for.
-    unweighted : bool
-        Whether sums that no easiness weights are needed as well.
-    """
+    data: RidgeData
+    fold: Codes
+    n_folds: int
 
-    def __init__(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> None:
-        self.data, self.unweighted = data, unweighted
-        self.fold, self.n_folds = folds.fold, folds.n_folds
-        if not unweighted and not fits_in_memory(data, folds.n_folds):
-            self.fold, self.n_folds = np.zeros(len(folds.fold), dtype=np.int16), 1
-        self.by_level: LevelSums | None = None
-        self._plain: Statistics | None = None
-        several = n_steepnesses > 1 or unweighted
-        n_rows = len(self.fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
-        most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
-        if most >= self.n_folds:
-            levels, level = distinct_levels(data.training.weighing_disagreement)
-            n_cells = len(levels) * self.n_folds
-            if n_cells <= most and fits_in_memory(data, n_cells):
-                sums = data.sums(None, level * self.n_folds + self.fold, n_cells)
-                self.by_level = LevelSums(sums, levels, self.n_folds)
-
-    def plain(self) -> Statistics | None:
-        """Sums that no easiness weights, if they are needed."""
-        if self.unweighted and self._plain is None:
-            if self.by_level is not None:
-                self._plain = self.by_level.plain()
-            else:
-                self._plain = self.data.sums(None, self.fold, self.n_folds)
-        return self._plain
+    def plain(self) -> Statistics:
+        """Sums that no easiness weights."""
+        return self.data.sums(None, self.fold, self.n_folds)
 
     def easy(self, steepness: float) -> Statistics:
         """Sums weighted by easiness."""
-        if self.by_level is not None:
-            return self.by_level.easy(steepness)
-        easiness = self.data.easiness(steepness)
-        if self.unweighted and (easiness == 1).all():
-            plain = self.plain()
-            assert plain is not None
-            return plain
-        return self.data.sums(easiness, self.fold, self.n_folds)
+        return self.data.sums(self.easiness(steepness), self.fold, self.n_folds)
+
+    def easiness(self, steepness: float) -> Floats:
+        """The weight of each example."""
+        return self.data.easiness(steepness)
+
+
+def fold_sums(data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
+    """Sums per fold for every steepness: from one pass by levels of disagreement, or from a pass each.
+
+    `unweighted` says whether sums that no easiness weights are needed as well.
+    """
+    fold, n_folds = folds.fold, folds.n_folds
+    if not unweighted and not fits_in_memory(data, n_folds):
+        fold, n_folds = np.zeros(len(fold), dtype=np.int16), 1
+    several = n_steepnesses > 1 or unweighted
+    n_rows = len(fold) if data.labels.is_complete else data.labels.n_labels // data.labels.n_annotators
+    most = MOST_CELLS if several else min(MOST_CELLS, n_rows // _ROWS_PER_CELL)
+    if most >= n_folds:
+        levels, level = distinct_levels(data.training.weighing_disagreement)
+        n_cells = len(levels) * n_folds
+        if n_cells <= most and fits_in_memory(data, n_cells):
+            return LevelSums(data.sums(None, level * n_folds + fold, n_cells), levels, n_folds)
+    return FoldSums(data, fold, n_folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,38 +179,12 @@ def ridge_path(
     reporter: Reporter,
     source: LevelSums | BlockRows | None = None,
 ) -> list[PathFit]:
-    """The fit of every steepness.
+    """The fit of every steepness, in their order.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    steepnesses : sequence of float
-        Each gets its own fit.
-    l2s : ndarray of shape (n_l2s,)
-        To choose from; one is taken as it is.
-    folds : Folds
-        To choose l2 over, and to score examples by models that have not seen them.
-    weighting : Weighting
-        How the weights change from round to round.
-    tuned : bool, default=False
-        Whether held-out errors are wanted even if there is one l2 only.
-    every_round : bool, default=True
-        Whether l2 is chosen in every round. Where sums per fold cannot be kept, it is chosen at the first and at the
-        settled consensus.
-    max_rounds : int
-        The most rounds.
-    tol : float
-        What change of expertise is small enough.
-    reporter : Reporter
-        Reports the rounds of every steepness.
-    source : LevelSums or BlockRows, default=None
-        Sums of more rows than `data` has, or these rows block by block: the rounds are solved from these.
-
-    Returns
-    -------
-    path : list of PathFit
-        In the order of the steepnesses.
+    Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
+    whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
+    where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
+    more rows than `data` has, or these rows block by block: the rounds are solved from it.
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
@@ -241,8 +202,9 @@ def ridge_path(
         path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
     else:
         unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-        sums = source or FoldSums(data, folds, len(steepnesses), unweighted=unweighted)
-        path = _fit_sums(data, sums, steepnesses, l2s, folds, weighting, every_round, turn)
+        sums = source or fold_sums(data, folds, len(steepnesses), unweighted=unweighted)
+        plain = sums.plain() if unweighted else None
+        path = _fit_sums(data, sums, plain, steepnesses, l2s, folds, weighting, every_round, turn)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
@@ -251,7 +213,8 @@ def ridge_path(
 
 def _fit_sums(
     data: RidgeData,
-    sums: FoldSums | LevelSums,
+    sums: LevelSums | FoldSums,
+    plain: Statistics | None,
     steepnesses: Sequence[float],
     l2s: Floats,
     folds: Folds,
@@ -260,17 +223,18 @@ def _fit_sums(
     turn: Turn,
 ) -> list[PathFit]:
     """From the sums of one pass, if levels of disagreement can be kept apart."""
-    plain = sums.plain()
-    reads_rows = isinstance(sums, FoldSums) and sums.by_level is None
 
     def fit(steepness: float) -> PathFit:
-        alike = bool((sums.easiness(steepness) == 1).all()) if isinstance(sums, LevelSums) else None
+        alike = bool((sums.easiness(steepness) == 1).all())
+        easy = plain if alike and plain is not None else sums.easy(steepness)
         weights, choice = WeightSequence(data, steepness, weighting, alike=alike), L2Choice(l2s, every_round)
-        problem = SumsProblem(data, sums.easy(steepness), plain, choice)
-        return _finish(data, steepness, folds, turn(problem, weights), choice, "sums")
+        settled = turn(SumsProblem(data, easy, plain, choice), weights)
+        return _finish(data, steepness, folds, settled, choice, "sums")
 
     # Without levels each reads the rows, on all cores.
-    n_multiplications = 0 if reads_rows else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
+    n_multiplications = (
+        0 if isinstance(sums, FoldSums) else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
+    )
     return list(run_parallel(fit, steepnesses, n_multiplications))
 
 

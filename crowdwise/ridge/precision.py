@@ -51,18 +51,7 @@ class Precision:
         """Minus the mean log-likelihood of the labels, up to constants, plus the ridge penalty, for every round.
 
         The crowd's error, and the scale of the penalty, are set anew in each round from the expertise then; here all
-        rounds are measured as in the last one, so that they can be compared.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_rounds, n_annotators)
-            Sums of squared errors.
-        penalties : ndarray of shape (n_rounds,)
-            Penalties at the scale of the last round.
-
-        Returns
-        -------
-        objective : ndarray of shape (n_rounds,)
+        rounds are measured as in the last one, so that they can be compared. `errors` are (n_rounds, n_annotators).
         """
         strength = self.mass + self.prior
         logarithms = np.log(self._shrunk(errors, self._crowd_error(errors[-1])))

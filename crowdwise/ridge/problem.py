@@ -24,15 +24,7 @@ from crowdwise.ridge.statistics import Statistics
 
 @dataclass(eq=False)
 class L2Choice:
-    """The l2 of a fit: given, chosen once, or chosen in every round.
-
-    Parameters
-    ----------
-    l2s : ndarray of shape (n_l2s,)
-        To choose from.
-    every_round : bool
-        Whether to choose in every round, or for the first consensus only.
-    """
+    """The l2 of a fit: given, chosen from `l2s` in every round, or chosen for the first consensus only."""
 
     l2s: Floats
     every_round: bool

@@ -10,9 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
-from crowdwise.cluster.blocks import is_dask
-from crowdwise.cluster.lazy import lazy_consensus
+from crowdwise.checks import check_number
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import LabelError
@@ -21,16 +19,14 @@ from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS
-from crowdwise.ridge.fitted import FittedRidge, check_new, consensus_of_new
-from crowdwise.ridge.path import Folds, PathFit, ridge_path
+from crowdwise.ridge.fitted import FittedRidge, check_new
+from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan
-from crowdwise.ridge.streaming import RidgeStreamMixin
-from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, check_sample_weight
-from crowdwise.truths.known import known_answers
-from crowdwise.weights.curricula import Curriculum, check_curriculum
+from crowdwise.ridge.streaming import Path, RidgeStreamMixin
+from crowdwise.training_set import check_sample_weight
+from crowdwise.weights.curricula import Curriculum
 
 
 class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, BaseEstimator):
@@ -198,45 +194,22 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         self._forget_stream()
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
-        steepness, _ = self._check_settings()
+        self._check_settings()
+        steepness, _ = self._check_numbers()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
-        checked, labels = check_features(self, X, y, "rating")
-        answers = known_answers(truth, X, labels)
-        training = TrainingSet.of(
-            checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness > 0
-        )
-        data = RidgeData.of(training, intercept=self.fit_intercept, init="mean")
-        self._turn_rounds(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
+        data = self._data(X, y, sample_weight, truth, "rating", "mean", weighting=steepness != 0)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
         return self
 
-    def _check_settings(self) -> tuple[float, float]:
-        """Raise if a setting cannot be used; steepness and l2."""
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_rounds(self.max_rounds, self.tol)
-        check_seed(self.random_state)
-        check_curriculum(self.curriculum)
+    def _check_numbers(self) -> tuple[float, float]:
+        """Steepness and l2."""
         return check_number("steepness", self.steepness), check_number("l2", self.l2)
 
-    def _turn_rounds(
-        self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None, groups: Any = None
-    ) -> None:
-        """Solve, and store what was learnt."""
-        steepness, l2 = self._check_settings()
-        weighting = Weighting(check_curriculum(self.curriculum), None, self.random_state)
-        with one_blas_thread():
-            (fit,) = ridge_path(
-                data,
-                [steepness],
-                np.array([l2]),
-                folds,
-                weighting,
-                max_rounds=self.max_rounds,
-                tol=self.tol,
-                reporter=reporter,
-                source=None if stream is None else stream.source,
-            )
-            self._keep_fit(data, folds, fit, stream, groups)
-        reporter.done()
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+        steepness, l2 = self._check_numbers()
+        weighting = Weighting(self._check_settings(), None, self.random_state)
+        (fit,) = path(steepnesses=[steepness], l2s=np.array([l2]), weighting=weighting)
+        return fit
 
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
         fitted = super()._keep_fit(data, folds, fit, stream, groups)
@@ -244,11 +217,9 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         return fitted
 
     def _stream_plan(self) -> StreamPlan:
-        steepness, _ = self._check_settings()
+        self._check_settings()
+        steepness, _ = self._check_numbers()
         return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
-
-    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
-        self._turn_rounds(stream.data, stream.folds, reporter, stream)
 
     @by_block
     def predict(self, X: Any) -> Floats:
@@ -311,7 +282,4 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         consensus : RatingConsensus
             With `examples`, `label` and `std`. For Dask collections a `LazyRatingConsensus`, with the last two.
         """
-        check_is_fitted(self)
-        if is_dask(X):
-            return lazy_consensus(self, X, labels, use_model=use_model)
-        return consensus_of_new(self, self.fitted_, X, labels, use_model=use_model)
+        return self._consensus(X, labels, use_model=use_model)

@@ -26,14 +26,8 @@ _NEGLIGIBLE = 1e-6
 class Weighting:
     """How the weights of a fit change from round to round.
 
-    Parameters
-    ----------
-    curriculum : Curriculum
-        The weights that come from disagreement and, perhaps, from losses.
-    class_weight : None, "balanced" or ndarray of shape (n_classes,), default=None
-        What the class of an example in the present consensus counts.
-    random_state : object, default=None
-        Seed of a curriculum that draws.
+    `class_weight` is what the class of an example in the present consensus counts: None, "balanced" or a number per
+    class. `random_state` is the seed of a curriculum that draws.
     """
 
     curriculum: Curriculum
@@ -183,31 +177,10 @@ def alternate(
     done: int = 0,
     report: Report | None = None,
 ) -> Settled[P]:
-    """Coefficients and expertise in turn.
+    """Coefficients and expertise in turn, from the first consensus or from an `expertise` after `done` rounds.
 
-    The rounds have settled when expertise has and when the weights are there to stay: then another round would
-    change nothing.
-
-    Parameters
-    ----------
-    problem : Problem
-        Gives coefficients for expertise, and squared errors for coefficients, with the weights of any round.
-    weights : WeightSequence
-        Gives these weights.
-    max_rounds : int
-        The most rounds.
-    tol : float
-        Stop when no annotator's expertise changes by more than this, relative to what it was.
-    expertise : ndarray of shape (n_annotators,), default=None
-        Where to begin; by default with the first consensus.
-    done : int, default=0
-        Rounds before these.
-    report : callable, default=None
-        Called after every round.
-
-    Returns
-    -------
-    settled : Settled
+    The rounds have settled when no annotator's expertise changes by more than `tol`, relative to what it was, and when
+    the weights are there to stay: then another round would change nothing.
     """
     errors: list[Floats] = []
     roughness: list[float] = []

@@ -19,24 +19,9 @@ from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_
 
 @dataclass(eq=False)
 class RowsProblem:
-    """A problem whose every round reads the rows: for more annotators or features than sums can be kept for.
+    """A problem whose every round reads the rows.
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    fold : ndarray of shape (n_examples,)
-        The fold of each row.
-    n_folds : int
-        Number of folds.
-    choice : L2Choice
-        The l2.
-    iterative : bool
-        Whether there are too many columns for a gram matrix.
-    weights : Weights
-        Of this round.
-    latest : ndarray of shape (n_columns, n_targets) or None
-        The last solution, from which the next iteration starts.
+    If it is `iterative`, there are too many columns for a gram matrix, and each solution starts from the `latest`.
     """
 
     data: RidgeData
@@ -156,23 +141,7 @@ class RowsProblem:
 
 
 def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight: Floats) -> Floats:
-    """Covariance of every annotator's labels with scores of the examples.
-
-    Parameters
-    ----------
-    data : RidgeData
-        What was learnt from.
-    labels : CrowdLabels
-        Labels of the same examples.
-    scores : ndarray of shape (n_examples, n_targets)
-        Of the examples.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-
-    Returns
-    -------
-    agreement : ndarray of shape (n_annotators,)
-    """
+    """Covariance of every annotator's labels with scores of the examples, of shape (n_examples, n_targets)."""
     products, of_values, of_scores = label_products(data, labels, scores, weight)
     if not data.rows.intercept:
         return products
@@ -201,25 +170,7 @@ def label_products(
 
 
 def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:
-    """Models of all folds but one, by one pass over the rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    weight : ndarray of shape (n_examples,)
-        Weights of the squared errors.
-    target : ndarray of shape (n_examples, n_targets)
-        What the scores should be.
-    l2 : float
-        Ridge strength.
-    fold : ndarray of shape (n_examples,)
-        The fold of each row.
-
-    Returns
-    -------
-    theta : ndarray of shape (n_folds, n_columns, n_targets)
-    """
+    """Models of all folds but one, by one pass over the rows; of shape (n_folds, n_columns, n_targets)."""
     n_folds = int(fold.max()) + 1
     sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
     systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)

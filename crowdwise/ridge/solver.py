@@ -71,12 +71,7 @@ class Centred:
 class Factor:
     """One ridge system with one l2, factorised once and solved for many right-hand sides.
 
-    Parameters
-    ----------
-    centred : Centred
-        The system.
-    rank : int
-        How many directions of the features the data and l2 determine; the others get coefficient zero.
+    `rank` is how many directions of the features the data and l2 determine; the others get coefficient zero.
     """
 
     centred: Centred
@@ -158,20 +153,8 @@ def leave_one_out(n_folds: int) -> Floats:
 def held_out_errors(gram: Floats, cross: Floats, theta: Floats, factor: float) -> Floats:
     """Sums of squared errors of held-out folds for every l2, up to a constant that no l2 changes.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_folds, n_columns, n_columns)
-        Of the held-out rows.
-    cross : ndarray of shape (n_folds, n_columns, n_targets)
-        Of the held-out rows with the consensus.
-    theta : ndarray of shape (n_folds, n_columns, n_l2s, n_targets)
-        Models of the other folds.
-    factor : float
-        What squared differences are multiplied with.
-
-    Returns
-    -------
-    errors : ndarray of shape (n_l2s,)
+    `gram` and `cross` are sums over the held-out rows, `theta` of shape (n_folds, n_columns, n_l2s, n_targets) are
+    models of the other folds.
     """
     scored = (gram @ theta.reshape(*theta.shape[:2], -1)).reshape(theta.shape)
     return factor * ((scored - 2 * cross[:, :, np.newaxis, :]) * theta).sum(axis=(0, 1, 3))
@@ -182,24 +165,7 @@ def solve_iteratively(
 ) -> Floats:
     """theta without a gram matrix, for wide sparse features; `start` is a nearby solution.
 
-    Parameters
-    ----------
-    rows : Rows
-        The features.
-    weight : ndarray of shape (n_examples,)
-        Weights of the squared errors.
-    target : ndarray of shape (n_examples, n_targets)
-        What the scores should be.
-    l2 : float
-        Ridge strength.
-    start : ndarray of shape (n_columns, n_targets) or None
-        Where to begin.
-    tol : float, default=1e-10
-        Relative accuracy.
-
-    Returns
-    -------
-    theta : ndarray of shape (n_columns, n_targets)
+    `tol` is the relative accuracy.
     """
     root = np.sqrt(weight)
     total = weight.sum()

@@ -97,19 +97,7 @@ class Statistics:
         return self.gram.shape[1] == 1
 
     def around(self, shift: Floats, centre: float) -> Statistics:
-        """The same sums with other numbers subtracted from features and ratings; this is exact but for rounding.
-
-        Parameters
-        ----------
-        shift : ndarray of shape (n_features,)
-            To be subtracted from every row.
-        centre : float
-            To be subtracted from ratings.
-
-        Returns
-        -------
-        statistics : Statistics
-        """
+        """The same sums with other numbers subtracted from features and ratings; this is exact but for rounding."""
         step, rise = self.shift - shift, self.targets.centre - centre
         if not step.any() and rise == 0:
             return self
@@ -145,19 +133,7 @@ class Statistics:
             raise DataError("only sums over the same features, classes and cells can be added. Declare all classes.")
 
     def recoded(self, position: Positions, n_classes: int) -> Statistics:
-        """Sums that count classes (`Targets.counting`), as counts of other classes.
-
-        Parameters
-        ----------
-        position : ndarray of shape (n_old_classes,)
-            Where each class is among the new ones.
-        n_classes : int
-            Number of new classes.
-
-        Returns
-        -------
-        statistics : Statistics
-        """
+        """Sums that count classes (`Targets.counting`), as counts of other classes, each at its new `position`."""
         targets = Targets.counting(n_classes)
         same_first = len(position) > 0 and position[0] == 0
         if same_first and targets.n_targets == self.cross.shape[-1] and (np.diff(position) == 1).all():
@@ -176,18 +152,9 @@ class Statistics:
         return cross, first
 
     def combine(self, use: Array, weight: Floats | None = None) -> Statistics:
-        """Sums over other sets of rows: row k of `use` says which cells make up the new cell k.
+        """Sums over other sets of rows: row k of `use` has ones where cells make up the new cell k, else zeros.
 
-        Parameters
-        ----------
-        use : array of shape (n_new_cells, n_cells)
-            One where a cell takes part, else zero.
-        weight : ndarray of shape (n_cells,), default=None
-            The weight of the examples in each cell (their easiness); one by default.
-
-        Returns
-        -------
-        statistics : Statistics
+        `weight` is that of the examples in each cell (their easiness); one by default.
         """
         counts = np.asarray(use, dtype=np.float64)
         sums = counts if weight is None else counts * weight
@@ -203,19 +170,7 @@ class Statistics:
         )
 
     def blend(self, other: Statistics, share: float) -> Statistics:
-        """Sums of the same rows with weights between those of two sums.
-
-        Parameters
-        ----------
-        other : Statistics
-            Sums with other weights.
-        share : float
-            How much the weights of these sums count; the other ones count the rest.
-
-        Returns
-        -------
-        statistics : Statistics
-        """
+        """Sums of the same rows with weights between those of two sums: a `share` of these, the rest of the others."""
 
         def between(one: Floats, two: Floats) -> Floats:
             return share * one + (1 - share) * two
@@ -230,19 +185,11 @@ class Statistics:
         )
 
     def grams(self, expertise: Floats | None = None, use: Floats | None = None) -> Floats:
-        """The gram matrices of the model step. An example counts by the expertise of those who labelled it, relative
-        to the average example of its set.
+        """The gram matrices of the model step, of shape (n_sets, n_columns, n_columns).
 
-        Parameters
-        ----------
-        expertise : ndarray of shape (n_annotators,), default=None
-            Of each annotator; None stands for the first consensus, when all count alike.
-        use : ndarray of shape (n_sets, n_cells), default=None
-            Which cells make up each set of rows; by default every cell is one.
-
-        Returns
-        -------
-        gram : ndarray of shape (n_sets, n_columns, n_columns)
+        An example counts by the expertise of those who labelled it, relative to the average example of its set. No
+        expertise stands for the first consensus, when all count alike. `use`, of shape (n_sets, n_cells), says which
+        cells make up each set of rows; by default every cell is one.
         """
         if self.is_complete:  # every example is average
             return _sets(use, self.gram[:, 0])
@@ -295,17 +242,7 @@ def no_statistics(n_features: int, targets: Targets) -> Statistics:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Sums, and where their cells and annotators are among those of a larger whole.
-
-    Parameters
-    ----------
-    sums : Statistics
-        The sums.
-    cell : ndarray of shape (n_cells,)
-        The place of each cell.
-    annotator : ndarray of shape (n_annotators,)
-        The place of each annotator.
-    """
+    """Sums, and the places of their cells and annotators among those of a larger whole."""
 
     sums: Statistics
     cell: Positions
@@ -315,20 +252,7 @@ class Placed:
 def add_placed(one: Placed, other: Placed, n_cells: int, annotators: Array) -> Statistics:
     """Sums of other cells and annotators added, around the centre of the first; what a side lacks is zero there.
 
-    An annotator that a side does not know has labelled nothing in it.
-
-    Parameters
-    ----------
-    one, other : Placed
-        Sums of the same columns and targets.
-    n_cells : int
-        Number of cells of the whole.
-    annotators : ndarray of shape (n_annotators,)
-        All annotators.
-
-    Returns
-    -------
-    statistics : Statistics
+    An annotator that a side does not know has labelled nothing in it. Columns and targets of both are the same.
     """
     near = other.sums.around(one.sums.shift, one.sums.targets.centre)
     parts = [part for part in (one, replace(other, sums=near)) if part.sums.n_cells]

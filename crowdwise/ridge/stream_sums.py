@@ -28,7 +28,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, first_consensus
-from crowdwise.ridge.features import Rows, check_finite, check_squares
+from crowdwise.ridge.features import Rows, check_finite, check_gram
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
 from crowdwise.ridge.levels import MOST_CELLS
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
@@ -215,22 +215,7 @@ class StreamSums(FrozenArrays):
     ) -> StreamSums:
         """The sums over one block of rows.
 
-        Parameters
-        ----------
-        plan : StreamPlan
-            What they depend on.
-        X : ndarray or sparse matrix of shape (n_examples, n_features)
-            Features.
-        labels : CrowdLabels
-            Labels of the same rows.
-        sample_weight : ndarray of shape (n_examples,)
-            How often each example counts.
-        near : StreamSums, default=None
-            Sums that these are going to be added to: that is quicker, and takes less memory, if they are known.
-
-        Returns
-        -------
-        sums : StreamSums
+        That is quicker, and takes less memory, if the sums `near` that they are going to be added to are known.
         """
         labelled = labels.labels_per_example > 0
         learnt = labelled & (sample_weight > 0)
@@ -298,9 +283,7 @@ class StreamSums(FrozenArrays):
         if rows.is_sparse:
             check_finite(X)
         sums = collect(rows, core, targets, first=first, sample_weight=weight, cell=cell, n_cells=n_cells)
-        if not np.isfinite(sums.gram).all():
-            check_finite(X)
-            check_squares(sums.gram)
+        check_gram(sums.gram, X)
         return sums
 
     @property
@@ -505,19 +488,7 @@ def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDAr
 
 @dataclass(frozen=True)
 class _Size:
-    """How much memory sums are going to take.
-
-    Parameters
-    ----------
-    n_levels : int
-        Levels of disagreement.
-    n_annotators : int
-        Annotators with labels.
-    is_complete : bool
-        Whether all of them labelled all examples.
-    like : Statistics
-        Sums with the same columns and targets.
-    """
+    """How much memory sums are going to take, whose columns and targets are those of `like`."""
 
     n_levels: int
     n_annotators: int

@@ -1,18 +1,24 @@
-"""What all ridge models share: what is kept of a fit, and sums that add, of batches, blocks and Dask collections."""
+"""What all ridge models share: from what `fit` was given to what is kept, and sums that add, of batches and blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
-from crowdwise.cluster.blocks import DaskBlocks
+from crowdwise.checks import check_choice, check_rounds, check_seed
+from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
@@ -20,14 +26,15 @@ from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.path import Folds, PathFit
+from crowdwise.ridge.fitted import FittedRidge, check_new, ridge_results
+from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.stream import Stream
 from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
 from crowdwise.streaming import Declared, StreamMixin, batch_names, can_stream
 from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
-from crowdwise.training_set import note_effective_number
-from crowdwise.weights.curricula import Curriculum
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.truths.known import known_answers
+from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # Blocks that are summed up at a time: each is in memory.
 _MOST_THREADS = 2
@@ -39,6 +46,9 @@ _WHY_NOT_ROWS = (
     "an array.",
     "Blocks are read again in every round by CrowdRidgeClassifier and CrowdRidgeRegressor alone.",
 )
+
+# Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
+Path = Callable[..., list[PathFit]]
 
 
 class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
@@ -53,7 +63,11 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
     model_precision_: float
     n_features_in_: int
     scale: Scale
+    fit_intercept: bool
+    max_rounds: int
     tol: float
+    curriculum: Curriculum | None
+    random_state: Any
 
     @available_if(can_stream)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -221,7 +235,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
             worker.feature_names_in_ = sums.feature_names
         check = partial(worker._checked_batch, kind=plan.kind, reset=False)
         rows = BlockRows(total, BlockReader.of(check, sums, stream.data, self.scale))
-        self._learn_stream(replace(stream, rows=rows), reporter)
+        self._learn(stream.data, stream.folds, reporter, replace(stream, rows=rows))
         vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
         vars(self).pop("_stream_settings")
 
@@ -296,7 +310,8 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         return sums
 
     def _learn_kept(self, kept: StreamSums, groups: Any, reporter: Reporter) -> None:
-        self._learn_stream(Stream.of(kept, groups, scale=self.scale, weighting=kept.plan.by_level), reporter)
+        stream = Stream.of(kept, groups, scale=self.scale, weighting=kept.plan.by_level)
+        self._learn(stream.data, stream.folds, reporter, stream)
 
     def _why_no_stream(self) -> str | None:
         curriculum = self.get_params(deep=False)["curriculum"]
@@ -306,6 +321,34 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
                 "Fixed(), Smooth(...) or Fading(...), or fit."
             )
         return super()._why_no_stream()
+
+    def _data(
+        self, X: Any, y: Any, sample_weight: Any, truth: Any, kind: Kind, init: str, *, weighting: bool
+    ) -> RidgeData:
+        """What `fit` was given, checked; `weighting` says whether disagreement is going to be used."""
+        checked, labels = check_features(self, X, y, kind)
+        answers = known_answers(truth, X, labels)
+        training = TrainingSet.of(checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=weighting)
+        return RidgeData.of(training, intercept=self.fit_intercept, init=init)
+
+    def _check_settings(self) -> Curriculum:
+        """Raise if a setting cannot be used; the curriculum."""
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_rounds(self.max_rounds, self.tol)
+        check_seed(self.random_state)
+        return check_curriculum(self.curriculum)
+
+    def _learn(
+        self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None, groups: Any = None
+    ) -> None:
+        """Solve the rounds, and store what was learnt."""
+        source = None if stream is None else stream.source
+        path = partial(
+            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source
+        )
+        with one_blas_thread():
+            self._keep_fit(data, folds, self._best_fit(data, folds, path), stream, groups)
+        reporter.done()
 
     def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
         """Store what was learnt, and say what is remarkable about it."""
@@ -323,12 +366,24 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         self.model_precision_ = self.fitted_.model_precision
         return self.fitted_
 
+    def _consensus(self, X: Any, labels: Any, *, use_model: bool) -> Any:
+        """The consensus on whatever features and labels the model is given."""
+        check_is_fitted(self)
+        if is_dask(X):
+            return lazy_consensus(self, X, labels, use_model=use_model)
+        classes = self.fitted_.classes
+        X, labels = align(X, as_labels(labels, kind="rating" if classes is None else "class"))
+        labels = with_ids_of(X, labels)
+        if classes is not None:
+            labels = labels.with_classes(classes)
+        return self.fitted_.consensus(check_new(self, X), labels, use_model=use_model)
+
     def _stream_plan(self) -> StreamPlan:
         """What sums depend on; raises if a setting makes no sense."""
         raise NotImplementedError
 
-    def _learn_stream(self, stream: Stream, reporter: Reporter) -> None:
-        """Solve the rounds and store what was learnt."""
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+        """The fit to be kept, of those that `path` makes for steepnesses and l2s."""
         raise NotImplementedError
 
 

@@ -72,18 +72,8 @@ class Votes:
     ) -> Consensus | RatingConsensus:
         """The consensus of these votes, and of a model's scores if they are given.
 
-        Parameters
-        ----------
-        labels : CrowdLabels
-            What was counted; its identifiers and classes go into the result.
-        scores : ndarray of shape (n_examples, n_targets), default=None
-            Of the model.
-        precision : float or ndarray of shape (n_examples,), default=0.0
-            Of these scores, in the units of expertise.
-
-        Returns
-        -------
-        consensus : Consensus, or RatingConsensus for ratings
+        `labels` are what was counted; `precision` is that of the scores, in the units of expertise, for all or per
+        example.
         """
         if labels.classes is not None and len(labels.classes) == 2:
             return Consensus(labels.examples, labels.classes, self._two_probabilities(scores, precision))
@@ -117,22 +107,7 @@ def _precision(labels: CrowdLabels, expertise: Floats, part: Floats | None) -> F
 
 
 def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:
-    """For every annotator the mean probability of the classes that they chose.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    proba : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    weight : ndarray of shape (n_examples,)
-        How often each example counts.
-
-    Returns
-    -------
-    accuracy : ndarray of shape (n_annotators,)
-        NaN for those who have given no label.
-    """
+    """For every annotator the mean probability of the classes that they chose; NaN for those without a label."""
     if not labels.is_complete:
         right = labels.sum_in_blocks(lambda at, example: proba[example, labels.values[at]] * weight[example])
         given = labels.sum_in_blocks(lambda at, example: weight[example])

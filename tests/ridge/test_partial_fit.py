@@ -423,8 +423,8 @@ def test_results_about_single_examples_are_not_kept_and_say_so():
 def test_solving_waits_until_a_result_is_asked_for(monkeypatch):
     X, matrix = crowd(24)
     calls = []
-    solve = CrowdRidgeClassifier._learn_stream
-    monkeypatch.setattr(CrowdRidgeClassifier, "_learn_stream", lambda *given: calls.append(1) or solve(*given))
+    solve = CrowdRidgeClassifier._learn
+    monkeypatch.setattr(CrowdRidgeClassifier, "_learn", lambda *given: calls.append(1) or solve(*given))
     model = in_blocks(CrowdRidgeClassifier(), X, matrix, [10, 20])
     clone(model), pickle.dumps(model), repr(model), model._repr_html_inner()
     assert calls == []
