@@ -152,8 +152,8 @@ class SoftmaxModels:
         """One model that leaves nothing out and begins where these are, with what is known of weights and curvature."""
         assert self.theta is not None
         assert self._weighted is not None
-        if len(self.left_out) == 1 and self.left_out[0] < 0:
-            return self
+        if len(self.left_out) == 1 and self.left_out[0] < 0:  # by the curvature where it is now, it can end closer
+            return SoftmaxModels(self.rows, self.left_out, self.l2, self.theta)
         rows = replace(self.rows, fold=np.zeros_like(self.rows.fold))
         model = SoftmaxModels(rows, np.array([-1]), self.l2, self.theta.mean(axis=1, keepdims=True))
         model._weighted = self._weighted.of_all_rows()
