@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
-    from crowdwise.em.logistic import CrowdLogisticClassifier
     from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
+    from crowdwise.logistic.classifier import CrowdLogisticClassifier
     from crowdwise.model_file import load
     from crowdwise.out_of_core.read import read_blocks
     from crowdwise.relabel import what_to_label_next
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "CrowdClassifier": "em.any_classifier",
     "CrowdLabels": "labels.crowd_labels",
-    "CrowdLogisticClassifier": "em.logistic",
+    "CrowdLogisticClassifier": "logistic.classifier",
     "CrowdRidgeClassifier": "ridge.classifier",
     "CrowdRidgeClassifierCV": "ridge.classifier_cv",
     "CrowdRidgeRegressor": "ridge.regressor",

@@ -30,10 +30,10 @@ from crowdwise.crowd.votes import vote_counts
 from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.levels import ClassKind
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.softmax.rows import log_softmax
 
 # The first explanation must be better by this many standard errors, or at all where the logarithm of the probability of
 # an example's labels rises by so much: such features have much to give, and are no accident.

@@ -15,9 +15,9 @@ import numpy as np
 from crowdwise.arrays import Floats
 from crowdwise.em.acceleration import NEAR, Extrapolation, MovablePrior, Prior
 from crowdwise.em.annotators import Annotators
-from crowdwise.em.softmax_rows import shares_of_sum
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
+from crowdwise.softmax.rows import shares_of_sum
 from crowdwise.threads import run_all
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights

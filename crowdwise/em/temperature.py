@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax_rows import log_softmax
+from crowdwise.softmax.rows import log_softmax
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)

@@ -8,8 +8,8 @@ from typing import Any
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, check_kind
-from crowdwise.em.logistic import CrowdLogisticClassifier
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.logistic.classifier import CrowdLogisticClassifier
 from crowdwise.progress import OnRound
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor

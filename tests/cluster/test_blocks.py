@@ -19,8 +19,8 @@ from crowdwise import (
     read_blocks,
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
-from crowdwise.em.survey import Survey
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
+from crowdwise.logistic.survey import Survey
 from crowdwise.ridge import stream_sums
 from crowdwise.weights import SelfPaced
 

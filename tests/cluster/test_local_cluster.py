@@ -10,8 +10,8 @@ from crowds import crowd
 from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier
-from crowdwise.em.survey import Survey
 from crowdwise.exceptions import DataError, WorkerError
+from crowdwise.logistic.survey import Survey
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
 dask = pytest.importorskip("dask", reason=needs_dask)

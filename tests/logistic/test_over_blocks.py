@@ -15,10 +15,10 @@ import crowdwise
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
 from crowdwise.crowd import disagreement
 from crowdwise.em import Confusion, Ordinal, survey
-from crowdwise.em.blocks import in_threads, total
-from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds
-from crowdwise.em.survey import Survey, levels_of_labels
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
+from crowdwise.logistic.blocks import in_threads, total
+from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds
+from crowdwise.logistic.survey import Survey, levels_of_labels
 from crowdwise.progress import SILENT
 from crowdwise.weights import SelfPaced, Smooth
 
@@ -85,7 +85,7 @@ def test_weights_single_precision_and_sparse_features_give_what_a_fit_in_memory_
 
 def test_where_features_mislead_labels_alone_count_as_in_memory(in_rounds, monkeypatch):
     X, labels, _ = clear_crowd(3, n_examples=250)
-    monkeypatch.setattr("crowdwise.em.logistic_in_memory.predicts_truth", lambda *arguments: False)
+    monkeypatch.setattr("crowdwise.logistic.in_memory.predicts_truth", lambda *arguments: False)
     model = partial(CrowdLogisticClassifier, **TIGHT)
     with pytest.warns(UserWarning, match="model_weight_ is 0"):
         memory = model().fit(X, labels)
@@ -240,7 +240,7 @@ def test_threads_change_no_bit(monkeypatch):
     X, labels, _ = clear_crowd(9, n_examples=400)
     found = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("crowdwise.em.blocks.available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr("crowdwise.logistic.blocks.available_cores", lambda n=n_threads: n)
         found.append(CrowdLogisticClassifier(l2=1.0).fit(read_blocks(blocks_of(X, labels, range(20, 400, 20)))))
     for name in ("coef_", "confusion_", "objective_", "class_prior_"):
         assert_array_equal(getattr(found[0], name), getattr(found[1], name))

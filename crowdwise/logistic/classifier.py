@@ -15,21 +15,21 @@ from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.differences import Scale
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.labels_alone import (
     HardExamples,
     Init,
     Joint,
 )
 from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
-from crowdwise.em.logistic_in_memory import LogisticInMemoryMixin
-from crowdwise.em.logistic_out_of_core import LogisticOutOfCoreMixin
-from crowdwise.em.softmax_rows import log_softmax
 from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.in_memory import LogisticInMemoryMixin
+from crowdwise.logistic.out_of_core import LogisticOutOfCoreMixin
 from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.fitted import check_new
+from crowdwise.softmax.rows import log_softmax
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features
 from crowdwise.truths.known import known_answers

@@ -17,10 +17,10 @@ from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
-from crowdwise.em.blocks import CheckedBlock
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
+from crowdwise.logistic.blocks import CheckedBlock
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.kept_rows import label_keys
 from crowdwise.training_set import check_named

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Codes, Floats
-from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_rows import SoftmaxRows
 from crowdwise.em.temperature import ClassScores
+from crowdwise.softmax.models import SoftmaxModels
+from crowdwise.softmax.rows import SoftmaxRows
 from crowdwise.weights.round_weights import SoftTargets
 
 # Steps of the optimiser in one round: it goes on from where it was in the next. Where nothing comes after, it stops by

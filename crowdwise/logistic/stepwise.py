@@ -20,14 +20,14 @@ from scipy import linalg
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.em.annotators import Annotators, Behaviour, Sharing
-from crowdwise.em.blocks import CheckedBlock, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
-from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, scores_of, weights_of
 from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.softmax import normalisers
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.em.together import Together
 from crowdwise.exceptions import DataError
+from crowdwise.logistic.blocks import CheckedBlock, total
+from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, scores_of, weights_of
+from crowdwise.softmax.models import normalisers
 from crowdwise.weights.round_weights import SoftTargets
 
 # A batch counts as this power of its share of all examples; 1 forgets nothing.

@@ -18,25 +18,25 @@ from crowdwise.checks import check_choice, check_seed
 from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.groups import check_groups
-from crowdwise.em.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.levels import Reading, reading_of
-from crowdwise.em.logistic_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
-from crowdwise.em.logistic_features import undo
-from crowdwise.em.logistic_stream import LogisticStream
-from crowdwise.em.softmax_prior import DAMPING
-from crowdwise.em.stepwise import Chosen, Stepwise
-from crowdwise.em.survey import Survey
 from crowdwise.em.together import Together
 from crowdwise.em.with_features import WithFeaturesMixin
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.logistic.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
+from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.over_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
+from crowdwise.logistic.prior import DAMPING
+from crowdwise.logistic.stepwise import Chosen, Stepwise
+from crowdwise.logistic.stream import LogisticStream
+from crowdwise.logistic.survey import Survey
 from crowdwise.mixins import all_or_nothing
 from crowdwise.out_of_core.blocks import Block
 from crowdwise.progress import Reporter
 from crowdwise.results import StreamResults
+from crowdwise.softmax.features import undo
 from crowdwise.streaming import Declared, StreamMixin, can_stream
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import note_unlabelled

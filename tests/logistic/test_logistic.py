@@ -15,13 +15,13 @@ from crowdwise.crowd import disagreement, easiness
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.labels_alone import vote_shares
-from crowdwise.em.penalty import simplest_of_the_best
-from crowdwise.em.softmax import SoftmaxModels, normalisers
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax, shares_of_sum
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import CrowdConvergenceWarning
+from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.penalty import simplest_of_the_best
+from crowdwise.softmax.models import SoftmaxModels, normalisers
+from crowdwise.softmax.rows import SoftmaxRows, log_softmax, shares_of_sum
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
 
@@ -148,7 +148,7 @@ def twin(X, matrix, n_classes, steepness, l2, n_rounds, strength, round_weights=
     ],
 )
 def test_equals_the_slow_twin(n_classes, settings, steps, monkeypatch):
-    monkeypatch.setattr("crowdwise.em.softmax_prior._STEPS_PER_ROUND", 1000)
+    monkeypatch.setattr("crowdwise.logistic.prior._STEPS_PER_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, missing=0.3)
     model = fit(
         X, matrix, n_classes, l2=2.0, cross_fit=0, class_prior=0.0,
@@ -517,7 +517,7 @@ def test_the_last_classifier_is_the_best_one_for_the_consensus_but_for_its_tempe
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_round_out_of_fold_by_hand(n_classes, monkeypatch):
-    monkeypatch.setattr("crowdwise.em.softmax_prior._STEPS_PER_ROUND", 1000)
+    monkeypatch.setattr("crowdwise.logistic.prior._STEPS_PER_ROUND", 1000)
     X, matrix = crowd(n_classes=n_classes, n_examples=80, missing=0.3)
     model = fit(X, matrix, n_classes, class_prior=0, max_rounds=1)
     labels = labels_of(matrix, n_classes)
@@ -625,7 +625,7 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
     X = rng.normal(size=(60, 12)) * np.geomspace(0.01, 100, 12)
     posterior, weight = rng.dirichlet(np.ones(3), 60), rng.uniform(0.2, 2, 60)
     exact = fit_softmax(X, posterior, weight, l2=0.1)
-    monkeypatch.setattr("crowdwise.em.curvature._EXACT_COLUMNS", 5)
+    monkeypatch.setattr("crowdwise.softmax.curvature._EXACT_COLUMNS", 5)
     assert_allclose(
         log_probabilities(X, fit_softmax(X, posterior, weight, l2=0.1)), log_probabilities(X, exact), atol=1e-4
     )
@@ -636,7 +636,7 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
 def test_threads_change_no_bit(n_classes, monkeypatch, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
-    monkeypatch.setattr("crowdwise.em.softmax_rows._BLOCK_BYTES", 2**10)
+    monkeypatch.setattr("crowdwise.softmax.rows._BLOCK_BYTES", 2**10)
     monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", 200)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     monkeypatch.setattr("crowdwise.threads._PARALLEL_FROM", 0)

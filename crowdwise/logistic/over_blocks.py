@@ -21,23 +21,23 @@ from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.acceleration import NEAR, Extrapolation
 from crowdwise.em.annotators import Annotators, Behaviour, Sharing
-from crowdwise.em.block_models import BlockModels
-from crowdwise.em.blocks import CheckedBlock, Mapper, total
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.em.labels_alone import MOST_ROUNDS, TOLERANCE
 from crowdwise.em.levels import Reading
-from crowdwise.em.logistic_features import LogisticFeatures
-from crowdwise.em.logistic_sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
 from crowdwise.em.priors import ClassFrequencies, OutOfFold
 from crowdwise.em.rounds import expectation, mean_change
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
-from crowdwise.em.survey import Survey
 from crowdwise.em.temperature import ENOUGH, ClassScores
 from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
+from crowdwise.logistic.block_models import BlockModels
+from crowdwise.logistic.blocks import CheckedBlock, Mapper, total
+from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
+from crowdwise.logistic.survey import Survey
 from crowdwise.progress import Report, Reporter
 from crowdwise.ridge.features import Rows
+from crowdwise.softmax.features import LogisticFeatures
+from crowdwise.softmax.rows import SoftmaxRows, log_softmax
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import telling_columns

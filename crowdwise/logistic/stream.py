@@ -10,12 +10,12 @@ import numpy as np
 from crowdwise.arrays import FrozenArrays
 from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.blocks import CheckedBlock, recoded
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.stepwise import Levels, Stepwise
-from crowdwise.em.survey import Survey, sample_keys
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.encode import encode_declared
+from crowdwise.logistic.blocks import CheckedBlock, recoded
+from crowdwise.logistic.stepwise import Levels, Stepwise
+from crowdwise.logistic.survey import Survey, sample_keys
 from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.streaming import Declared

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
-from crowdwise.em.curvature import Weighted, factored, solver
-from crowdwise.em.descent import Memory, Point, descend
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+from crowdwise.softmax.curvature import Weighted, factored, solver
+from crowdwise.softmax.descent import Memory, Point, descend
+from crowdwise.softmax.rows import SoftmaxRows, log_softmax
 
 # Exponentials of scores beyond would overflow; the other class no longer counts beside such a one.
 _FAR = 700.0

@@ -12,22 +12,22 @@ from crowdwise.checks import check_seed
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.fitted import fit_results
-from crowdwise.em.fitted_logistic import FittedLogistic
 from crowdwise.em.guard import note_votes, predicts_truth
 from crowdwise.em.labels_alone import Start
-from crowdwise.em.logistic_features import LogisticFeatures
-from crowdwise.em.penalty import FirstModels, first_models
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
-from crowdwise.em.softmax import SoftmaxModels
-from crowdwise.em.softmax_prior import CLOSE, DAMPING, STEPS_TO_SETTLE, InSample, SoftmaxData, SoftmaxFolds
-from crowdwise.em.survey import first_of_sample
 from crowdwise.em.temperature import ENOUGH, best_temperature
 from crowdwise.em.together import Together
 from crowdwise.em.with_features import WithFeaturesMixin
+from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.penalty import FirstModels, first_models
+from crowdwise.logistic.prior import CLOSE, DAMPING, STEPS_TO_SETTLE, InSample, SoftmaxData, SoftmaxFolds
+from crowdwise.logistic.survey import first_of_sample
 from crowdwise.progress import Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS
+from crowdwise.softmax.features import LogisticFeatures
+from crowdwise.softmax.models import SoftmaxModels
 from crowdwise.training_set import TrainingSet, note_effective_number
 from crowdwise.truths.calibration import Calibration
 from crowdwise.weights.class_weights import check_class_weight

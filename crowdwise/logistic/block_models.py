@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crowdwise.arrays import Bools, Floats
-from crowdwise.em.curvature import curvature, factored, solver
-from crowdwise.em.descent import Memory, Solve, dot
-from crowdwise.em.logistic_sums import LogisticSums
-from crowdwise.em.softmax import penalty
-from crowdwise.em.softmax_rows import SoftmaxRows
+from crowdwise.logistic.sums import LogisticSums
+from crowdwise.softmax.curvature import curvature, factored, solver
+from crowdwise.softmax.descent import Memory, Solve, dot
+from crowdwise.softmax.models import penalty
+from crowdwise.softmax.rows import SoftmaxRows
 
 # A step is kept if the loss falls by this share of what the slope promised, but for rounding; else half of it is.
 _SUFFICIENT, _ROUNDING = 1e-4, 1e-13

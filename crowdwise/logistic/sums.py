@@ -15,14 +15,14 @@ from scipy import sparse
 
 from crowdwise.arrays import Array, Codes, Floats
 from crowdwise.em.annotators import Annotators, Behaviour
-from crowdwise.em.blocks import CheckedBlock
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.rounds import expectation
-from crowdwise.em.softmax import normalisers
-from crowdwise.em.softmax_rows import log_softmax
-from crowdwise.em.survey import levels_of_labels
 from crowdwise.em.together import Together, vote_strength
+from crowdwise.logistic.blocks import CheckedBlock
+from crowdwise.logistic.survey import levels_of_labels
+from crowdwise.softmax.models import normalisers
+from crowdwise.softmax.rows import log_softmax
 from crowdwise.weights.folds import hashed_folds
 from crowdwise.weights.round_weights import SoftTargets
 

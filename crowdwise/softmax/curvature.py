@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from crowdwise.arrays import Floats
-from crowdwise.em.descent import Solve
-from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
+from crowdwise.softmax.descent import Solve
+from crowdwise.softmax.rows import SoftmaxRows, log_softmax
 
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
