@@ -34,8 +34,8 @@ def heard_interrupts():
 @pytest.fixture
 def trusted(monkeypatch):
     """Features are taken to predict the truth, for tests that are not about whether they do."""
-    for model in ("logistic_in_memory", "any_classifier"):
-        monkeypatch.setattr(f"crowdwise.em.{model}.predicts_truth", lambda *_: True)
+    for model in ("logistic.in_memory", "em.any_classifier"):
+        monkeypatch.setattr(f"crowdwise.{model}.predicts_truth", lambda *_: True)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,9 @@ from scipy import sparse
 import crowdwise
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
 from crowdwise.crowd import disagreement
-from crowdwise.em import Confusion, Ordinal, survey
+from crowdwise.em import Confusion, Ordinal
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
+from crowdwise.logistic import survey
 from crowdwise.logistic.blocks import in_threads, total
 from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds
 from crowdwise.logistic.survey import Survey, levels_of_labels
