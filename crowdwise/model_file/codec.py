@@ -63,7 +63,7 @@ _RECORDS = {
     "Smooth": "weights.curricula",
     "Statistics": "ridge.statistics",
     "Stepwise": "logistic.stepwise",
-    "StreamPlan": "ridge.stream_sums",
+    "StreamPlan": "ridge.stream_plan",
     "StreamResults": "results",
     "StreamSums": "ridge.stream_sums",
     "Survey": "logistic.survey",

@@ -15,7 +15,7 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings
-from crowdwise.ridge.stream_sums import StreamPlan
+from crowdwise.ridge.stream_plan import StreamPlan
 from crowdwise.ridge.streaming import Path
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum

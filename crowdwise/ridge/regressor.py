@@ -23,7 +23,7 @@ from crowdwise.ridge.fitted import FittedRidge, check_new
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_sums import StreamPlan
+from crowdwise.ridge.stream_plan import StreamPlan
 from crowdwise.ridge.streaming import Path, RidgeStreamMixin
 from crowdwise.training_set import check_sample_weight
 from crowdwise.weights.curricula import Curriculum

@@ -8,7 +8,7 @@ block to block. An annotator who is not in a block has labelled nothing in it: t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,11 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, first_consensus
+from crowdwise.ridge.data import EXACT_COLUMNS, first_consensus
 from crowdwise.ridge.features import Rows, check_finite, check_gram
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
-from crowdwise.ridge.levels import MOST_CELLS
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
+from crowdwise.ridge.stream_plan import StreamPlan, SumsSize, check_levels
 from crowdwise.ridge.targets import Targets
 from crowdwise.weights.folds import joint_keys, stored_keys
 
@@ -41,44 +41,6 @@ _ROUNDED_BITS = 12
 _WIDE = 300
 # A block is summed around the centre of the stream unless it is this many times its own width away from it.
 _FAR = 10.0
-
-
-class SumsTooLargeError(DataError):
-    """Sums would take too much memory; rows that can be read again need none."""
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """What the sums of a stream depend on, besides features and labels.
-
-    Parameters
-    ----------
-    kind : {"class", "rating"}
-        What labels are.
-    intercept : bool
-        Whether the model has an intercept.
-    init : {"majority", "mean"}
-        The first consensus.
-    n_folds : int
-        Number of folds.
-    seed : int
-        Seed of the folds.
-    by_level : bool
-        Whether levels of disagreement are kept apart: they are not if all examples count alike anyway.
-    tuned : bool
-        Whether something is chosen over folds, so that they are needed.
-    labels_only : bool, default=False
-        Whether there are no sums over features, because rows are read again.
-    """
-
-    kind: Literal["class", "rating"]
-    intercept: bool
-    init: str
-    n_folds: int
-    seed: int
-    by_level: bool
-    tuned: bool
-    labels_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -246,7 +208,7 @@ class StreamSums(FrozenArrays):
             moments = PairMoments.of(levels[:, 1], levels[:, 0], np.bincount(level, weight, len(levels)))
         else:
             moments = PairMoments.of(totals, core.labels_per_example, weight)
-        size = _Size(len(levels), core.n_annotators, core.is_complete, self.statistics)
+        size = SumsSize(len(levels), core.n_annotators, core.is_complete, self.statistics)
         n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
         cell = level if n_folds == 1 else level * n_folds + fold
         statistics = self._collect(X, core, weight, cell, len(levels) * n_folds, near)
@@ -303,7 +265,7 @@ class StreamSums(FrozenArrays):
         active = annotators[one.labels_per_annotator + two.labels_per_annotator > 0]
         parts = [side.statistics for side in (one, two) if side.statistics.n_cells]
         complete = all(part.is_complete and part.n_annotators == len(active) for part in parts)
-        n_folds = _Size(len(levels), len(active), complete, one.statistics).n_folds(
+        n_folds = SumsSize(len(levels), len(active), complete, one.statistics).n_folds(
             self.plan, min(self.n_folds, other.n_folds)
         )
         one, two = (side if side.n_folds == n_folds else side.with_one_fold() for side in (one, two))
@@ -420,18 +382,9 @@ def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:
     code = place if labels.is_complete else labels.labels_per_example * len(values) + place
     present = np.bincount(code) > 0
     codes = np.flatnonzero(present)
-    _check_levels(len(codes))
+    check_levels(len(codes))
     n_labels = codes // len(values) if not labels.is_complete else np.full(len(codes), labels.n_annotators)
     return np.column_stack([n_labels, values[codes % len(values)]]), (np.cumsum(present) - 1)[code]
-
-
-def _check_levels(n_levels: int) -> None:
-    if n_levels > MOST_CELLS:
-        raise SumsTooLargeError(
-            f"the disagreement of the examples of this stream takes more than {MOST_CELLS} different values, and sums "
-            "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
-            "or use fit on data that can be read again."
-        )
 
 
 def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
@@ -473,7 +426,7 @@ def _union_of_classes(one: Array, other: Array, one_fixed: bool, other_fixed: bo
 def _union_of_levels(one: Floats, other: Floats) -> tuple[Floats, list[Positions]]:
     """The levels of both sides, ascending, and where those of each side are."""
     levels, place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
-    _check_levels(len(levels))
+    check_levels(len(levels))
     place = place.ravel().astype(np.intp)
     return levels, [place[: len(one)], place[len(one) :]]
 
@@ -484,31 +437,3 @@ def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDAr
     for where, count in zip(at, counts, strict=True):
         total[where] += count
     return total
-
-
-@dataclass(frozen=True)
-class _Size:
-    """How much memory sums are going to take, whose columns and targets are those of `like`."""
-
-    n_levels: int
-    n_annotators: int
-    is_complete: bool
-    like: Statistics
-
-    def n_folds(self, plan: StreamPlan, wanted: int) -> int:
-        """How many folds can be kept apart: as many as wanted, or one if nothing is chosen over folds."""
-        if self._fits(wanted) and (wanted == plan.n_folds or not plan.tuned):
-            return wanted
-        if plan.tuned or not self._fits(1):
-            raise SumsTooLargeError(
-                f"sums for {self.n_annotators} annotators and {self.n_levels} levels of disagreement do not fit into "
-                f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
-                "fewer features or folds, steepness=0 (one level), or fit on data that can be read again."
-            )
-        return 1
-
-    def _fits(self, n_folds: int) -> bool:
-        n_columns, n_targets = self.like.first.shape[1:]
-        n_blocks = 1 if self.is_complete else self.n_annotators
-        n_numbers = n_columns * (n_blocks * n_columns + self.n_annotators * n_targets)
-        return 8 * self.n_levels * n_folds * n_numbers <= MEMORY_BUDGET

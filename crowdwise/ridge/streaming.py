@@ -29,7 +29,8 @@ from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, check_new, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_sums import StreamPlan, StreamSums, SumsTooLargeError
+from crowdwise.ridge.stream_plan import StreamPlan, SumsTooLargeError
+from crowdwise.ridge.stream_sums import StreamSums
 from crowdwise.streaming import Declared, StreamMixin, batch_names, can_stream
 from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number

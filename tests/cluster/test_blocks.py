@@ -21,7 +21,7 @@ from crowdwise import (
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.logistic.survey import Survey
-from crowdwise.ridge import stream_sums
+from crowdwise.ridge import stream_plan
 from crowdwise.weights import SelfPaced
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
@@ -337,7 +337,7 @@ def test_groups_have_one_vote_together_as_in_memory(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier(**TIGHT), CrowdRidgeRegressor(**TIGHT)], ids=repr)
 def test_where_sums_do_not_fit_blocks_are_read_in_every_round(model, monkeypatch):
-    monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)
+    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2000)
     features, labels, X, y = frames(*numbers(missing=0.3))
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(features))
     weight[:40] = 0.0  # a block without anything to learn from

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
 from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdWarning, DataError
-from crowdwise.ridge import stream_sums
+from crowdwise.ridge import stream_plan
 from crowdwise.weights import Smooth
 
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
@@ -27,7 +27,7 @@ def assert_same(one, other, rtol=1e-9):
 
 @pytest.fixture
 def no_room(monkeypatch):
-    monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2000)  # bytes: enough for sums over labels
+    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2000)  # bytes: enough for sums over labels
 
 
 @pytest.mark.usefixtures("no_room")
@@ -50,7 +50,7 @@ def test_more_annotators_than_sums_fit_for_give_what_fit_gives(settings, n_class
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("scale", ["observed", "possible", None])
 def test_ratings_of_any_number_give_what_fit_gives(missing, scale, monkeypatch):
-    monkeypatch.setattr(stream_sums, "MOST_CELLS", 10)
+    monkeypatch.setattr(stream_plan, "MOST_CELLS", 10)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     ratings = 50 + X[:, :1] + rng.normal(size=(80, 4)) * [0.1, 0.3, 1.0, 1.0]

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import crowdwise
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
-from crowdwise.ridge import kept_rows, stream_sums
+from crowdwise.ridge import kept_rows, stream_plan
 from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.ridge.stream_sums import RatingMoments
 from crowdwise.weights import SelfPaced, Smooth
@@ -384,7 +384,7 @@ def test_sums_that_would_not_fit_are_refused(monkeypatch):
     rng = np.random.default_rng(0)
     with pytest.raises(DataError, match="Round the ratings"):
         CrowdRidgeRegressor().partial_fit(rng.normal(size=(3000, 2)), rng.normal(size=(3000, 3)))
-    monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2**10)
+    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2**10)
     with pytest.raises(DataError, match="6 annotators and 11 levels of disagreement do not fit into 0 MiB"):
         CrowdRidgeClassifier().partial_fit(X, matrix)
 
@@ -392,7 +392,7 @@ def test_sums_that_would_not_fit_are_refused(monkeypatch):
 def test_folds_are_given_up_where_sums_take_too_much_memory(monkeypatch):
     X, matrix = crowd(22, n_examples=300, missing=0.3)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, matrix)
-    monkeypatch.setattr(stream_sums, "MEMORY_BUDGET", 2**14)
+    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2**14)
     blocks = in_blocks(CrowdRidgeClassifier(**TIGHT), X, matrix, [3, 200])
     assert blocks.sums_.n_folds == 1
     assert_same(blocks, whole)
