@@ -17,7 +17,7 @@ from crowdwise.em.softmax_rows import SoftmaxRows, log_softmax
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
 # Curvature is made of so many rows as a first guess: some for every column, more if that is soon done.
-_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 20_000, 2**30
+_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 10_000, 2**30
 # No class of a row is taken to be surer: rows would add nothing to the curvature, and they do once others change.
 _DOUBT = 0.02
 # Entries that are multiplied at a time: of matrices, and of rows that stay in the cache.
