@@ -147,7 +147,8 @@ def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
     together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)
     n = n_columns * n_outputs if together else n_columns
     enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
-    some = np.arange(0, n_rows, max(1, n_rows // enough))
+    step = max(1, n_rows // enough)
+    some = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
     x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
     proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:
