@@ -18,6 +18,7 @@ import numpy as np
 from crowdwise.arrays import Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.label_rows import sparse_blocks
+from crowdwise.threads import EXPONENTIAL, each_block
 
 # The correlation of errors of two annotators that is usual.
 COMMON_ERRORS = 0.43
@@ -63,11 +64,10 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
     -------
     n_votes : ndarray of shape (n_examples,)
     """
-    total, squares = np.empty((2, len(labels)))
-    powers = np.column_stack([strength, strength**2])
+    number, powers = np.ones(len(labels)), np.column_stack([strength, strength**2])
     for rows, votes in sparse_blocks(labels.indptr, labels.annotator_index, part, labels.n_annotators):
-        total[rows], squares[rows] = (votes @ powers).T
-    number = np.divide(total**2, squares, out=np.ones(len(labels)), where=squares > 0)
+        total, squares = (votes @ powers).T
+        np.divide(total**2, squares, out=number[rows], where=squares > 0)
     return np.maximum(number, 1.0, out=number)
 
 
@@ -126,11 +126,17 @@ def tempered(posterior: Floats, n_votes: Floats, common: float) -> Floats:
     >>> tempered(np.array([[0.9, 0.1]]), np.array([5.0]), 0.25).round(2).tolist()  # the square root of each
     [[0.75, 0.25]]
     """
-    with np.errstate(divide="ignore"):
-        proba = np.log(posterior.T)
-    proba *= effective_number(n_votes, common) / n_votes
-    np.exp(proba, out=proba)  # much faster than a power, and zero stays zero
-    return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
+    proba = np.empty(posterior.shape)
+
+    def task(rows: slice) -> None:
+        with np.errstate(divide="ignore"):
+            shares = np.log(posterior[rows].T, order="C")
+        shares *= effective_number(n_votes[rows], common) / n_votes[rows]
+        np.exp(shares, out=shares)  # much faster than a power, and zero stays zero
+        np.divide(shares, np.add.reduce(shares), out=proba[rows].T)
+
+    each_block(task, len(posterior), 2 * EXPONENTIAL * posterior.size)
+    return proba
 
 
 def vote_counts(labels: CrowdLabels, part: Floats | None = None) -> Floats:

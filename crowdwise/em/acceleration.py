@@ -2,7 +2,8 @@
 
 EM is slow where labels say little: a round goes only a part of the way that is left. How the steps of the last rounds
 differ tells how a step depends on where it begins, and so about where no step would be left. What is found there counts
-only if the objective is not lower than before, with what annotators are drawn towards being the same.
+only if the objective is not lower than before, with what annotators are drawn towards being the same. Rounds with a
+classifier out of fold have no objective that always rises: they are extrapolated only while they go straight on.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ _MOST_DIFFERENCES = 5
 MOST_PARAMETERS = 2**18
 # Added to their products, relative to the largest: directions in which steps hardly differ say nothing.
 _RIDGE = 1e-8
+# Steps whose directions have at least this cosine go straight on, and nobody goes on for more than so many such steps.
+_STRAIGHT, _FURTHEST = 0.7, 10.0
+# How many examples are enough to tell.
+_ENOUGH = 20_000
 
 
 class Prior(Protocol):
@@ -133,3 +138,44 @@ class Extrapolation:
         self.annotators.behaviour, self._begin = self._estimated
         self._last = self.annotators.behaviour
         self._anderson.forget()
+
+
+@dataclass
+class StraightOn:
+    """Extrapolates probabilities while rounds go straight on, each step being shorter than the last."""
+
+    _last: tuple[Floats, Floats] | None = field(default=None, init=False)
+
+    def propose(self, begin: Floats, end: Floats, weight: Floats) -> Floats:
+        """What the next round begins with: where rounds are heading if that can be told, else where they are.
+
+        Parameters
+        ----------
+        begin, end : ndarray of shape (n_examples, n_classes)
+            Probabilities that a round began and ended with.
+        weight : ndarray of shape (n_examples,)
+            How much each example counts.
+
+        Returns
+        -------
+        begin : ndarray of shape (n_examples, n_classes)
+        """
+        some = slice(None, None, max(1, len(end) // _ENOUGH))
+        step = (end[some] - begin[some]) * np.sqrt(weight[some])[:, np.newaxis]
+        last, self._last = self._last, (end, step)
+        if last is None:
+            return end
+        last_end, before = last
+        along, lengths = np.vdot(step, before), np.vdot(step, step) * np.vdot(before, before)
+        if not along > _STRAIGHT * np.sqrt(lengths):
+            return end
+        turn = before - step
+        further = float(np.vdot(step, turn) / np.vdot(turn, turn))
+        if not 0 < further < _FURTHEST:
+            return end
+        ahead = end - last_end
+        ahead *= further
+        ahead += end
+        np.maximum(ahead, 0.0, out=ahead)
+        ahead /= ahead.sum(axis=1, keepdims=True)
+        return ahead

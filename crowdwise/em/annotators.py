@@ -304,10 +304,9 @@ class Annotators:
         -------
         evidence : float
         """
-        state = posterior[:, np.newaxis] * self.difficulty
         counts, share = self.counts(posterior, weight)
         counts = counts if self.sharing is None else self.sharing.merged(counts)
-        uncertainty = float(weight @ entr(state).sum(axis=(1, 2)))
+        uncertainty = float((weight @ entr(self.states(posterior))).sum())
         classes = _evenly_drawn(share.sum(axis=0))
         difficulties = sum(_evenly_drawn(of_class) for of_class in share.T)
         return self.model.log_evidence(counts, self.model.crowd(counts)) + uncertainty + classes + difficulties
@@ -316,8 +315,8 @@ class Annotators:
         """Probability of every state, of shape (n_examples, n_difficulties * n_classes)."""
         if self.n_difficulties == 1:
             return posterior
-        n_states = self.n_difficulties * posterior.shape[1]
-        return (posterior[:, np.newaxis] * self.difficulty).reshape(len(posterior), n_states)
+        by_state = posterior.T * self.difficulty.transpose(1, 2, 0)  # states are few: all runs along examples
+        return np.ascontiguousarray(by_state.reshape(self.n_difficulties * posterior.shape[1], -1).T)
 
     def counts(self, posterior: Floats, weight: Floats) -> tuple[Floats, Floats]:
         """How often each annotator said c in every state (difficulty and class), and how many examples are in it."""
@@ -395,8 +394,9 @@ def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
 
 def _over_difficulties(by_difficulty: Floats) -> tuple[Floats, Floats]:
     """Logarithm of the sum over difficulties, and the share of each in it."""
-    share = np.empty_like(by_difficulty)
-    return shares_of_sum(by_difficulty.swapaxes(0, 1).copy(), share.swapaxes(0, 1)), share
+    along_examples = by_difficulty.transpose(1, 2, 0).copy()
+    share = np.empty_like(along_examples)
+    return shares_of_sum(along_examples, share).T, share.transpose(2, 0, 1)
 
 
 def _evenly_drawn(counts: Floats) -> float:

@@ -35,8 +35,8 @@ Init = Literal["labels", "votes"]
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
-# Rounds with hard examples are given up if so many more would not make up for the evidence that they are behind, at the
-# pace of the last few.
+# Rounds with hard examples are given up if so many more, or as many as are left, would not make up for the evidence
+# that they are behind, at the pace of the last few.
 _MORE_ROUNDS, _FEW_ROUNDS = 50, 5
 # If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle. If
 # it then still does, there are no hard examples: so little may come from errors in common.
@@ -99,11 +99,14 @@ class _Race:
         How much each example counts.
     to_beat : float
         The evidence of the others; minus infinity if there are none.
+    most : int
+        The most rounds.
     """
 
     annotators: Annotators
     weight: Floats
     to_beat: float
+    most: int
     _n_rounds: int = field(default=0, init=False)
     _evidence: float = field(default=-np.inf, init=False)
 
@@ -114,7 +117,8 @@ class _Race:
             return False
         before, self._evidence = self._evidence, self.annotators.evidence(posterior, self.weight)
         pace = (self._evidence - before) / _FEW_ROUNDS
-        return self.to_beat - self._evidence > max(_MORE_ROUNDS * pace, _CLOSE * self.weight.sum())
+        n_more = max(1, min(_MORE_ROUNDS, self.most - self._n_rounds))
+        return self.to_beat - self._evidence > max(n_more * pace, _CLOSE * self.weight.sum())
 
 
 def fit_labels(
@@ -188,7 +192,7 @@ def fit_labels(
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
             known=known, max_rounds=most, tol=tol, accelerate=accelerate, report=report,
-            before=fit.rounds.objective, give_up=_Race(fit.annotators, weight, to_beat).is_lost,
+            before=fit.rounds.objective, give_up=_Race(fit.annotators, weight, to_beat, most).is_lost,
         )  # fmt: skip
         return replace(fit, rounds=rounds)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.em.acceleration import NEAR, Extrapolation, MovablePrior, Prior
+from crowdwise.em.acceleration import NEAR, Extrapolation, MovablePrior, Prior, StraightOn
 from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
@@ -99,7 +99,8 @@ def run_em(
     tol : float
         Stop when the change of a round is not larger and the weights stay.
     accelerate : bool, default=False
-        Whether annotators and a `MovablePrior` are extrapolated to where the rounds are heading; for weights that stay.
+        Whether rounds whose weights stay are extrapolated to where they are heading: annotators and a `MovablePrior` if
+        the objective is not lower there; with another prior, the probabilities that the next round begins with.
     report : callable, default=None
         Called after every round.
     before : ndarray, default=None
@@ -114,19 +115,21 @@ def run_em(
     change, log_prior = np.inf, None
     objective: list[float] = [] if before is None else before.tolist()
     joint = joint or not hasattr(annotators, "behaviour")
-    posterior = posterior if known is None else known.hold(posterior)
-    extrapolation = None
-    if accelerate and joint and isinstance(prior, MovablePrior):
-        extrapolation = Extrapolation(annotators, prior)
+    begin = posterior if known is None else known.hold(posterior)
+    extrapolation, straight_on = None, None
+    if accelerate and isinstance(prior, MovablePrior):
+        extrapolation = Extrapolation(annotators, prior) if joint else None
+    elif accelerate:
+        straight_on = StraightOn()
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
-        targets = weights.next(posterior, log_prior)
+        targets = weights.next(begin, log_prior)
         if joint:
-            annotators.estimate(posterior, targets.weight)
+            annotators.estimate(begin, targets.weight)
         ahead = extrapolation.propose(targets) if extrapolation is not None and change < NEAR else None
         if joint or log_prior is None:
             likelihood = held(annotators.log_likelihood(), known)
         log_prior = prior.update(targets, likelihood) if ahead is None else ahead
-        previous, (posterior, evidence) = posterior, expectation(log_prior, likelihood)
+        posterior, evidence = expectation(log_prior, likelihood)
         value = _objective(annotators, prior, targets.weight, evidence)
         if extrapolation is not None and ahead is not None and extrapolation.is_worse(value, objective[-1]):
             extrapolation.take_back()
@@ -134,12 +137,16 @@ def run_em(
             log_prior = prior.update(targets, likelihood)
             posterior, evidence = expectation(log_prior, likelihood)
             value = _objective(annotators, prior, targets.weight, evidence)
-        change = mean_change(posterior, previous, targets.weight)
+        change = mean_change(posterior, begin, targets.weight)
         objective.append(value)
         if report is not None:
             report(len(objective), value, change)
         if give_up is not None and give_up(posterior):
             break
+        if straight_on is not None and weights.settled(tol):
+            begin = straight_on.propose(begin, posterior, targets.weight)
+        else:
+            begin = posterior
     assert log_prior is not None  # there is at least one round
     converged = change <= tol and weights.settled(tol)
     return Rounds(posterior, log_prior, np.array(objective), change, converged)

@@ -10,6 +10,7 @@ import numpy as np
 from crowdwise.arrays import Floats, Positions
 from crowdwise.em.rounds import expectation
 from crowdwise.softmax.rows import log_softmax
+from crowdwise.threads import EXPONENTIAL, each_block
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
@@ -45,7 +46,13 @@ class ClassScores:
     def log_proba(self, temperature: float) -> Floats:
         """Logarithms of probabilities when scores are multiplied by a temperature."""
         scaled, offset = self.parts()
-        return log_softmax(temperature * scaled + offset)
+        log_proba = np.empty((len(scaled), len(self.class_weight)))
+
+        def task(rows: slice) -> None:
+            log_proba[rows] = log_softmax(temperature * scaled[rows] + offset)
+
+        each_block(task, len(scaled), EXPONENTIAL * log_proba.size)
+        return log_proba
 
     def parts(self) -> tuple[Floats, Floats]:
         """What a temperature multiplies, and what it does not."""

@@ -84,7 +84,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
             rounds = run_em(
                 start.annotators, prior, weights, start.posterior,
                 joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
-                report=reporter.rounds("labels and features"),
+                accelerate=bool(self.cross_fit), report=reporter.rounds("labels and features"),
             )  # fmt: skip
             note_convergence(rounds, weights, self.tol)
             self.temperature_, last = prior.temperature, models.of_all_rows()

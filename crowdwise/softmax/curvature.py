@@ -17,7 +17,7 @@ from crowdwise.softmax.rows import SoftmaxRows, log_softmax
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
 # Curvature is made of so many rows as a first guess: some for every column, more if that is soon done.
-_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 20_000, 2**30
+_ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 10_000, 2**30
 # No class of a row is taken to be surer: rows would add nothing to the curvature, and they do once others change.
 _DOUBT = 0.02
 # Entries that are multiplied at a time: of matrices, and of rows that stay in the cache.
@@ -147,7 +147,8 @@ def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
     together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)
     n = n_columns * n_outputs if together else n_columns
     enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
-    some = np.arange(0, n_rows, max(1, n_rows // enough))
+    step = max(1, n_rows // enough)
+    some = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
     x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
     proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:

@@ -14,10 +14,11 @@ from scipy import sparse
 from crowdwise.arrays import Codes, Floats
 from crowdwise.threads import run_parallel
 
-# Rows whose features are this many bytes are worked on at a time: they stay in the cache of one core.
-_BLOCK_BYTES = 2**19
+# Rows whose features are this many bytes are worked on at a time: they stay in the cache, and are enough for what it
+# costs to begin with a block.
+_BLOCK_BYTES = 2**21
 # Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
-_TASK_BLOCKS = 16
+_TASK_BLOCKS = 4
 # Further apart than this, one of two logarithms does not count beside the other.
 _FAR = 700.0
 

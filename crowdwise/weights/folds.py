@@ -8,13 +8,14 @@ and sparse features give the same ones. Beyond that, folds are drawn by a hash o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats
+from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.labels.encode import smallest_integer_type
 from crowdwise.threads import each_block
 
@@ -23,7 +24,7 @@ Keys = NDArray[np.uint64]
 # Rows are distinguished by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
-# Rows that are hashed at a time, so that all of their columns stay in the cache.
+# Rows that are hashed or scaled at a time, so that all of their columns stay in the cache.
 _STORED_ROWS = 2**10
 # What it costs to hash a value, in multiplications.
 _HASHING = 50.0
@@ -41,7 +42,7 @@ def content_folds(X: Any, n_folds: int, seed: int = 0) -> Codes:
     keys, first, where = np.unique(_row_keys(X, 0), return_index=True, return_inverse=True)
     if len(keys) == 0:
         return np.zeros(0, dtype=np.int64)
-    order = np.lexsort([keys, _places(X[first])])  # keys break ties between rows that features cannot order
+    order = np.lexsort([keys, _places(X, first)])  # keys break ties between rows that features cannot order
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return _dealt(len(order), n_folds, seed)[rank][where]
@@ -57,8 +58,8 @@ def _dealt(n_rows: int, n_folds: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate([dealt, stretches[-1]])[:n_rows].astype(np.int64)
 
 
-def _places(X: Any) -> Floats:
-    """A number per row that puts different rows into an order, whatever the order and the units of the features.
+def _places(X: Any, first: Positions) -> Floats:
+    """A number per row that puts different rows, the `first` of each, into an order, whatever the units of features.
 
     A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of
     the mean and the mean square of its scaled values, so that features do not need names to be distinguished.
@@ -67,6 +68,7 @@ def _places(X: Any) -> Floats:
     scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if sparse.issparse(X):
+            X = X[first]
             # A column without zeros may be far from zero: its smallest value is subtracted where it is stored.
             full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
             at_zero = np.where(full, 0.0, -low * scale)
@@ -77,9 +79,15 @@ def _places(X: Any) -> Floats:
             linear, square = _shares(at_zero + _column_means(entries), at_zero**2 + _column_means(squares))
             total = entries @ linear + squares @ square + float(at_zero @ linear + at_zero**2 @ square)
         else:
-            scaled = (X - low) * scale
-            linear, square = _shares(scaled.mean(axis=0), (scaled**2).mean(axis=0))
-            total = scaled @ linear + scaled**2 @ square
+
+            def scaled() -> Iterator[Floats]:
+                """Some rows at a time: copies of all would be the most memory that a fit takes."""
+                for start in range(0, len(first), _STORED_ROWS):
+                    yield (X[first[start : start + _STORED_ROWS]] - low) * scale
+
+            sums, squares = np.sum([[part.sum(axis=0), (part**2).sum(axis=0)] for part in scaled()], axis=0)
+            linear, square = _shares(sums / len(first), squares / len(first))
+            total = np.concatenate([part @ linear + part**2 @ square for part in scaled()])
     total = np.nan_to_num(np.asarray(total, dtype=np.float64))
     return np.round((total - total.min()) / max(np.ptp(total), np.finfo(np.float64).tiny) / _ROUNDING)
 

@@ -465,7 +465,9 @@ def test_l2_is_a_power_of_ten_relative_to_the_variance_of_the_features():
     assert strong.l2_ > weak.l2_
     assert round(np.log10(weak.l2_ / X.var(axis=0).mean()), 6).is_integer()
     # A penalty that was found begins with models of larger ones, and ends with those of one that was given.
-    assert_allclose(fit(X, matrix, l2=weak.l2_).consensus_proba_, weak.consensus_proba_, atol=1e-5)
+    found, given = (fit(X, matrix, l2=l2, tol=1e-8) for l2 in ("auto", weak.l2_))
+    assert found.l2_ == weak.l2_
+    assert_allclose(given.consensus_proba_, found.consensus_proba_, atol=1e-5)
     # In other units the model is the same.
     here, there = (fit(unit * X, matrix, l2="auto", cross_fit=0) for unit in (1, 1024))
     assert_allclose(there.consensus_proba_, here.consensus_proba_, atol=1e-6)
