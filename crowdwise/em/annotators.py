@@ -18,7 +18,7 @@ from crowdwise.arrays import Bools, Floats, Positions
 from crowdwise.crowd.pairs import one_hot
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.softmax.rows import shares_of_sum
+from crowdwise.softmax.log_space import shares_of_sum
 
 # No example is taken to be surely easy or hard to begin with.
 _DOUBT = 0.05

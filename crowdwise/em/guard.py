@@ -33,7 +33,7 @@ from crowdwise.em.rounds import expectation
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.softmax.rows import log_softmax
+from crowdwise.softmax.log_space import log_softmax
 
 # The first explanation must be better by this many standard errors, or at all where the logarithm of the probability of
 # an example's labels rises by so much: such features have much to give, and are no accident.

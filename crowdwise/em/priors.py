@@ -13,7 +13,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.em.temperature import ClassScores, best_temperature
-from crowdwise.softmax.rows import log_softmax
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.weights.round_weights import SoftTargets
 
 # Rounds that take back more than this share of the last one's step are damped.

@@ -17,7 +17,7 @@ from crowdwise.em.acceleration import NEAR, Extrapolation, MovablePrior, Prior, 
 from crowdwise.em.annotators import Annotators
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
-from crowdwise.softmax.rows import shares_of_sum
+from crowdwise.softmax.log_space import shares_of_sum
 from crowdwise.threads import run_all
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise.arrays import Floats, Positions
 from crowdwise.em.rounds import expectation
-from crowdwise.softmax.rows import log_softmax
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.threads import EXPONENTIAL, each_block
 
 # Scores are multiplied by a number between these, on a logarithmic scale.

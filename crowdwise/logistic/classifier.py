@@ -29,7 +29,7 @@ from crowdwise.mixins import all_or_nothing, by_block
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.fitted import check_new
-from crowdwise.softmax.rows import log_softmax
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features
 from crowdwise.truths.known import known_answers

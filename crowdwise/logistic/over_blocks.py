@@ -37,7 +37,8 @@ from crowdwise.logistic.survey import Survey
 from crowdwise.progress import Report, Reporter
 from crowdwise.ridge.features import Rows
 from crowdwise.softmax.features import LogisticFeatures
-from crowdwise.softmax.rows import SoftmaxRows, log_softmax
+from crowdwise.softmax.log_space import log_softmax
+from crowdwise.softmax.rows import SoftmaxRows
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.folds import telling_columns

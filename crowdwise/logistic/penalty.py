@@ -9,7 +9,7 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.em.temperature import ClassScores
 from crowdwise.logistic.prior import SoftmaxData
-from crowdwise.softmax.rows import log_softmax
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.weights.round_weights import SoftTargets
 
 # Penalties to choose from, for features of variance one, the simplest classifier first.

@@ -21,8 +21,8 @@ from crowdwise.em.rounds import expectation
 from crowdwise.em.together import Together, vote_strength
 from crowdwise.logistic.blocks import CheckedBlock
 from crowdwise.logistic.survey import levels_of_labels
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.models import normalisers
-from crowdwise.softmax.rows import log_softmax
 from crowdwise.weights.folds import hashed_folds
 from crowdwise.weights.round_weights import SoftTargets
 

@@ -12,7 +12,8 @@ from scipy import linalg, sparse
 
 from crowdwise.arrays import Floats
 from crowdwise.softmax.descent import Solve
-from crowdwise.softmax.rows import SoftmaxRows, log_softmax
+from crowdwise.softmax.log_space import log_softmax
+from crowdwise.softmax.rows import SoftmaxRows
 
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000

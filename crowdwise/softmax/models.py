@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from crowdwise.arrays import Floats
 from crowdwise.softmax.curvature import Weighted, factored, solver
 from crowdwise.softmax.descent import Memory, Point, descend
-from crowdwise.softmax.rows import SoftmaxRows, log_softmax
+from crowdwise.softmax.log_space import log_softmax
+from crowdwise.softmax.rows import SoftmaxRows
 
 # Exponentials of scores beyond would overflow; the other class no longer counts beside such a one.
 _FAR = 700.0

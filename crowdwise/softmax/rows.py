@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,75 +18,6 @@ from crowdwise.threads import run_parallel
 _BLOCK_BYTES = 2**21
 # Blocks that one task works on; partial sums are added in a fixed order, so threads change no bit.
 _TASK_BLOCKS = 4
-# Further apart than this, one of two logarithms does not count beside the other.
-_FAR = 700.0
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """Logarithms of probabilities that are as exp(score); a few passes over columns are much faster than over rows.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        Of every class; one column is the second of two classes compared with the first.
-
-    Returns
-    -------
-    log_probabilities : ndarray of shape (n_examples, n_classes)
-    """
-    if scores.shape[1] == 1:
-        return _of_log_odds(scores[:, 0])
-    shifted = scores - reduce(np.maximum, scores.T)[:, np.newaxis]
-    return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, np.newaxis])
-
-
-def _of_log_odds(away: Floats) -> Floats:
-    """The same of two classes, from how much higher the second one's score is."""
-    result = np.empty((len(away), 2))
-    rest = np.abs(away)
-    np.log1p(np.exp(np.negative(rest, out=rest), out=rest), out=rest)
-    np.subtract(np.minimum(-away, 0.0), rest, out=result[:, 0])
-    np.subtract(np.minimum(away, 0.0), rest, out=result[:, 1])
-    return result
-
-
-def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
-    """The logarithm of a sum of exponentials.
-
-    Parameters
-    ----------
-    logarithms : ndarray of shape (n_terms, ...)
-        Of the terms of the sum; overwritten.
-    shares : ndarray of shape (n_terms, ...)
-        Is given the share of each term in the sum.
-
-    Returns
-    -------
-    logarithm : ndarray of shape (...)
-    """
-    if len(logarithms) == 2:
-        return _of_two(logarithms, shares)
-    top = np.maximum.reduce(logarithms)
-    logarithms -= top
-    np.exp(logarithms, out=logarithms)
-    total = np.add.reduce(logarithms)
-    np.divide(logarithms, total, out=shares)
-    return np.add(top, np.log(total, out=total), out=top)
-
-
-def _of_two(logarithms: Floats, shares: Floats) -> Floats:
-    """The same with one exponential: how much larger the first term is than the second."""
-    first, second = logarithms
-    away = np.subtract(first, second, out=first)
-    far = max(away.max(initial=0.0), -away.min(initial=0.0)) > _FAR
-    ratio = np.exp(np.clip(away, -_FAR, _FAR)) if far else np.exp(away)
-    total = ratio + 1
-    np.reciprocal(total, out=shares[1])
-    np.multiply(ratio, shares[1], out=shares[0])
-    np.log(total, out=total)
-    if far:
-        np.maximum(total, away, out=total)
-    return np.add(total, second, out=total)
 
 
 @dataclass(frozen=True)

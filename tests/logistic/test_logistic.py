@@ -20,8 +20,9 @@ from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.penalty import simplest_of_the_best
+from crowdwise.softmax.log_space import log_softmax, shares_of_sum
 from crowdwise.softmax.models import SoftmaxModels, normalisers
-from crowdwise.softmax.rows import SoftmaxRows, log_softmax, shares_of_sum
+from crowdwise.softmax.rows import SoftmaxRows
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
 
