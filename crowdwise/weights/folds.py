@@ -64,11 +64,11 @@ def _places(X: Any, first: Positions) -> Floats:
     A sum over features of a function of the value, scaled to [0, 1]. Each feature has a function of its own, made of
     the mean and the mean square of its scaled values, so that features do not need names to be distinguished.
     """
+    X = X[first] if sparse.issparse(X) else X
     low, span = _range(X)
     scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if sparse.issparse(X):
-            X = X[first]
             # A column without zeros may be far from zero: its smallest value is subtracted where it is stored.
             full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
             at_zero = np.where(full, 0.0, -low * scale)
