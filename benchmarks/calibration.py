@@ -81,6 +81,12 @@ def if_right(proba: np.ndarray, n_draws: int = 20) -> float:
     return float(np.mean([calibration(proba, truth)[2] for truth in drawn]))
 
 
+def by_hindsight(proba: np.ndarray, truth: np.ndarray) -> float:
+    """The least expected calibration error that a temperature would give, if all truths were known to choose it by."""
+    powers = (np.maximum(proba, 1e-12) ** temperature for temperature in np.exp(np.arange(-15, 11) / 10))
+    return min(calibration(power / power.sum(axis=1, keepdims=True), truth)[2] for power in powers)
+
+
 def by_the_crowd(split: Split, labels: CrowdLabels) -> np.ndarray:
     return CrowdLogisticClassifier().fit(split.X, labels).predict_proba(split.X_test)
 

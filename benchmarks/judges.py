@@ -8,9 +8,9 @@ python benchmarks/judges.py --sets framing      some sets
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
 truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy, stated
 confidence and expected calibration error (ten bins of equal size) are of the examples whose truth was not given, the
-mean of all draws; beside it what that error would be if all probabilities were right, on as many examples, and the
-debiased error of `calibration.py`. "Best judge" is the one that is right most often on the truths given, or, by
-hindsight, on all.
+mean of all draws; beside it what that error would be if all probabilities were right, on as many examples, what it
+would be with the temperature that suits these examples best, and the debiased error of `calibration.py`. "Best judge"
+is the one that is right most often on the truths given, or, by hindsight, on all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from calibration import DEBIASED, RIGHT, calibration, debiased_square, if_right, root
+from calibration import DEBIASED, RIGHT, by_hindsight, calibration, debiased_square, if_right, root
 from contest import Task
 from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
@@ -132,6 +132,7 @@ def stack(judges: Judges, known: np.ndarray) -> np.ndarray | None:
     return proba
 
 
+HINDSIGHT = "error with the best temperature by hindsight"
 OURS, STACK = "`aggregate(labels, truth=...)`", "logistic regression on votes"
 METHODS: dict[str, Method] = {
     OURS: ours,
@@ -150,9 +151,9 @@ def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float, float]:
 
 
 def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray]:
-    """The figures of every method in every draw of truths, its debiased squared error, and the error if it were right.
+    """The figures of every method in every draw of truths, and its debiased squared error; of shape (n_draws, 6).
 
-    Each is of shape (n_draws, 5).
+    The last two are of ours alone: the error if it were right, and with the best temperature by hindsight.
     """
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in METHODS}
     for draw in range(n_draws if n_truths else 1):
@@ -161,10 +162,10 @@ def measure(judges: Judges, n_truths: int, n_draws: int) -> dict[str, np.ndarray
         for name, method in METHODS.items():
             proba = method(judges, known)
             if proba is not None:
-                perfect = if_right(proba[rest], 5) if name == OURS else np.nan
-                square = debiased_square(proba[rest], judges.truth[rest])
-                found[name].append((*figures(proba[rest], judges.truth[rest]), square, perfect))
-    return {name: np.array(values).reshape(-1, 5) for name, values in found.items()}
+                proba, truth = proba[rest], judges.truth[rest]
+                floors = (if_right(proba, 5), by_hindsight(proba, truth)) if name == OURS else (np.nan, np.nan)
+                found[name].append((*figures(proba, truth), debiased_square(proba, truth), *floors))
+    return {name: np.array(values).reshape(-1, 6) for name, values in found.items()}
 
 
 def bold_near(found: dict[str, np.ndarray]) -> list[str]:
@@ -195,9 +196,10 @@ def truths(run: Run, options: Namespace) -> None:
             both = [means[method] for method in (OURS, STACK)]
             stated = ["–" if mean is None else three(mean[:3]) for mean in both]
             debiased = ["–" if mean is None else root(mean[3]) for mean in both]
-            confidence.append([judges.name, str(n_truths), *stated, f"{both[0][4]:.3f}", " / ".join(debiased)])
+            floors = [f"{value:.3f}" for value in both[0][4:]]
+            confidence.append([judges.name, str(n_truths), *stated, *floors, " / ".join(debiased)])
     run.table(ACCURACY, ("set", "truths", *METHODS), accuracy)
-    columns = ("accuracy / says / calibration error", "truths", OURS, STACK, RIGHT, DEBIASED)
+    columns = ("accuracy / says / calibration error", "truths", OURS, STACK, RIGHT, HINDSIGHT, DEBIASED)
     run.table(CONFIDENCE, columns, confidence)
 
 

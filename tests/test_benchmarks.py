@@ -200,3 +200,13 @@ def test_the_debiased_calibration_error_has_no_noise_in_the_mean(benchmark):
     assert abs(mean_square(sure - 0.2) - 0.04) < 0.003
     assert calibration.if_right(proba) > 0.08  # while the usual one is that far from zero
     assert (calibration.root(-0.01), calibration.root(0.04)) == ("0.000", "0.200")
+
+
+def test_the_best_temperature_by_hindsight_undoes_one(benchmark):
+    calibration = benchmark("calibration")
+    right = np.array([0.6, 0.75, 0.9]).repeat(1000)
+    truth = (np.arange(3000) * 0.618034 % 1 >= right).astype(int)  # evenly spread, so that every bin has its share
+    hot = np.column_stack([right, 1 - right]) ** np.exp(0.5)
+    hot /= hot.sum(axis=1, keepdims=True)
+    assert calibration.calibration(hot, truth)[2] > 0.05
+    assert calibration.by_hindsight(hot, truth) < 0.01
