@@ -104,9 +104,9 @@ def _mapped_labels(y: Any) -> Any:
     """Labels as they are, or an .npy file of them; any other file has to be read by the caller."""
     if isinstance(y, str | os.PathLike) and not os.fspath(y).endswith(".npy"):
         raise DataError(
-            f"y as a file must be .npy, with a column per annotator; got {os.fspath(y)}. Labels with a row per label are "
-            f"read first: y=crowdwise.read_labels({os.fspath(y)!r}), matched by id if X is a table and example= names its "
-            "column of ids."
+            f"y as a file must be .npy, with a column per annotator; got {os.fspath(y)}. Labels with a row per label "
+            f"are read first: y=crowdwise.read_labels({os.fspath(y)!r}), matched by id if X is a table and example= "
+            "names its column of ids."
         )
     return _mapped(y)
 
@@ -208,8 +208,8 @@ def _of_table(
 def _warn_of_ids(ids: str | None) -> None:
     if ids is not None:
         warn(
-            f"the column {ids!r} is taken for a feature, and rows and labels are in the same order. If it holds the ids "
-            f"of the examples, say so: example={ids!r}; else name the features: features=[...]."
+            f"the column {ids!r} is taken for a feature, and rows and labels are in the same order. If it holds the "
+            f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
         )
 
 
