@@ -56,6 +56,7 @@ class Wishes:
     classes: tuple[str, ...] | None
     strip: bool
     texts: bool
+    text: str | None
     on_rows: Callable[[int], object] | None
 
 

@@ -181,6 +181,14 @@ def test_texts_come_along(saved):
     assert "texts: text" in file.notes
 
 
+def test_a_column_of_texts_that_is_named_is_no_annotator(saved):
+    path = saved("id,annotator_1,annotator_2,said\na,1,0,one\nb,,1,two\n")
+    file = formats.read(path, texts="said")
+    assert file.texts == {"a": "one", "b": "two"}
+    assert file.labels.annotators.tolist() == ["annotator_1", "annotator_2"]
+    assert formats.read(path, wide=True, annotator=["annotator_1", "annotator_2"], texts="text").texts is None
+
+
 @pytest.mark.parametrize("header", ["id,annotator_1,annotator_2", "task,rater A,rater B", "item,Worker1,Worker2"])
 def test_a_column_per_annotator_is_seen_where_they_are_numbered(saved, header):
     file = formats.read(saved(f"{header}\na,1,0\nb,,1\n"))
