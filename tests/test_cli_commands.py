@@ -569,6 +569,23 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Unsure"], "numbers, and 'Unsure': if that means no answer, say so: --abstain Unsure"),
+        (["no idea", "none"], "--abstain 'no idea' --abstain none"),
+        (["a", "b", "c"], None),
+    ],
+)
+def test_check_asks_whether_a_word_among_numbers_is_no_answer(run, tmp_path, words, said):
+    given = [*map(str, range(1, 6)), *words] * 6
+    rows = [f"{i // 3},{'abc'[i % 3]},{label}" for i, label in enumerate(given)]
+    (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))
+    code, out, _ = run("check", str(tmp_path / "labels.csv"))
+    assert code == 0
+    assert "--abstain" not in out if said is None else said in " ".join(out.split())
+
+
 def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

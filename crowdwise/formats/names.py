@@ -108,7 +108,7 @@ def find_example(name: str, header: Sequence[str], given: str | None) -> str | N
 
 
 def text_column(header: Sequence[str], taken: Sequence[str], given: str | None = None) -> str | None:
-    """The column that holds what was labelled: the one given, if it is there, else the one and only that is named so."""
+    """The column that holds what was labelled: the one given, if it is there, else the only one that is named so."""
     if given is not None:
         return given if given in header else None
     for word in TEXT_WORDS:

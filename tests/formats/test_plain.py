@@ -284,6 +284,9 @@ def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     assert formats.read(path, abstain=["-1"]).notes[-1] == "1 answer that abstained, counted and no label"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
     assert found == "never given, though said to be no label: '-9', '?'"
+    path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")
+    found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]
+    assert "'unsure' (is 'Unsure' meant?), 'Unsure,tie' (are 'Unsure', 'tie' meant? Name each by itself)" in found
 
 
 WIDE = "id,ann,bob,cy\n1,yes,no,yes\n2,no,no,\n3,yes,,yes\n4,yes,no,no\n"
