@@ -22,6 +22,7 @@ pytest.importorskip("jinja2")
 
 from crowdwise.__main__ import main
 from crowdwise.cli import ExitCode
+from crowdwise.cli.fit import _filled
 from crowdwise.cli.group import COMMANDS, crowd
 
 WITH_FEATURES = ["labels.csv", "features.csv", "--columns", "size,colour"]
@@ -584,6 +585,13 @@ def test_check_asks_whether_a_word_among_numbers_is_no_answer(run, tmp_path, wor
     code, out, _ = run("check", str(tmp_path / "labels.csv"))
     assert code == 0
     assert "--abstain" not in out if said is None else said in " ".join(out.split())
+
+
+@pytest.mark.parametrize("n", range(90, 112))
+def test_a_number_and_its_percent_sign_stay_in_one_line(n):
+    lines = _filled("x" * n + " 95 % interval").splitlines()
+    assert any("95 %" in line for line in lines)
+    assert max(map(len, lines)) <= max(110, n)
 
 
 def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):
