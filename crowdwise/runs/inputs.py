@@ -102,8 +102,9 @@ def read_inputs(
     """
     check_choice("join", join, ("exact", "inner"))
     reading = dict(labels_as or {})
-    if features is None and len(named := (features_as or {}).get("text") or ()) == 1:
-        reading.setdefault("texts", named[0])
+    text_columns = list((features_as or {}).get("text") or ())
+    if features is None and len(text_columns) == 1:
+        reading.setdefault("texts", text_columns[0])
     encoding, no_answers = reading.get("encoding"), (*reading.get("missing", MISSING), *reading.get("abstain", ()))
     file = formats.read(labels, **reading)
     table = _features(file, features, {"encoding": encoding, **(features_as or {})})
