@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from crowdwise.exceptions import DataError
 
@@ -46,6 +46,13 @@ class Blocks:
 
     def __repr__(self) -> str:
         return f"Blocks that can be read {'again and again' if self.again else 'once'}"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Blocks are no array: whoever takes them for one would read nothing of them."""
+        raise TypeError(
+            "blocks are for fit of the ridge models and CrowdLogisticClassifier; all else takes one block at a time, "
+            "such as [model.predict(block.X) for block in blocks]."
+        )
 
     def __iter__(self) -> Iterator[Block]:
         if self._n_reads and not self.again:

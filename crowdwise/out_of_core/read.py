@@ -40,9 +40,9 @@ def read_blocks(
     y : CrowdLabels, array or path, default=None
         Labels of all rows: in the order of the rows, or matched by the ids in the column `example`. Arrays and .npy
         files have a column per annotator.
-    labels : sequence of str, default=None
+    labels : sequence of str or str, default=None
         Columns of a table that hold labels, one per annotator, where `y` is not given.
-    features : sequence of str, default=None
+    features : sequence of str or str, default=None
         Columns of a table that are features; by default all others but the index of a pandas frame.
     example : str, default=None
         Column of a table with the ids of examples: `y` is then matched by id.
@@ -77,6 +77,7 @@ def read_blocks(
     check_choice("join", join, ("exact", "inner"))
     check_whole("max_bytes", max_bytes)
     if is_table(X):
+        labels, features = ([names] if isinstance(names, str) else names for names in (labels, features))
         return _of_table(X, y, labels, features, example, sample_weight, join, max_bytes)
     if labels is not None or features is not None or example is not None:
         raise ValueError("labels=, features= and example= name columns of a table, and X is none.")

@@ -9,7 +9,14 @@ from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
+from crowdwise import (
+    CrowdLabels,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+    aggregate,
+    read_blocks,
+)
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError, MissingExtraError
 from crowdwise.out_of_core import arrow
 from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
@@ -347,6 +354,23 @@ def test_labels_in_a_file_of_another_kind_are_read_first(saved, table, source):
     folder, X, _ = saved
     with pytest.raises(DataError, match=r"y as a file must be \.npy.*y=crowdwise\.read_labels\(.*labels\.csv"):
         read_blocks(X if source == "array" else table[0], folder / "labels.csv")
+
+
+def test_the_name_of_one_column_is_one_column(table):
+    (block,) = read_blocks(table[0], labels="ann 0", features="x0")
+    assert block.X.shape == (64, 1)
+    assert block.y.column_names == ["ann 0"]
+
+
+def test_only_fit_takes_blocks_and_says_how_to_go_on_with_others(saved):
+    folder, X, y = saved
+    model = CrowdRidgeClassifier().fit(X, y)
+    blocks = read_blocks(X, y)
+    for wrong in (lambda: model.predict(blocks), lambda: aggregate(blocks)):
+        with pytest.raises(TypeError, match=r"blocks are for fit.*\[model\.predict\(block\.X\) for block in blocks\]"):
+            wrong()
+    with pytest.raises(AlignmentError, match=r"X must be features.*X\.npy'.*fit\(read_blocks\(\.\.\.\)\)"):
+        CrowdRidgeClassifier().fit(str(folder / "X.npy"), y)
 
 
 def test_wrong_columns_are_named(table):
