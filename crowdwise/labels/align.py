@@ -216,7 +216,7 @@ def _n_unknown(place: Positions, given_ids: Array) -> int:
 def _n_rows(X: Any) -> int:
     if isinstance(X, str | os.PathLike):
         raise AlignmentError(
-            f"X must be features, a row per example; got {os.fspath(X)!r}. If this is the name of a file, load it first, "
+            f"X must be features, a row per example; got {os.fspath(X)!r}. If this is the name of a file, load it, "
             "or learn from its blocks: fit(read_blocks(...))."
         )
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
