@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from crowdwise import (
     CrowdLabels,
+    CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
@@ -154,6 +155,20 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
         model.fit(read_blocks(broken))
     assert model.sums_ is sums
     assert threading.active_count() == n_threads
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(), CrowdLogisticClassifier()])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
+    _, X, y = saved
+    for module in ("ridge.streaming", "logistic.blocks"):
+        monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
+    for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
+        gap = X.copy()
+        gap[row, 1] = np.nan
+        with pytest.raises(DataError, match=place) as caught:
+            clone(model).fit(read_blocks(gap, y, max_bytes=SMALL))
+        assert f"1 value, at row {row % 10 if row > 9 else row} column 1" in str(caught.value)
 
 
 @pytest.mark.parametrize(
