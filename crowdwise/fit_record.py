@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.em.aggregate import Aggregation
 from crowdwise.em.confusion import Incidence, Shared, pooled
@@ -69,6 +69,14 @@ class FitRecord:
         if not isinstance(self.results.consensus, Consensus):
             raise LabelError("ratings have no classes.")
         return self.results.consensus.codes
+
+    @property
+    def told(self) -> Bools:
+        """The examples whose answer the fit was told, and which is certain."""
+        consensus = self.results.consensus
+        if self.results.truth_check is None:
+            return np.zeros(len(consensus), dtype=bool)
+        return consensus.std == 0 if isinstance(consensus, RatingConsensus) else consensus.confidence == 1
 
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.

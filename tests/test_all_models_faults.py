@@ -74,12 +74,12 @@ def test_fault_01_the_row_is_that_of_the_user_and_rows_that_take_no_part_are_loo
     X[9, 0] = np.nan
     matrix = y.to_matrix().astype(float)
     matrix[[2, 5]] = np.nan
-    with pytest.raises(DataError, match="1 values, at row 9 column 0"):
+    with pytest.raises(DataError, match="1 value, at row 9 column 0"):
         fit_quietly(new(name), make(X), labels_for(name, matrix))
     matrix[9] = np.nan
-    with pytest.raises(DataError, match="1 values, at row 9 column 0"):
+    with pytest.raises(DataError, match="1 value, at row 9 column 0"):
         fit_quietly(new(name), make(X), labels_for(name, matrix))
-    with pytest.raises(DataError, match="1 values, at row 9 column 0"):
+    with pytest.raises(DataError, match="1 value, at row 9 column 0"):
         fit_quietly(new(name), make(X), y, np.where(np.arange(40) == 9, 0.0, 1.0))
 
 

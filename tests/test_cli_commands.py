@@ -22,6 +22,7 @@ pytest.importorskip("jinja2")
 
 from crowdwise.__main__ import main
 from crowdwise.cli import ExitCode
+from crowdwise.cli.fit import _filled
 from crowdwise.cli.group import COMMANDS, crowd
 
 WITH_FEATURES = ["labels.csv", "features.csv", "--columns", "size,colour"]
@@ -567,6 +568,30 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
     assert "--kind ordinal" not in run("check", "words.csv")[1]
     found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["Unsure"], "numbers, and 'Unsure': if that means no answer, say so: --abstain Unsure"),
+        (["no idea", "none"], "--abstain 'no idea' --abstain none"),
+        (["a", "b", "c"], None),
+    ],
+)
+def test_check_asks_whether_a_word_among_numbers_is_no_answer(run, tmp_path, words, said):
+    given = [*map(str, range(1, 6)), *words] * 6
+    rows = [f"{i // 3},{'abc'[i % 3]},{label}" for i, label in enumerate(given)]
+    (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))
+    code, out, _ = run("check", str(tmp_path / "labels.csv"))
+    assert code == 0
+    assert "--abstain" not in out if said is None else said in " ".join(out.split())
+
+
+@pytest.mark.parametrize("n", range(90, 112))
+def test_a_number_and_its_percent_sign_stay_in_one_line(n):
+    lines = _filled("x" * n + " 95 % interval").splitlines()
+    assert any("95 %" in line for line in lines)
+    assert max(map(len, lines)) <= max(110, n)
 
 
 def test_abstentions_are_answers_if_that_is_said(run, tmp_path, monkeypatch):

@@ -125,4 +125,10 @@ def command(
         show_json("fit", {"out": out, "summary": summary})
     else:
         lines = [*summary_lines(summary), f"Report      {out}/report.{form}"]
-        show("\n".join(textwrap.fill(line, 110, subsequent_indent=" " * 12) for line in lines))
+        show("\n".join(map(_filled, lines)))
+
+
+def _filled(line: str) -> str:
+    """A line in several, a number and its % in the same one."""
+    together = line.replace(" %", "\N{NO-BREAK SPACE}%")
+    return textwrap.fill(together, 110, subsequent_indent=" " * 12).replace("\N{NO-BREAK SPACE}%", " %")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array, Positions
+from crowdwise.counts import count
 from crowdwise.crowd.pairs import numbered
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing
@@ -64,11 +65,12 @@ def _by_annotator(groups: Any, annotators: Array) -> Array:
     known = place >= 0
     if not known.any():
         raise LabelError(
-            f"none of the {len(names)} annotators that groups names (such as {names[:3].tolist()}) has labels (such as "
-            f"{annotators[:3].tolist()}). Name them as in the labels."
+            f"groups names {count(len(names), 'annotator')} (such as {names[:3].tolist()}), and none of those who gave "
+            f"labels (such as {annotators[:3].tolist()}). Name them as in the labels."
         )
     if not known.all():
-        warn(f"groups names {int((~known).sum())} annotators that have no labels, such as {names[~known][0]!r}.")
+        unknown = count(int((~known).sum()), "annotator who has", "annotators who have")
+        warn(f"groups names {unknown} no labels, such as {names[~known][0]!r}.")
     given = np.full(len(annotators), None, dtype=object)
     given[place[known]] = values[known]
     return given

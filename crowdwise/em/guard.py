@@ -246,5 +246,6 @@ def note_misleading() -> None:
     """Say that features do not count in the consensus."""
     warn(
         "the classifier does not count in the consensus (model_weight_ is 0): the labels do not bear out that its "
-        "features predict the truth. The consensus is that of labels alone; predict still uses the features."
+        "features predict the truth. The consensus is that of labels alone; predict still uses the features. Are some "
+        "features much larger than others? Bring them to one size first, as StandardScaler does."
     )

@@ -15,8 +15,11 @@ from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.ordinal import Ordinal
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.mistakes import beside_numbers
 
 ClassKind = Literal["class", "ordinal"]
+# Squares of the differences between larger levels overflow.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -124,12 +127,18 @@ def levels_of(classes: Array, *, declared: bool) -> Floats:
                 f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
                 "Declare them from the lowest to the highest."
             )
+        if np.abs(levels).max(initial=0) > _LARGEST:
+            raise LabelError(
+                f"levels beyond {_LARGEST:g} are too far apart for their differences to be squared: rescale them."
+            )
         return levels
     if not declared and classes.dtype.kind not in "mM":
+        words = beside_numbers(classes)
+        no_level = f" If {' and '.join(map(repr, words))} means no answer, say so first: abstain={words}, --abstain."
         raise LabelError(
             f'kind="ordinal" needs classes with an order, and {classes.tolist()[:8]} have none of their own. Declare '
             "it from the lowest to the highest: labels.in_order([...]), or classes=[...] when labels are made; "
-            "--classes A,B,... on the command line."
+            f"--classes A,B,... on the command line.{no_level if words else ''}"
         )
     return np.arange(1.0, len(classes) + 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from crowdwise.arrays import Floats
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_numbers, as_vectors
 from crowdwise.features.columns import MOST_CATEGORIES, Categories, Numbers, Words, distinct
@@ -21,6 +23,8 @@ _SCHEMA = "crowdwise.features/1"
 MATRIX = "the matrix"
 # Columns of these names are taken for answers, which must not be features.
 _ANSWERS = frozenset({"label", "labels", "truth", "gold", "answer", "class", "target", "y"})
+# What pandas calls the index of a frame in a file, and what a column without a name is called here.
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+|column \d+")
 
 
 @dataclass(frozen=True)
@@ -140,11 +144,18 @@ def _guess(name: str, cells: Sequence[Any], *, wanted: bool) -> tuple[Column | N
     if numbers is not None:
         if np.isnan(numbers).all():
             return None, f"column {name!r} is left out: it is empty"
+        if not wanted and _INDEX.fullmatch(name) and _is_count(numbers):
+            return None, f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
         return Numbers.learn(name, numbers[:, np.newaxis]), ""
     values = distinct(cells)
     if len(values) > MOST_CATEGORIES and not wanted:
         return None, f"column {name!r} is left out: {len(values):,} different texts (--text {name} to use it)"
     return Categories.learn(name, cells), ""
+
+
+def _is_count(numbers: Floats) -> bool:
+    """Whether these are whole numbers, no two the same."""
+    return bool((numbers == np.floor(numbers)).all()) and len(np.unique(numbers)) == len(numbers)
 
 
 def _describe(columns: Sequence[Column]) -> list[str]:

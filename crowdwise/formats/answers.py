@@ -158,6 +158,11 @@ class Answers:
         """Whether a label was given. Only before `labels`."""
         return text in self._indices[2]
 
+    def spelt_like(self, text: str) -> list[str]:
+        """Labels that may be meant by another text: spelt alike, or named in it with commas. Only before `labels`."""
+        meant = {plain_spelling(part) for part in (text, *text.split(","))}
+        return [label for label in self._indices[2] if plain_spelling(label) in meant]
+
     def texts_by_example(self) -> dict[Any, str] | None:
         """The texts, by the ids that `labels` has; None if there are none. Only after `labels`."""
         return {self._id_of(example): text for example, text in self.texts.items()} or None

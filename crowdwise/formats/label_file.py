@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,6 +56,7 @@ class Wishes:
     classes: tuple[str, ...] | None
     strip: bool
     texts: bool
+    text: str | None
     on_rows: Callable[[int], object] | None
 
 
@@ -85,4 +86,12 @@ def _never_given(answers: Answers, wishes: Wishes) -> list[str]:
     """What was said to be no label, and is none in this file: perhaps it is spelt otherwise."""
     absent = [text for text in wishes.missing if text and text not in (*MISSING, *answers.n_missing)]
     absent += [text for text in wishes.abstain if not answers.has_label(text)]
-    return [f"never given, though said to be no label: {', '.join(map(repr, absent))}"] if absent else []
+    shown = ", ".join(repr(text) + _perhaps(answers.spelt_like(text)) for text in absent)
+    return [f"never given, though said to be no label: {shown}"] if absent else []
+
+
+def _perhaps(meant: Sequence[str]) -> str:
+    if not meant:
+        return ""
+    names = ", ".join(map(repr, meant))
+    return f" (is {names} meant?)" if len(meant) == 1 else f" (are {names} meant? Name each by itself)"

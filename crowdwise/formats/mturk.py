@@ -37,7 +37,7 @@ def read_mturk(table: Table, wishes: Wishes) -> LabelFile:
     answers, collected = Answers(wishes.missing, strip=wishes.strip), Collected()
     examples = _examples(table, columns, wishes, answers)
     groups = _questions(columns)
-    text = _text_column(table.header)
+    text = _text_column(table.header, wishes.text)
     for i, (example, worker) in enumerate(zip(examples, columns["WorkerId"], strict=True)):
         if not worker:
             answers.left_out["HITs without an answer"] += 1
@@ -57,8 +57,10 @@ def _cell(columns: dict[str, list[str]], name: str, i: int) -> str:
     return columns[name][i].strip() if name in columns else ""
 
 
-def _text_column(header: Sequence[str]) -> str | None:
+def _text_column(header: Sequence[str], given: str | None) -> str | None:
     inputs = [name for name in header if name.startswith(_INPUT)]
+    if given is not None:
+        return next((name for name in (given, _INPUT + given) if name in header), None)
     named = [name for name in inputs if plain_name(name.removeprefix(_INPUT)) in TEXT_WORDS]
     return named[0] if named else inputs[0] if len(inputs) == 1 else None
 

@@ -107,8 +107,10 @@ def find_example(name: str, header: Sequence[str], given: str | None) -> str | N
     return found[0] if found else None
 
 
-def text_column(header: Sequence[str], taken: Sequence[str]) -> str | None:
-    """The column that holds what was labelled, if one and only one is named so."""
+def text_column(header: Sequence[str], taken: Sequence[str], given: str | None = None) -> str | None:
+    """The column that holds what was labelled: the one given, if it is there, else the only one that is named so."""
+    if given is not None:
+        return given if given in header else None
     for word in TEXT_WORDS:
         found = [name for name in header if name not in taken and plain_name(name) == word]
         if len(found) == 1:

@@ -44,7 +44,8 @@ def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
         return isinstance(wishes.annotator, tuple)
     numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
     ids = [name for name in (wishes.example, *candidates(header, "example")) if name is not None]
-    rest = [name for name in header if name not in numbered and name not in ids and name != text_column(header, ids)]
+    text = text_column(header, ids, wishes.text)
+    rest = [name for name in header if name not in numbered and name not in ids and name != text]
     return len(numbered) >= 2 and not rest
 
 
@@ -58,7 +59,7 @@ def _looks_wide(table: Table, wishes: Wishes) -> bool:
         return False
     named = [name for name in candidates(header, "example") if plain_name(name) not in TEXT_WORDS]
     ids = named if wishes.example is None else [wishes.example]
-    text = text_column(header, ids)
+    text = text_column(header, ids, wishes.text)
     block = next(table.blocks(), None)
     if block is None or not header or len(ids) > 1 or not set(ids) <= set(header):
         return False
@@ -94,7 +95,7 @@ def _read_long(table: Table, wishes: Wishes) -> LabelFile:
     given = {"example": wishes.example, "annotator": _single(wishes.annotator), "label": wishes.label}
     found = find_columns(table.source.name, table.header, given)
     at = [table.position(column) for column in found.values()]
-    text = text_column(table.header, list(found.values())) if wishes.texts else None
+    text = text_column(table.header, list(found.values()), wishes.text) if wishes.texts else None
     answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
     for block in table.blocks():
@@ -150,7 +151,7 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     name, header = table.source.name, table.header
     found = find_example(name, header, wishes.example)
     ids = [] if found is None else [found]
-    text = text_column(header, ids)
+    text = text_column(header, ids, wishes.text)
     annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
     columns = table.columns([*ids, *([text] if text else []), *annotators])
     examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]

@@ -65,7 +65,7 @@ def read(
     strip: bool = False,
     encoding: str | None = None,
     delimiter: str | None = None,
-    texts: bool = True,
+    texts: bool | str = True,
     on_rows: Callable[[int], object] | None = None,
 ) -> LabelFile:
     """Labels from a file, with the texts and known answers that come along, and what was guessed.
@@ -103,8 +103,8 @@ def read(
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     delimiter : str, default=None
         Of a table of text; by default it is guessed.
-    texts : bool, default=True
-        Whether to keep the texts.
+    texts : bool or str, default=True
+        Whether to keep the texts, or the name of their column in a table.
     on_rows : callable, default=None
         Is told how many labels of a plain table have been read, again and again.
 
@@ -139,7 +139,8 @@ def read(
         kind=kind,
         classes=None if classes is None else _as_texts(classes),
         strip=strip,
-        texts=texts,
+        texts=bool(texts),
+        text=texts if isinstance(texts, str) else None,
         on_rows=on_rows,
     )
     source = Source(os.fspath(path))

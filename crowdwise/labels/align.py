@@ -162,7 +162,7 @@ def match_examples(
     place = encode_declared(rows, value_ids).astype(np.intp)
     absent = place < 0
     if _n_repeated(value_ids) or (absent.any() and (not partial or absent.all() or _n_unknown(place, value_ids))):
-        raise AlignmentError(_describe_values(rows, value_ids, place, what))
+        raise AlignmentError(_describe_values(rows, value_ids, place, what, partial=partial))
     taken = np.asarray(values)[place]
     if absent.any():
         taken = taken.astype(object)
@@ -214,6 +214,11 @@ def _n_unknown(place: Positions, given_ids: Array) -> int:
 
 
 def _n_rows(X: Any) -> int:
+    if isinstance(X, str | os.PathLike):
+        raise AlignmentError(
+            f"X must be features, a row per example; got {os.fspath(X)!r}. If this is the name of a file, load it, "
+            "or learn from its blocks: fit(read_blocks(...))."
+        )
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -255,15 +260,16 @@ def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
     )
 
 
-def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str) -> str:
+def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str, *, partial: bool) -> str:
     if repeated := _n_repeated(value_ids):
         return f"{what} must name each example once; {repeated} of its ids are repeated."
     absent = place < 0
     without = f"{int(absent.sum())} examples (such as {rows[absent][:3].tolist()}) have no {what}"
     unknown = np.delete(value_ids, place[~absent])
     if len(unknown) == 0:
-        return f"{without}. Give one value per example."
+        return f"{without}. " + (f"If none is known, leave {what} out." if partial else "Give one value per example.")
+    may = f" Examples may be without {what}, but those that it names must be there." if partial else ""
     return (
         f"{without}, and {len(unknown)} of the examples that {what} names (such as {unknown[:3].tolist()}) are not "
-        f"among those of X. Give {what} the ids of the examples as its index or keys, or an array in their order."
+        f"among these.{may} Give {what} the ids of the examples as its index or keys, or an array in their order."
     )

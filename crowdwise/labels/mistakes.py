@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ _ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name
 _MANY_EXAMPLES = 10
 # The other columns are looked at in the first rows only, and the column itself in the first few before all others.
 _FIRST_ROWS, _FEW_ROWS = 1000, 20
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
@@ -81,6 +83,13 @@ def refuse_fractions(classes: Array) -> None:
             f"Unknown label type: continuous. Classes were expected and {fractions[0]} came: declare the classes with "
             'classes=... (--classes), or use kind="rating" and CrowdRidgeRegressor (--ratings) for real-valued labels.'
         )
+
+
+def beside_numbers(classes: Array) -> list[str]:
+    """One or two words among classes that are numbers otherwise, such as "Unsure": perhaps no answers."""
+    names = list(map(str, classes.tolist()))
+    words = [name for name in names if not _NUMBER.fullmatch(name)]
+    return words if 1 <= len(words) <= 2 and len(names) - len(words) >= 2 else []
 
 
 def plain_spelling(name: str) -> str:

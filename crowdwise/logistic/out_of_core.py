@@ -296,12 +296,14 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         mine, theirs = self.stream_, other.stream_
         if mine.stepwise is None:
             mine, theirs = theirs, mine
+        mine.check_declared_with(theirs)
         if theirs.stepwise is None:
-            self._restart(self._after(mine, theirs.rows(), theirs.batches))
+            self._restart(self._after(mine, theirs.rows(), theirs.batches).declared_as(mine, theirs))
             return self
         model = self._stream_reading(mine).annotator_model(self.annotator_model)
         with one_blas_thread():
-            self._restart(mine.joined(theirs, model, fit_intercept=self.fit_intercept))
+            joined = mine.joined(theirs, model, fit_intercept=self.fit_intercept)
+        self._restart(joined.declared_as(mine, theirs))
         return self
 
     def _check_settings(self) -> float:

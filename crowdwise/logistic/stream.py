@@ -108,6 +108,26 @@ class LogisticStream(FrozenArrays):
         batches = self.batches + other.batches
         return replace(one, seen=seen, kept=one.kept + two.kept, batches=batches, stepwise=stepwise)
 
+    def check_declared_with(self, other: LogisticStream) -> None:
+        """Raise if one of two streams has what cannot be in the other, whose classes or annotators were declared."""
+        for one, two in ((self, other), (other, self)):
+            for fixed, known, names, what in (
+                (one.fixed_classes, one.seen.classes, two.seen.classes, "classes"),
+                (one.fixed_annotators, one.seen.annotators, two.seen.annotators, "annotators"),
+            ):
+                if fixed and len(names) and (unknown := encode_declared(names, known) < 0).any():
+                    raise LabelError(
+                        f"the {what} {names[unknown][:3].tolist()} are not among those declared, {known.tolist()}."
+                    )
+
+    def declared_as(self, *streams: LogisticStream) -> LogisticStream:
+        """The same, with classes and annotators declared if they were for any of these."""
+        return replace(
+            self,
+            fixed_classes=any(stream.fixed_classes for stream in streams),
+            fixed_annotators=any(stream.fixed_annotators for stream in streams),
+        )
+
     def among(self, seen: Survey) -> LogisticStream:
         """The same rows and statistics in the terms of more annotators and classes; `seen` is that of these still."""
         who, klass = (

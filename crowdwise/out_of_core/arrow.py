@@ -14,6 +14,7 @@ import numpy as np
 from crowdwise.arrays import Array
 from crowdwise.exceptions import DataError, MissingExtraError
 from crowdwise.extras import how_to_install
+from crowdwise.labels.frames import USUAL_NAMES
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv"}
 
@@ -79,17 +80,19 @@ class Columns:
     @classmethod
     def of(
         cls,
-        names: Sequence[str],
+        schema: Any,
         features: Sequence[str] | None,
         labels: Sequence[str] | None,
         example: str | None,
         weight: str | None,
     ) -> Columns:
-        """Among all columns; by default all others are features."""
+        """Among all columns; by default all others are features, but for the index that pandas wrote beside them."""
+        names = schema.names
         others = [*(labels or ()), *(name for name in (example, weight) if name is not None)]
         if unknown := [name for name in (*others, *(features or ())) if name not in names]:
             raise DataError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}.")
-        chosen = [name for name in names if name not in others] if features is None else features
+        left_out = {*others, *_pandas_index(schema)}
+        chosen = [name for name in names if name not in left_out] if features is None else features
         if not chosen:
             raise DataError(f"no column is left for features; the columns are {', '.join(names)}.")
         return cls(tuple(chosen), tuple(labels or ()), example, weight)
@@ -99,6 +102,20 @@ class Columns:
         """Every column that is read."""
         others = (name for name in (self.example, self.weight) if name is not None)
         return list(dict.fromkeys([*self.features, *self.labels, *others]))
+
+
+def _pandas_index(schema: Any) -> list[str]:
+    """The columns that were the index of a pandas frame; one that only counts rows is none."""
+    written = schema.pandas_metadata or {}
+    return [name for name in written.get("index_columns", ()) if isinstance(name, str)]
+
+
+def named_like_ids(schema: Any, columns: Columns) -> str | None:
+    """The first feature of whole numbers that is named as ids of examples are."""
+    types = importlib.import_module("pyarrow.types")
+    usual = {"id", *USUAL_NAMES["example"]}
+    whole = (name for name in columns.features if types.is_integer(schema.field(name).type))
+    return next((name for name in whole if name.lower() in usual), None)
 
 
 def batches(data: Any, columns: Columns, n_rows: int) -> Iterator[Any]:

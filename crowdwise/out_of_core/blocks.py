@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from crowdwise.exceptions import DataError
+from crowdwise.exceptions import DataError, LabelError
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -47,6 +47,13 @@ class Blocks:
     def __repr__(self) -> str:
         return f"Blocks that can be read {'again and again' if self.again else 'once'}"
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Blocks are no array: whoever takes them for one would read nothing of them."""
+        raise TypeError(
+            "blocks are for fit of the ridge models and CrowdLogisticClassifier; all else takes one block at a time, "
+            "such as [model.predict(block.X) for block in blocks]."
+        )
+
     def __iter__(self) -> Iterator[Block]:
         if self._n_reads and not self.again:
             raise DataError(
@@ -73,8 +80,10 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
-def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int) -> Iterator[Result]:
+def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int, n_before: int = 0) -> Iterator[Result]:
     """The results of a task for every block, in the order of blocks, on several threads and no block too early.
+
+    `n_before` is how many rows came before these blocks.
 
     Examples
     --------
@@ -83,16 +92,35 @@ def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int)
     8
     """
     if n_threads == 1:
-        yield from map(task, blocks)
+        for block in blocks:
+            yield _placed(task, block, n_before)
+            n_before += n_rows(block)
         return
     with ThreadPoolExecutor(n_threads) as pool:
         running: deque[Future[Result]] = deque()
         for block in blocks:
-            running.append(pool.submit(task, block))
+            running.append(pool.submit(_placed, task, block, n_before))
+            n_before += n_rows(block)
             if len(running) == n_threads:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
+
+
+def _placed(task: Callable[[T], Result], block: T, n_before: int) -> Result:
+    """The result of a task, or its error with the place of the block that it counts rows in."""
+    try:
+        return task(block)
+    except (DataError, LabelError) as error:
+        if n_before == 0 or type(error) not in (DataError, LabelError):  # others say that sums are too large
+            raise
+        raise type(error)(f"{error} Rows are counted in their block, which begins with row {n_before}.") from error
+
+
+def n_rows(block: Any) -> int:
+    """How many rows a block, or what stands for one, has."""
+    X = getattr(block, "X", block)
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else 0
 
 
 def rows_per_block(row_bytes: int, max_bytes: int) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from crowdwise.checks import check_choice, check_whole
-from crowdwise.exceptions import AlignmentError, DataError
+from crowdwise.exceptions import AlignmentError, DataError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, open_dataset
+from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, named_like_ids, open_dataset
 from crowdwise.out_of_core.blocks import MAX_BYTES, Block, Blocks, rows_per_block
 from crowdwise.out_of_core.matching import Join, LabelsById
 
@@ -40,10 +40,10 @@ def read_blocks(
     y : CrowdLabels, array or path, default=None
         Labels of all rows: in the order of the rows, or matched by the ids in the column `example`. Arrays and .npy
         files have a column per annotator.
-    labels : sequence of str, default=None
+    labels : sequence of str or str, default=None
         Columns of a table that hold labels, one per annotator, where `y` is not given.
-    features : sequence of str, default=None
-        Columns of a table that are features; by default all others.
+    features : sequence of str or str, default=None
+        Columns of a table that are features; by default all others but the index of a pandas frame.
     example : str, default=None
         Column of a table with the ids of examples: `y` is then matched by id.
     sample_weight : array or str, default=None
@@ -77,12 +77,13 @@ def read_blocks(
     check_choice("join", join, ("exact", "inner"))
     check_whole("max_bytes", max_bytes)
     if is_table(X):
+        labels, features = ([names] if isinstance(names, str) else names for names in (labels, features))
         return _of_table(X, y, labels, features, example, sample_weight, join, max_bytes)
     if labels is not None or features is not None or example is not None:
         raise ValueError("labels=, features= and example= name columns of a table, and X is none.")
     X = _mapped(X)
     if hasattr(X, "shape"):
-        return _of_arrays(X, _mapped(y), _mapped(sample_weight), max_bytes)
+        return _of_arrays(X, _mapped_labels(y), _mapped(sample_weight), max_bytes)
     return _of_blocks(X, y, sample_weight)
 
 
@@ -98,6 +99,17 @@ def _mapped(array: Any) -> Any:
         return np.load(array, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         raise DataError(f"{os.fspath(array)} cannot be read as an array: {error}") from error
+
+
+def _mapped_labels(y: Any) -> Any:
+    """Labels as they are, or an .npy file of them; any other file has to be read by the caller."""
+    if isinstance(y, str | os.PathLike) and not os.fspath(y).endswith(".npy"):
+        raise DataError(
+            f"y as a file must be .npy, with a column per annotator; got {os.fspath(y)}. Labels with a row per label "
+            f"are read first: y=crowdwise.read_labels({os.fspath(y)!r}), matched by id if X is a table and example= "
+            "names its column of ids."
+        )
+    return _mapped(y)
 
 
 def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
@@ -176,11 +188,13 @@ def _of_table(
         raise ValueError("say where the labels are: in columns of the table (labels=[...]) or elsewhere (y=...).")
     if sample_weight is not None and not isinstance(sample_weight, str):
         raise ValueError("sample_weight of a table is the name of a column.")
-    y = _mapped(y)
+    y = _mapped_labels(y)
     if example is not None and y is not None and not isinstance(y, CrowdLabels):
         raise ValueError("labels are matched by id if they have ids: give y as CrowdLabels, or leave example= out.")
     data = open_dataset(source)
-    columns = Columns.of(data.schema.names, features, labels, example, sample_weight)
+    columns = Columns.of(data.schema, features, labels, example, sample_weight)
+    if features is None and example is None:
+        _warn_of_ids(named_like_ids(data.schema, columns))
     step = rows_per_block(8 * len(columns.all), max_bytes)
     if y is None:
         label_names = list(columns.labels)
@@ -190,6 +204,14 @@ def _of_table(
         )
     match = _by_order if example is None else _by_id
     return Blocks(lambda: match(batches(data, columns, step), columns, y, join), again=True)
+
+
+def _warn_of_ids(ids: str | None) -> None:
+    if ids is not None:
+        warn(
+            f"the column {ids!r} is taken for a feature, and rows and labels are in the same order. If it holds the "
+            f"ids of the examples, say so: example={ids!r}; else name the features: features=[...]."
+        )
 
 
 def _block(batch: Any, columns: Columns, y: Any, keep: Any = slice(None)) -> Block:

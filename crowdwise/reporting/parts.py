@@ -28,8 +28,8 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
     Truth is positions of the right classes, -1 where unknown, or ratings, NaN where unknown.
     """
     consensus = record.results.consensus
-    if truth is not None and record.results.truth_check is not None:
-        truth = _not_learnt(record, truth)
+    if truth is not None:  # an answer that the fit was told judges nothing
+        truth = np.where(record.told, np.nan if isinstance(consensus, RatingConsensus) else -1, truth)
     if isinstance(consensus, RatingConsensus):
         known = None if truth is None else _rating_errors(record, truth)
         return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
@@ -43,14 +43,6 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
         "unsure_below": UNSURE,
         "known": None if truth is None else known_accuracy(record, truth).plain(),
     }
-
-
-def _not_learnt(record: FitRecord, truth: Array) -> Array:
-    """The truth without that of examples whose answer the fit was told, and which is certain: it judges nothing."""
-    consensus = record.results.consensus
-    if isinstance(consensus, RatingConsensus):
-        return np.where(consensus.std == 0, np.nan, truth)
-    return np.where(consensus.confidence == 1, -1, truth)
 
 
 def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:

@@ -105,12 +105,14 @@ class Comparison:
 def expected_accuracy(record: FitRecord) -> Comparison:
     """How often each is right if the probabilities of the fit are true.
 
-    Without intervals: what the assumption does to it is larger than any of them, and unknown.
+    Without intervals: what the assumption does to it is larger than any of them, and unknown. Examples whose answer the
+    fit was told are left out, as long as there are others: what it says about them is no merit of the consensus.
     """
     labelled = record.labels.labels_per_example > 0
-    n = int(labelled.sum())  # there is a label, or there would be no fit
-    proba, votes = record.proba[labelled], majority_shares(record.labels[labelled])
-    chosen = np.eye(proba.shape[1])[record.codes[labelled]]
+    counted = found if (found := labelled & ~record.told).any() else labelled
+    n = int(counted.sum())  # there is a label, or there would be no fit
+    proba, votes = record.proba[counted], majority_shares(record.labels[counted])
+    chosen = np.eye(proba.shape[1])[record.codes[counted]]
     one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
     return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other))
 

@@ -165,7 +165,8 @@ def calibration_sentence(summary: Summary) -> str | None:
         return None
     return (
         f"The fit is surer than it should be: it expects {percent(expected, 1)} to be right, and "
-        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here: take confidence as an order."
+        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here: take confidence as an order, "
+        "or let the fit learn from these answers (--use-truth; in Python, truth=... of fit), which calibrates it."
     )
 
 

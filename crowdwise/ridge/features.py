@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.counts import count
 from crowdwise.exceptions import DataError
 from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
 
@@ -205,7 +206,7 @@ def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> 
     )
     what = "NaN or infinity" if nan else "infinity"
     raise DataError(
-        f"Input X contains {what}: {len(row)} values, at {shown}{', ...' if len(row) > 5 else ''}. "
+        f"Input X contains {what}: {count(len(row), 'value')}, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
 

@@ -22,7 +22,7 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
+from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks, n_rows
 from crowdwise.progress import Reporter
 from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
@@ -217,7 +217,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
             total = near = self._with_block(plan, first)
             reporter.step(f"block 1: {total.n_given:,} examples")
             n_examples, waiting = total.n_given, None
-            for number, sums in enumerate(map_blocks(sums_of, coming, n_threads), start=2):
+            for number, sums in enumerate(map_blocks(sums_of, coming, n_threads, n_rows(first)), start=2):
                 n_examples += sums.n_given
                 waiting = sums if waiting is None else waiting + sums
                 if number % _TOGETHER == 0:

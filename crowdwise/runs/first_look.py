@@ -17,8 +17,9 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, reading_of
 from crowdwise.exceptions import DataError
+from crowdwise.formats.names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.mistakes import spelt_alike
+from crowdwise.labels.mistakes import beside_numbers, spelt_alike
 from crowdwise.reporting.words import WHAT_CHANCE_IS, percent, rounded
 from crowdwise.runs.inputs import Inputs
 
@@ -183,6 +184,10 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
     if kind == "class" and _may_be_levels(labels.classes):
         first, last = labels.classes[[0, -1]].tolist()
         found.append(f"classes {first} to {last}: if these are levels, such as stars, say so: --kind ordinal")
+    if words := beside_numbers(labels.classes):
+        means = "if that means no answer" if len(words) == 1 else "if these mean no answer"
+        flags = " ".join(f"--abstain {shell_word(word)}" for word in words)
+        found.append(f"numbers, and {' and '.join(map(repr, words))}: {means}, say so: {flags}")
     return found + _flags(labels, aggregation)
 
 

@@ -101,7 +101,10 @@ def read_inputs(
     ([2, 1, 3], (3, 1), '2 examples with labels and features; 1 with features only, to be predicted')
     """
     check_choice("join", join, ("exact", "inner"))
-    reading = labels_as or {}
+    reading = dict(labels_as or {})
+    text_columns = list((features_as or {}).get("text") or ())
+    if features is None and len(text_columns) == 1:
+        reading.setdefault("texts", text_columns[0])
     encoding, no_answers = reading.get("encoding"), (*reading.get("missing", MISSING), *reading.get("abstain", ()))
     file = formats.read(labels, **reading)
     table = _features(file, features, {"encoding": encoding, **(features_as or {})})
@@ -130,7 +133,7 @@ def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str
         return FeatureTable(as_objects(list(map(str, examples))), X, recipe, table[named[0]], (*notes, *gaps))
     raise DataError(
         f"the column {named[0]!r} is looked for in a file of features, and none is given: name it after the labels. "
-        "(Texts in the file of labels are found if their column is named text, sentence, comment, ...)"
+        "(Of the columns in the file of labels, one of texts can be used: --text COLUMN.)"
     )
 
 

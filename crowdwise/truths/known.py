@@ -109,10 +109,17 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
     strange = (codes < 0) & ~missing_mask(values)
     if strange.any():
         at = int(strange.argmax())
+        value, classes = values[at : at + 1].tolist()[0], labels.classes.tolist()
+        if str(value) in map(str, classes):
+            advice = "That is spelt like a class, and of another type: convert truth, or the labels."
+        else:
+            advice = (
+                "If no annotator gave that class, declare it: read_labels(..., classes=[...]), or classes= of "
+                "CrowdLabels.from_table."
+            )
         raise LabelError(
-            f"truth must be in the terms of the labels' classes {labels.classes.tolist()}; found "
-            f"{values[at : at + 1].tolist()[0]!r} for example {shown(labels.examples[at])}. If no annotator "
-            "gave that class, declare it: read_labels(..., classes=[...]), or classes= of CrowdLabels.from_table."
+            f"truth must be in the terms of the labels' classes {classes}; found {value!r} for example "
+            f"{shown(labels.examples[at])}. {advice}"
         )
     return codes
 
@@ -134,7 +141,10 @@ def _column(truth: Any, X: Any, labels: CrowdLabels) -> Array:
     """The values of truth in the order of the labels."""
     values = as_column(match_examples(_of_frame(truth), X, labels, "truth", partial=True), "truth")
     if len(values) != len(labels):
-        raise LabelError(f"truth must be one per example, {len(labels)}; got {len(values)}.")
+        raise LabelError(
+            f"truth must be one per example, {len(labels)}; got {len(values)}. If it is known for some examples only, "
+            "give None or NaN for the others, or a dict from example to answer."
+        )
     return values
 
 

@@ -129,7 +129,7 @@ def test_numbers_that_an_estimator_does_not_take_are_told_with_their_places(esti
 def test_only_infinity_is_told_to_those_whose_tree_takes_nan():
     X, matrix = crowd(n_examples=30)
     X[3, 0], X[4, 1] = np.nan, np.inf
-    with pytest.raises(DataError, match="contains infinity: 1 values, at row 4 column 1"):
+    with pytest.raises(DataError, match="contains infinity: 1 value, at row 4 column 1"):
         fit(X, matrix, estimator=DecisionTreeClassifier())
 
 

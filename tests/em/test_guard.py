@@ -86,7 +86,7 @@ def test_features_that_say_nothing_leave_the_consensus_to_labels(model, init, rn
     model = clone(model).set_params(init=init)
     labels = answered(np.where(rng.integers(0, 2, 300), 0.75, 0.25), 4, rng)
     X = rng.normal(size=(300, 3))
-    with pytest.warns(CrowdWarning, match=r"does not count in the consensus \(model_weight_ is 0\)"):
+    with pytest.warns(CrowdWarning, match=r"does not count in the consensus \(model_weight_ is 0\).*StandardScaler"):
         model.fit(X, labels)
     assert model.model_weight_ == 0
     alone = aggregate(labels)

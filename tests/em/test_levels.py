@@ -53,6 +53,11 @@ def test_words_without_an_order_are_refused_with_what_to_do():
     assert (declared.proba == in_order.proba).all()
 
 
+def test_a_word_among_numbers_may_be_no_answer():
+    with pytest.raises(LabelError, match=r"If 'Unsure' means no answer, say so first: abstain=\['Unsure'\], --abstain"):
+        aggregate([["1", "2"], ["3", "Unsure"]], kind="ordinal")
+
+
 def test_an_order_must_name_all_classes():
     with pytest.raises(LabelError, match=r"all of them, in their order; \['ok'\] are not among"):
         CrowdLabels.from_matrix([["good", "ok"]]).in_order(["bad", "good"])
@@ -70,6 +75,12 @@ def test_numbers_out_of_order_are_refused():
 )
 def test_numbers_are_levels_as_they_are(classes, levels):
     assert levels_of(np.array(classes), declared=False).tolist() == levels
+
+
+def test_levels_too_far_apart_to_be_squared_are_refused():
+    assert levels_of(np.array([-1e150, 1e150]), declared=False).tolist() == [-1e150, 1e150]
+    with pytest.raises(LabelError, match=r"levels beyond 1e\+150 are too far apart"):
+        levels_of(np.array([-1e200, 1e200]), declared=False)
 
 
 def test_times_have_their_order():

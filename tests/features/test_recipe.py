@@ -49,6 +49,15 @@ def test_a_column_that_may_hold_answers_is_left_out_and_told():
     assert "'Truth' is left out, for it may hold answers" in notes[-1]
 
 
+@pytest.mark.parametrize("name", ["__index_level_0__", "Unnamed: 0", "column 1"])
+def test_the_index_of_a_frame_that_was_written_beside_the_columns_is_left_out_and_told(name):
+    recipe, notes = Recipe.learn({name: ["7", "0", "3"], "size": ["1", "2", "2"]})
+    assert [column.name for column in recipe.columns] == ["size"]
+    assert f"column {name!r} is left out, for it numbers the rows (--columns to use it)" in notes
+    for kept, wanted in ((["0.5", "1", "2"], None), (["1", "1", "2"], None), (["7", "0", "3"], [name])):
+        assert Recipe.learn({name: kept}, columns=wanted)[0].columns[0].name == name
+
+
 def test_a_column_of_many_texts_is_left_out_with_the_flag_that_uses_it():
     many = [f"text {i}" for i in range(60)]
     _, notes = Recipe.learn({"size": list(map(str, range(60))), "words": many})

@@ -181,6 +181,14 @@ def test_texts_come_along(saved):
     assert "texts: text" in file.notes
 
 
+def test_a_column_of_texts_that_is_named_is_no_annotator(saved):
+    path = saved("id,annotator_1,annotator_2,said\na,1,0,one\nb,,1,two\n")
+    file = formats.read(path, texts="said")
+    assert file.texts == {"a": "one", "b": "two"}
+    assert file.labels.annotators.tolist() == ["annotator_1", "annotator_2"]
+    assert formats.read(path, wide=True, annotator=["annotator_1", "annotator_2"], texts="text").texts is None
+
+
 @pytest.mark.parametrize("header", ["id,annotator_1,annotator_2", "task,rater A,rater B", "item,Worker1,Worker2"])
 def test_a_column_per_annotator_is_seen_where_they_are_numbered(saved, header):
     file = formats.read(saved(f"{header}\na,1,0\nb,,1\n"))
@@ -276,6 +284,9 @@ def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     assert formats.read(path, abstain=["-1"]).notes[-1] == "1 answer that abstained, counted and no label"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
     assert found == "never given, though said to be no label: '-9', '?'"
+    path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")
+    found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]
+    assert "'unsure' (is 'Unsure' meant?), 'Unsure,tie' (are 'Unsure', 'tie' meant? Name each by itself)" in found
 
 
 WIDE = "id,ann,bob,cy\n1,yes,no,yes\n2,no,no,\n3,yes,,yes\n4,yes,no,no\n"

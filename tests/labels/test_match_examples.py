@@ -128,8 +128,14 @@ def test_unknown_ids_are_counted_and_shown(partial):
             match=r"1 examples \(such as \['b'\]\) have no truth, and 1 .* \(such as \['B'\]\) are not among",
         ):
             match_examples(values, frame("ab"), None, "truth", partial=partial)
-    with pytest.raises(AlignmentError, match=r"2 examples .*have no truth"):
+    what_to_do = "If none is known, leave truth out" if partial else "Give one value per example"
+    with pytest.raises(AlignmentError, match=rf"2 examples .*have no truth. {what_to_do}"):
         match_examples({}, frame("ab"), None, "truth", partial=partial)
+
+
+def test_values_of_some_examples_may_not_name_others():
+    with pytest.raises(AlignmentError, match=r"Examples may be without truth, but those that it names must be there"):
+        match_examples({"a": "w", "B": "x"}, frame("abc"), None, "truth", partial=True)
 
 
 def test_repeated_ids_are_an_error_unless_the_rows_repeat_alike():

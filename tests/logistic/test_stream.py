@@ -253,6 +253,30 @@ def test_streams_whose_examples_are_all_kept_are_merged_to_a_fit():
         one.merge(other)
 
 
+@pytest.mark.parametrize("n_examples", [60, 400], ids=["kept", "beyond"])
+@pytest.mark.parametrize("declares", ["first", "second"])
+def test_what_was_declared_for_one_stream_holds_for_both(declares, n_examples, few_are_kept):
+    X, labels, _ = clear_crowd(6, n_examples=2 * n_examples)
+    names = labels.annotators
+    others = np.array(["somebody", *names[1:]], dtype=object)
+
+    def merged(of_second, **declared):
+        """Two streams, the second one with labels by these annotators."""
+        parts = labels[:n_examples], dataclasses.replace(labels[n_examples:], annotators=of_second)
+        given = ({}, declared) if declares == "second" else (declared, {})
+        one, other = (
+            CrowdLogisticClassifier(**SETTINGS).partial_fit(X[k * n_examples :][:n_examples], part, **given[k])
+            for k, part in enumerate(parts)
+        )
+        return one.merge(other)
+
+    both = merged(names, classes=[0, 1], annotators=names)
+    with pytest.raises(LabelError, match=r"the annotators \['somebody'\] are not among those known"):
+        both.partial_fit(X[:1], CrowdLabels.from_matrix([[1]], annotators=["somebody"]))
+    with pytest.raises(LabelError, match=r"the annotators .* are not among those declared"):
+        merged(others, annotators=names if declares == "first" else others)
+
+
 @pytest.mark.parametrize("sizes", [(60, 400), (400, 60)])
 def test_a_stream_that_is_kept_is_a_batch_of_the_other(sizes, few_are_kept):
     X, labels, _ = clear_crowd(6, n_examples=460)

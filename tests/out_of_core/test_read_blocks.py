@@ -9,8 +9,16 @@ from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
-from crowdwise.exceptions import AlignmentError, DataError, LabelError, MissingExtraError
+from crowdwise import (
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeClassifierCV,
+    CrowdRidgeRegressor,
+    aggregate,
+    read_blocks,
+)
+from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError, MissingExtraError
 from crowdwise.out_of_core import arrow
 from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
 
@@ -147,6 +155,20 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
         model.fit(read_blocks(broken))
     assert model.sums_ is sums
     assert threading.active_count() == n_threads
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(), CrowdLogisticClassifier()])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
+    _, X, y = saved
+    for module in ("ridge.streaming", "logistic.blocks"):
+        monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
+    for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
+        gap = X.copy()
+        gap[row, 1] = np.nan
+        with pytest.raises(DataError, match=place) as caught:
+            clone(model).fit(read_blocks(gap, y, max_bytes=SMALL))
+        assert f"1 value, at row {row % 10 if row > 9 else row} column 1" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -317,6 +339,53 @@ def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, number
     with pytest.raises(AlignmentError, match="fewer rows than the 64"):
         CrowdRidgeClassifier().fit(read_blocks(data.slice(0, 9), labels, features=["x0"]))
     assert np.all(inner.sums_.n_given == 45)
+
+
+def test_the_index_that_pandas_writes_is_no_feature(table, tmp_path):
+    data, _, votes = table
+    frame = data.to_pandas().drop(columns="id").sample(frac=1, random_state=0)
+    names = list(votes.columns)
+    frame.to_parquet(tmp_path / "shuffled.parquet")  # has a column __index_level_0__ beside the others
+    assert all(block.X.shape[1] == 3 for block in read_blocks(tmp_path / "shuffled.parquet", labels=names))
+    frame.rename_axis("task").to_parquet(tmp_path / "named.parquet")
+    labels = CrowdLabels.from_matrix(votes, examples=np.arange(64))
+    blocks = read_blocks(tmp_path / "named.parquet", labels, example="task", features=["x0", "x1", "x2"])
+    whole = CrowdRidgeClassifier(**TIGHT).fit(frame[["x0", "x1", "x2"]], labels)
+    assert_same(CrowdRidgeClassifier(**TIGHT).fit(blocks), whole)
+
+
+def test_numbers_that_look_like_ids_are_not_taken_for_features_without_a_word(table):
+    data, _, votes = table
+    data = data.set_column(0, "Task_ID", [np.arange(64)])
+    names = list(votes.columns)
+    with pytest.warns(CrowdWarning, match=r"the column 'Task_ID' is taken for a feature.*example='Task_ID'"):
+        read_blocks(data, labels=names)
+    assert next(iter(read_blocks(data, labels=names, example="Task_ID"))).X.shape[1] == 3
+    assert next(iter(read_blocks(data, labels=names, features=["Task_ID", "x0"]))).X.shape[1] == 2
+
+
+@pytest.mark.parametrize("source", ["array", "table"])
+def test_labels_in_a_file_of_another_kind_are_read_first(saved, table, source):
+    folder, X, _ = saved
+    with pytest.raises(DataError, match=r"y as a file must be \.npy.*y=crowdwise\.read_labels\(.*labels\.csv"):
+        read_blocks(X if source == "array" else table[0], folder / "labels.csv")
+
+
+def test_the_name_of_one_column_is_one_column(table):
+    (block,) = read_blocks(table[0], labels="ann 0", features="x0")
+    assert block.X.shape == (64, 1)
+    assert block.y.column_names == ["ann 0"]
+
+
+def test_only_fit_takes_blocks_and_says_how_to_go_on_with_others(saved):
+    folder, X, y = saved
+    model = CrowdRidgeClassifier().fit(X, y)
+    blocks = read_blocks(X, y)
+    for wrong in (lambda: model.predict(blocks), lambda: aggregate(blocks)):
+        with pytest.raises(TypeError, match=r"blocks are for fit.*\[model\.predict\(block\.X\) for block in blocks\]"):
+            wrong()
+    with pytest.raises(AlignmentError, match=r"X must be features.*X\.npy'.*fit\(read_blocks\(\.\.\.\)\)"):
+        CrowdRidgeClassifier().fit(str(folder / "X.npy"), y)
 
 
 def test_wrong_columns_are_named(table):

@@ -69,6 +69,15 @@ def test_the_expected_accuracies_equal_those_of_a_loop():
     assert np.isnan(comparison.consensus.low)
 
 
+def test_answers_that_the_fit_was_told_are_no_merit_of_the_consensus():
+    _, truth, labels = crowd(n=80, missing=0.0)
+    found = aggregate(labels, truth={i: truth[i] for i in range(30)})
+    comparison = expected_accuracy(FitRecord.of(found, labels))
+    assert comparison.n == 50
+    np.testing.assert_allclose(comparison.consensus.value, found.confidence[30:].mean())
+    assert expected_accuracy(FitRecord.of(aggregate(labels, truth=truth), labels)).consensus.value == 1
+
+
 def test_the_consensus_is_never_expected_to_be_worse_than_the_majority():
     X, _, labels = crowd(n=100, missing=0.3)
     for model in (aggregate(labels), fit_quietly(CrowdLogisticClassifier(), X, labels)):

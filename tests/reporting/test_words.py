@@ -90,6 +90,7 @@ def test_a_fit_that_is_too_sure_is_told_so():
     summary = summarize(aggregate(matrix, errors_in_common=False), matrix, truth=truth)
     lines = "\n".join(summary_lines(summary))
     assert "surer than it should be" in lines
+    assert "let the fit learn from these answers (--use-truth" in lines
     assert "surer than it should be" in render_html(summary)
     assert "experts" in summary["headline"][2]
 

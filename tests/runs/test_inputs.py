@@ -82,6 +82,16 @@ def test_texts_in_the_file_of_labels_can_be_the_features(tmp_path):
     assert read_inputs(tmp_path / "labels.csv").X is None
 
 
+@pytest.mark.parametrize("column", ["comment", "What they said"])
+def test_texts_in_the_file_of_labels_are_those_of_the_column_that_was_named(tmp_path, column):
+    rows = "1,ann,yes,same,good film\n2,ann,no,same,bad film\n1,bob,no,same,good film\n"
+    (tmp_path / "labels.csv").write_text(f"task,worker,label,text,{column}\n{rows}")
+    inputs = read_inputs(tmp_path / "labels.csv", features_as={"text": [column]})
+    assert inputs.texts == ["good film", "bad film"]
+    with pytest.raises(DataError, match="'review' is looked for in a file of features, and none is given"):
+        read_inputs(tmp_path / "labels.csv", features_as={"text": ["review"]})
+
+
 def test_a_column_without_a_file_of_features_is_an_error(folder):
     with pytest.raises(DataError, match="'text' is looked for in a file of features, and none is given"):
         inputs_of(folder, features_as={"text": ["text"]})

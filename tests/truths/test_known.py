@@ -36,6 +36,12 @@ def test_a_class_that_nobody_named_has_to_be_declared():
     assert_array_equal(known_answers([None, "c"], declared, declared), [-1, 2])
 
 
+def test_a_class_of_another_type_is_told_from_one_that_nobody_gave():
+    stars = CrowdLabels.from_matrix([[1, 2], [2, 3]])
+    with pytest.raises(LabelError, match=r"found '3' for example 0\. That is spelt like a class, and of another type"):
+        known_answers({0: "3"}, stars, stars)
+
+
 def test_known_classes_are_certain_and_others_impossible():
     known = Known(np.array([0, 2]), np.array([1, 0]))
     even = np.full((3, 2), 0.5)
