@@ -5,21 +5,22 @@ All arrays are read-only: ``.copy()`` gives one of your own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, ratio, read_only
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.html_tables import table
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.truths.check import RatingCheck, TruthCheck
 
 Flags = dict[Any, tuple[str, ...]]
-# Attributes that only some fits have: of labels with an order, and with informative abstentions.
-OPTIONAL = ("consensus_mean_", "offset_", "spread_", "abstention_")
+# Attributes that only some fits have: of labels with an order, with informative abstentions, with truths of classes.
+OPTIONAL = ("consensus_mean_", "offset_", "spread_", "abstention_", "truth_accuracy_")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,6 +50,10 @@ class AnnotatorResults(FrozenArrays):
         Annotators of the same number have one vote together; None if nobody asked who errs together.
     effective_number : float, default=nan
         How many independent votes the labels of an average example amount to.
+    n_truths : ndarray of shape (n_annotators,) or None, default=None
+        How many examples of known class each labelled; None if no class is known.
+    truth_accuracy : ndarray of shape (n_annotators,) or None, default=None
+        The share of these that each was right about; NaN for annotators who labelled none of them.
     """
 
     annotators: Array
@@ -61,6 +66,21 @@ class AnnotatorResults(FrozenArrays):
     abstention: Floats | None = None
     group: Positions | None = None
     effective_number: float = np.nan
+    n_truths: Array | None = None
+    truth_accuracy: Floats | None = None
+
+    def against(self, labels: CrowdLabels, truth: Array | None) -> Self:
+        """The same, with how often each is right about the examples whose class is known.
+
+        `truth` has the known answers of all examples, as `known_answers` gives them. Of ratings nothing is added.
+        """
+        if truth is None or labels.classes is None or not (truth >= 0).any():
+            return self
+        answer = truth[labels.example_index]
+        known = (answer >= 0).astype(np.float64)
+        n_truths = labels.sum_per_annotator(known)
+        right = labels.sum_per_annotator(known * (labels.values == answer))
+        return replace(self, n_truths=n_truths.astype(np.int64), truth_accuracy=ratio(right, n_truths, np.nan))
 
     def __len__(self) -> int:
         return len(self.annotators)
@@ -87,6 +107,8 @@ class AnnotatorResults(FrozenArrays):
             "labels": self.n_labels,
             "expertise": self.expertise,
             "accuracy": self.accuracy,
+            "truths": self.n_truths,
+            "truth_accuracy": self.truth_accuracy,
             "offset": self.offset,
             "spread": self.spread,
             "flags": ["; ".join(self.flags.get(name, ())) for name in self.annotators.tolist()],
@@ -145,6 +167,7 @@ def _attributes(annotators: AnnotatorResults, steepness: float, objective: Float
         "offset_": annotators.offset,
         "spread_": annotators.spread,
         "abstention_": annotators.abstention,
+        "truth_accuracy_": annotators.truth_accuracy,
     }
     return found | {name: value for name, value in optional.items() if value is not None}
 

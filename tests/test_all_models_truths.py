@@ -69,6 +69,19 @@ def test_known_answers_are_certain_however_they_are_given(name):
     assert (certain[12:] > 0).any()
 
 
+@over([*CLASSIFIERS, "aggregate"], slow=[*ANY, "ridge cv"])
+def test_annotators_are_compared_with_the_known_answers_that_they_labelled(name):
+    X, y, truth = some_truth(name)
+    model = fit_quietly(new(name, **quick(name)), X, y, truth=truth)
+    matrix, frame = y.to_matrix().astype(float), model.annotators_frame()
+    for annotator, row in enumerate(frame.itertuples()):
+        met = [i for i in range(12) if not np.isnan(matrix[i, annotator])]
+        assert row.truths == len(met)
+        right = sum(matrix[i, annotator] == truth[i] for i in met)
+        assert row.truth_accuracy == (right / len(met) if met else pytest.approx(np.nan, nan_ok=True))
+    assert "truths" not in fit_quietly(new(name, **quick(name)), X, y).annotators_frame()
+
+
 @over(TAKE_TRUTH, without=["any tree"], slow=[*ANY, "ridge cv"])  # trees take the first of equally good splits
 def test_permuting_examples_with_truth_permutes_the_result(name):
     X, y, truth = some_truth(name, n_known=25, missing=0.0)

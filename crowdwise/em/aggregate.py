@@ -131,6 +131,11 @@ class Aggregation:
         return self.fitted.accuracy
 
     @property
+    def truth_accuracy(self) -> Floats | None:
+        """Share of the known answers that an annotator is right about; NaN for none of them, None without truths."""
+        return self.annotator_results.truth_accuracy
+
+    @property
     def abstention(self) -> Floats | None:
         """Probability that an annotator abstains if the truth is k (last axis); None if abstentions say nothing."""
         return self.fitted.abstention
@@ -409,7 +414,7 @@ def _aggregation(
     return Aggregation(
         training.with_truth(fitted.as_consensus(labels.examples, proba)),
         fitted,
-        fitted.results(labels),
+        fitted.results(labels).against(labels, training.truth),
         training.disagreement,
         how_hard,
         hard_examples,

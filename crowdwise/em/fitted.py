@@ -277,7 +277,7 @@ def fit_results(
     return FitResults(
         training.with_truth(annotators.as_consensus(labels.examples, proba)),
         annotators.as_consensus(labels.examples, by_labels),
-        annotators.results(labels),
+        annotators.results(labels).against(labels, training.truth),
         training.disagreement,
         steepness,
         rounds.objective,

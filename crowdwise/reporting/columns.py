@@ -50,7 +50,8 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
 
     "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
     "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
-    `unseen_predictions`); for classes with an order "offset" and "spread"; "flags" in words.
+    `unseen_predictions`); where the fit was told truths, how many of these they labelled ("truths") and were right
+    about ("truth_accuracy" with its interval); for classes with an order "offset" and "spread"; "flags" in words.
     """
     found, labels = record.results.annotators, record.labels
     columns: dict[str, Any] = {
@@ -64,6 +65,10 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
         columns["agrees_with_consensus"] = agreement_with(labels, record.codes)
         if hasattr(record.model, "predict"):
             columns["agrees_with_model"] = agreement_with(labels, unseen_predictions(record))
+    if found.truth_accuracy is not None:
+        low, high = share_interval(found.truth_accuracy, found.n_truths)
+        columns |= {"truths": found.n_truths, "truth_accuracy": found.truth_accuracy}
+        columns |= {"truth_accuracy_low": low, "truth_accuracy_high": high}
     if found.offset is not None:
         columns |= {"offset": found.offset, "spread": found.spread}
     return columns | {"flags": ["; ".join(found.flags.get(name, ())) for name in found.annotators.tolist()]}

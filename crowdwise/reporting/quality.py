@@ -136,8 +136,11 @@ def _of_share(right: Floats) -> Estimate:
 
 
 def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:
-    """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides."""
+    """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides.
+
+    Of those whose answer the fit was told neither: it did not find them out.
+    """
     votes = majority_shares(record.labels)
     of_consensus = votes[np.arange(len(votes)), record.codes]
-    labelled = record.labels.labels_per_example > 0
-    return labelled & (of_consensus == 0), labelled & (of_consensus > 0) & (of_consensus < 1)
+    found = (record.labels.labels_per_example > 0) & ~record.told
+    return found & (of_consensus == 0), found & (of_consensus > 0) & (of_consensus < 1)

@@ -342,4 +342,4 @@ def _annotator_results(
     number = mean_effective_number(labels, strength, fitted.group, COMMON_ERRORS)
     return AnnotatorResults(
         fitted.annotators, n_labels, fitted.expertise, accuracy, flags, group=group, effective_number=number
-    )
+    ).against(labels, training.truth)

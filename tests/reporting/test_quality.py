@@ -113,3 +113,12 @@ def test_changed_and_tied_examples_are_told_apart():
     assert not tied[0]
     assert tied[1]
     assert not (differs & tied).any()
+
+
+def test_answers_that_the_fit_was_told_are_not_changed_by_it():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 60)
+    labels = labels_of(np.column_stack([truth, truth, truth, rng.integers(0, 2, (60, 3))]).astype(object))
+    against_all = [int(1 - truth[i]) if i < 20 else None for i in range(60)]
+    differs, tied = changed_examples(FitRecord.of(aggregate(labels, truth=against_all), labels))
+    assert not (differs | tied)[:20].any()
