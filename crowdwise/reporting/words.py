@@ -389,7 +389,11 @@ def _annotator_lines(summary: Summary) -> list[str]:
 def _scored(row: dict[str, Any]) -> str:
     if row.get("accuracy") is None:
         return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
-    return f"{row['annotator']} (estimated accuracy {percent(row['accuracy'])}, {count(row['labels'], 'label')})"
+    known = ""
+    if row.get("truth_accuracy") is not None:
+        known = f", right on {percent(row['truth_accuracy'])} of {count(row['truths'], 'known answer')}"
+    share = percent(row["accuracy"])
+    return f"{row['annotator']} (estimated accuracy {share}{known}, {count(row['labels'], 'label')})"
 
 
 def _next_lines(summary: Summary) -> list[str]:
