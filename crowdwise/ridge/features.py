@@ -20,6 +20,8 @@ N_FOLDS = 5
 _BLOCK_BYTES = 2**19
 # Features this many times further from zero than they are wide lose digits unless they are shifted.
 _FAR_OFF = 1e4
+# No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.
+_ODD_UNIT = 1e3
 # With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
 _FEW_ROWS, _FEW_SPARSE_ROWS = 3000, 500
 
@@ -151,7 +153,7 @@ class Rows:
 
 
 def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
-    """The weighted variance of the average feature.
+    """The weighted variance of the average feature, those in a far larger unit than most being cut.
 
     Parameters
     ----------
@@ -175,8 +177,9 @@ def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
             x = rows.read(block)
             mean += share[block] @ x
             square += share[block] @ (x * x)
-    variance = square - (mean**2 if centred else 0.0)
-    return float(np.maximum(variance, 0.0).mean())
+    variance = np.maximum(square - (mean**2 if centred else 0.0), 0.0)
+    middle = float(np.median(variance[variance > 0])) if variance.any() else 0.0
+    return float(np.minimum(variance, _ODD_UNIT * middle).mean())
 
 
 def distant_offset(shift: Floats, spread: Floats) -> Floats | None:

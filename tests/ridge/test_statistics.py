@@ -192,3 +192,10 @@ def test_the_mean_variance_is_that_of_every_feature_by_itself(make, centred, rng
     around = np.average(X, axis=0, weights=weight) if centred else np.zeros(4)
     by_hand = np.mean([np.average((X[:, j] - around[j]) ** 2, weights=weight) for j in range(4)])
     assert_allclose(mean_variance(Rows.of(make(X), intercept=False), weight, centred=centred), by_hand, rtol=1e-10)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_feature_in_another_unit_counts_as_a_thousand_of_the_middle_one(make):
+    X = np.array([[1.0, 2.0, 1e6], [-1.0, -2.0, -1e6]])
+    found = mean_variance(Rows.of(make(X), intercept=False), np.ones(2))
+    assert_allclose(found, (1.0 + 4.0 + 1e3 * 4.0) / 3)
