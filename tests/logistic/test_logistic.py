@@ -719,6 +719,6 @@ def test_a_column_in_another_unit_does_not_hide_the_others(rng):
     X = rng.normal(size=(600, 4))
     truth = X @ [1.0, -1.0, 0.5, 0.5] > 0
     matrix = (truth[:, np.newaxis] ^ (rng.random((600, 4)) > [0.65, 0.7, 0.75, 0.8])).astype(int)
-    alike, mixed = (CrowdLogisticClassifier().fit(X * [1, 1, 1, unit], matrix) for unit in (1.0, 3e4))
-    assert alike.model_weight_ == mixed.model_weight_ == 1
-    assert (mixed.consensus_ == truth).mean() > (alike.consensus_ == truth).mean() - 0.02
+    mixed = CrowdLogisticClassifier().fit(X * [1, 1, 1, 3e4], matrix)
+    assert mixed.model_weight_ == 1
+    assert (mixed.consensus_ == truth).mean() > (aggregate(matrix).label == truth).mean() + 0.05
