@@ -10,10 +10,13 @@ import numpy as np
 
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise.labels.frames import make_frame
+from crowdwise.threads import each_block
 
 ConsensusBy = Literal["mode", "median", "mean"]
 # Sums of probabilities are so exact: a half that was rounded down is a half.
 _EXACTLY = 1e-12
+# What comparing two numbers costs, in multiplications.
+_COMPARING = 20.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -47,7 +50,7 @@ class Consensus(FrozenArrays):
     @cached_property
     def label(self) -> Array:
         """The class of every example: the most probable one, unless `by` says otherwise; the first of a tie."""
-        return read_only(self.classes[self.codes])
+        return read_only(self.classes.take(self.codes))
 
     @cached_property
     def codes(self) -> Positions:
@@ -58,7 +61,7 @@ class Consensus(FrozenArrays):
     def confidence(self) -> Floats:
         """The probability of that class."""
         if self.by == "mode":
-            return read_only(reduce(np.maximum, self.proba.T))
+            return read_only(_largest(self.proba))
         return read_only(self.proba[np.arange(len(self.proba)), self.codes])
 
     @cached_property
@@ -92,6 +95,17 @@ class Consensus(FrozenArrays):
             columns | {f"p({name})": column for name, column in zip(self.classes.tolist(), self.proba.T, strict=True)},
             library,
         )
+
+
+def _largest(proba: Floats) -> Floats:
+    """The largest probability of every example."""
+    largest = np.empty(len(proba))
+
+    def write(block: slice) -> None:  # columns at a time: much faster than a search in every short row
+        largest[block] = reduce(np.maximum, proba[block].T)
+
+    each_block(write, len(proba), _COMPARING * proba.size)
+    return largest
 
 
 def chosen_classes(proba: Floats, by: ConsensusBy = "mode", levels: Floats | None = None) -> Positions:

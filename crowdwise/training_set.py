@@ -22,6 +22,7 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
+from crowdwise.threads import BLOCK_ROWS
 from crowdwise.truths.known import Known
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
@@ -288,8 +289,11 @@ def note_disagreement(n_annotators: int, most_labels: int, so: str = "steepness 
 
 def note_effective_number(weight: Floats, n_features: int, n_each: Array | None = None) -> None:
     """Say so if nearly all weight rests on fewer examples than there are features; `n_each` have the same weight."""
-    share = weight / weight.max()
-    total, squares = (share.sum(), share @ share) if n_each is None else (share @ n_each, share**2 @ n_each)
+    largest, total, squares = weight.max(), 0.0, 0.0
+    for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
+        share = weight[start : start + BLOCK_ROWS] / largest
+        n = np.ones(len(share)) if n_each is None else n_each[start : start + BLOCK_ROWS]
+        total, squares = total + share @ n, squares + share**2 @ n
     effective, n_examples = float(total**2 / squares), len(weight) if n_each is None else int(n_each.sum())
     if effective < n_features <= n_examples:
         warn(

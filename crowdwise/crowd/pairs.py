@@ -156,8 +156,11 @@ def numbered(group: Positions) -> Positions:
 
 def enough_pairs(labels: CrowdLabels) -> Positions | None:
     """Some examples, drawn at random, if there are more pairs of labels than are needed; None if all are."""
-    n_labels = labels.labels_per_example.astype(np.float64)
-    n_pairs = float(n_labels @ (n_labels - 1) / 2)
+    if labels.is_complete:
+        n_pairs = len(labels) * (labels.n_annotators * (labels.n_annotators - 1) / 2)
+    else:
+        n_labels = labels.labels_per_example.astype(np.float64)
+        n_pairs = float(n_labels @ (n_labels - 1) / 2)
     most = _MOST_PAIRS if labels.classes is None else min(_MOST_PAIRS, _MOST_ENTRIES / len(labels.classes))
     if n_pairs <= most:
         return None

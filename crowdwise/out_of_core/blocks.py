@@ -16,8 +16,9 @@ Result = TypeVar("Result")
 MAX_BYTES = 2**27
 # Two that are learnt from, and the one that is read ahead.
 _IN_MEMORY = 3
-# Rows of a block: what is made of more of them does not stay in the cache.
-_MOST_ROWS = 2**16
+# Rows of a block: what is made of more of them does not stay in the cache; of fewer, threads wait for each other's hold
+# of the interpreter.
+_MOST_ROWS = 2**17
 _END: Any = object()
 
 

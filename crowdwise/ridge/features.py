@@ -16,8 +16,9 @@ from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
 
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
-# A block of rows should stay in the cache of one core while it is shifted, weighted and multiplied.
-_BLOCK_BYTES = 2**19
+# A block of rows should stay in the cache while it is shifted, weighted and multiplied. In smaller blocks than this,
+# threads wait for each other's hold of the interpreter for as long as they multiply.
+_BLOCK_BYTES = 2**21
 # Features this many times further from zero than they are wide lose digits unless they are shifted.
 _FAR_OFF = 1e4
 # No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.

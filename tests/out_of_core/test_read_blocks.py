@@ -246,7 +246,7 @@ def test_blocks_say_whether_they_can_be_read_again():
     assert repr(read_blocks(iter([]))) == "Blocks that can be read once"
     assert isinstance(read_blocks([]), Blocks)
     assert rows_per_block(10**9, 1) == 1
-    assert rows_per_block(8, 2**40) == 2**16  # what is made of more does not stay in the cache
+    assert rows_per_block(8, 2**40) == 2**17  # what is made of more does not stay in the cache
 
 
 # ------------------------------------------------------------------ tables
