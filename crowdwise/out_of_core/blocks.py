@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 
 # Bytes of the features of all blocks that are in memory at a time.
 MAX_BYTES = 2**27
-# Two that are learnt from, and the one that is read ahead.
-_IN_MEMORY = 3
+# Two that are learnt from, one that waits for whichever thread is free, and the one that is read ahead.
+_IN_MEMORY = 4
 # Rows of a block: what is made of more of them does not stay in the cache; of fewer, threads wait for each other's hold
 # of the interpreter.
 _MOST_ROWS = 2**17
@@ -102,7 +102,7 @@ def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int,
         for block in blocks:
             running.append(pool.submit(_placed, task, block, n_before))
             n_before += n_rows(block)
-            if len(running) == n_threads:
+            if len(running) > n_threads:  # one more than threads, so that none waits for the sums of another
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()

@@ -86,6 +86,7 @@ class Rows:
     def __post_init__(self) -> None:
         self.is_sparse = bool(sparse.issparse(self.X))
         self.is_shifted = bool(self.shift.any()) and not self.is_sparse
+        self.is_copied = not self.is_sparse and (self.is_shifted or self.X.dtype != np.float64)  # by `read`, always
         self.n_examples, self.n_features = (int(size) for size in self.X.shape)
         self.n_columns = self.n_features + self.intercept  # with the column of ones if there is one
 
@@ -100,7 +101,7 @@ class Rows:
         if isinstance(at, slice):
             x = self.X[at]
         else:
-            x = self.X.take(at, axis=0, out=out if self.X.dtype == np.float64 else None, mode="clip")
+            x = self.X.take(at, axis=0, out=None if self.is_copied else out, mode="clip")
         if self.is_shifted:
             x = np.subtract(x, self.shift, out=out, dtype=np.float64)
         if root is not None:

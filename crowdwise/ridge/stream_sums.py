@@ -25,7 +25,7 @@ from crowdwise.crowd.differences import (
 )
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_objects, encode, encode_declared
+from crowdwise.labels.encode import as_objects, encode, encode_declared, smallest_integer_type
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, first_consensus
 from crowdwise.ridge.features import Rows, check_finite, check_gram
@@ -199,7 +199,7 @@ class StreamSums(FrozenArrays):
         plan, given = self.plan, labels.labels_per_annotator
         core = _padded(labels.select_annotators(given > 0))
         keys = stored_keys(X, plan.seed)
-        fold = (keys % np.uint64(plan.n_folds)).astype(np.int64)
+        fold = (keys % np.uint64(plan.n_folds)).astype(smallest_integer_type(plan.n_folds))
         totals = pair_sums(core)
         one_level = np.zeros((1, 2)), np.zeros(len(core), dtype=np.intp)
         levels, level = _levels(core, totals) if plan.by_level else one_level

@@ -24,8 +24,9 @@ Keys = NDArray[np.uint64]
 # Rows are distinguished by their first columns if these do it as well as all of them.
 _FIRST_COLUMNS = 2
 _SOME_ROWS = 2000
-# Rows that are hashed or scaled at a time, so that all of their columns stay in the cache.
-_STORED_ROWS = 2**10
+# Rows that are scaled at a time, and bytes of rows that are hashed, so that all of their columns stay in the cache.
+_SCALED_ROWS = 2**10
+_HASHED_BYTES = 2**20
 # What it costs to hash a value, in multiplications.
 _HASHING = 50.0
 # From this many examples on, folds drawn independently are of nearly the same size without being counted.
@@ -82,8 +83,8 @@ def _places(X: Any, first: Positions) -> Floats:
 
             def scaled() -> Iterator[Floats]:
                 """Some rows at a time: copies of all would be the most memory that a fit takes."""
-                for start in range(0, len(first), _STORED_ROWS):
-                    yield (X[first[start : start + _STORED_ROWS]] - low) * scale
+                for start in range(0, len(first), _SCALED_ROWS):
+                    yield (X[first[start : start + _SCALED_ROWS]] - low) * scale
 
             sums, squares = np.sum([[part.sum(axis=0), (part**2).sum(axis=0)] for part in scaled()], axis=0)
             linear, square = _shares(sums / len(first), squares / len(first))
@@ -150,8 +151,9 @@ def stored_keys(X: Any, seed: int) -> Keys:
     n_words = X.shape[1] * X.itemsize // word.itemsize
     odd = np.random.default_rng(seed).integers(1, 2**63, n_words, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     key = np.zeros(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(key) if n_words else 0, _STORED_ROWS):
-        block = slice(start, start + _STORED_ROWS)
+    step = max(1, _HASHED_BYTES // max(n_words * word.itemsize, 1))
+    for start in range(0, len(key) if n_words else 0, step):
+        block = slice(start, start + step)
         words = np.ascontiguousarray(X[block]).view(word).astype(np.uint64, copy=False)
         if X.itemsize == 8:  # the last bits of whole numbers are zeros, and those of products would be too
             words = words ^ (words >> np.uint64(32))

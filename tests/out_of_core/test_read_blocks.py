@@ -24,7 +24,7 @@ from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
 
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
 # So few bytes that a block of three features in double precision has ten rows.
-SMALL = 10 * 3 * 3 * 8
+SMALL = 10 * 4 * 3 * 8
 
 
 def assert_same(one, other, rtol=1e-10):
@@ -291,7 +291,7 @@ def test_tables_with_a_column_per_annotator_give_what_fit_gives(table, tmp_path,
         source = written(data, tmp_path, kind)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(votes))
     names = list(votes.columns)
-    blocks = read_blocks(source, labels=names, features=["x0", "x1", "x2"], max_bytes=10 * 3 * 9 * 8)
+    blocks = read_blocks(source, labels=names, features=["x0", "x1", "x2"], max_bytes=10 * 4 * 9 * 8)
     assert all(len(block.X) < 20 for block in blocks) or kind == "csv"
     model = CrowdRidgeClassifier(**TIGHT).fit(blocks)
     assert_same(model, whole)
@@ -302,7 +302,7 @@ def test_tables_with_a_column_per_annotator_give_what_fit_gives(table, tmp_path,
 def test_labels_from_elsewhere_are_matched_by_order_or_id(table, tmp_path, by):
     data, X, votes = table
     path = written(data, tmp_path, "parquet")
-    features = {"features": ["x0", "x1", "x2"], "max_bytes": 10 * 3 * 4 * 8}
+    features = {"features": ["x0", "x1", "x2"], "max_bytes": 10 * 4 * 4 * 8}
     labels = CrowdLabels.from_matrix(votes, examples=data["id"].to_pylist())
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, labels)
     if by == "order":
@@ -322,7 +322,7 @@ def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, number
         data = data.set_column(0, "id", [np.arange(64)])
     path = written(data, tmp_path, "parquet")
     ids = data["id"].to_pylist()
-    given = {"example": "id", "features": ["x0", "x1", "x2"], "max_bytes": 10 * 3 * 4 * 8}
+    given = {"example": "id", "features": ["x0", "x1", "x2"], "max_bytes": 10 * 4 * 4 * 8}
     labels = CrowdLabels.from_matrix(votes, examples=ids)
     for some, message in ((labels[:60], "4 of 4 rows of a block"), (labels, "64 of 64 examples with labels")):
         source = path if len(some) < 64 else data.slice(0, 0)

@@ -13,7 +13,7 @@ from crowdwise.ridge import stream_plan
 from crowdwise.weights import Smooth
 
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
-SMALL = 10 * 3 * 3 * 8  # blocks of ten rows
+SMALL = 10 * 4 * 3 * 8  # blocks of ten rows
 
 
 def assert_same(one, other, rtol=1e-9):
