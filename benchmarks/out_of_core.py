@@ -9,15 +9,12 @@ Files go to the folder that TMPDIR names, and are removed afterwards.
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from tables import Place, Run, parser
-from timing import peak_megabytes
+from timing import medians_in_turn, peak_megabytes
 
 from crowdwise import CrowdRidgeClassifier, read_blocks
 
@@ -60,22 +57,11 @@ def read_and_multiply(path: Path) -> np.ndarray:
     return gram
 
 
-def seconds(calls: list[Callable[[], object]], repeats: int) -> list[tuple[float, float]]:
-    """Medians of elapsed and of CPU seconds of each; they take turns, for the speed of a machine varies."""
-    found: list[list[tuple[float, float]]] = [[] for _ in calls]
-    for _ in range(repeats):
-        for call, taken in zip(calls, found, strict=True):
-            start, cpu = time.perf_counter(), time.process_time()
-            call()
-            taken.append((time.perf_counter() - start, time.process_time() - cpu))
-    return [(statistics.median(one for one, _ in taken), statistics.median(cpu for _, cpu in taken)) for taken in found]
-
-
 def row(folder: Path, n_examples: int, repeats: int) -> list[str]:
     """What the limit and the fit take."""
     X, y = write(folder, n_examples)
     calls = [lambda: read_and_multiply(X), lambda: CrowdRidgeClassifier().fit(read_blocks(X, y))]
-    (limit, limit_cpu), (ours, ours_cpu) = seconds(calls, repeats)
+    (limit, limit_cpu), (ours, ours_cpu) = medians_in_turn(calls, repeats)
     size = (X.stat().st_size + y.stat().st_size) / 1e9
     return [f"{n_examples:,} x {N_FEATURES}", f"{size:.1f} GB", f"{limit:.1f} s", f"{limit_cpu:.1f} s", f"{ours:.1f} s",
             f"{ours_cpu:.1f} s", f"{ours / limit:.2f}", f"{ours_cpu / limit_cpu:.2f}",

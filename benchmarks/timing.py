@@ -7,7 +7,7 @@ import platform
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy
 import scipy
@@ -25,6 +25,17 @@ def median_seconds(call: Callable[[], object], repeats: int) -> float:
         call()
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
+
+
+def medians_in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[tuple[float, float]]:
+    """Median elapsed and CPU seconds of calls that take turns, for the speed of a machine varies by the minute."""
+    found: list[list[tuple[float, float]]] = [[] for _ in calls]
+    for _ in range(repeats):
+        for call, taken in zip(calls, found, strict=True):
+            start, cpu = time.perf_counter(), time.process_time()
+            call()
+            taken.append((time.perf_counter() - start, time.process_time() - cpu))
+    return [(statistics.median(one for one, _ in taken), statistics.median(cpu for _, cpu in taken)) for taken in found]
 
 
 def peak_megabytes() -> float:
