@@ -13,12 +13,11 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats
 from crowdwise.consensus import chosen_classes
 from crowdwise.em.annotators import Annotators
-from crowdwise.em.labels_alone import Start, first_annotators, vote_shares
+from crowdwise.em.labels_alone import first_annotators, vote_shares
 from crowdwise.em.levels import Reading
-from crowdwise.em.rounds import Rounds, expectation, run_em
+from crowdwise.em.rounds import expectation, run_em
 from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate, folds_of_truths
 from crowdwise.truths.check import TruthCheck, check_classes
 from crowdwise.truths.known import Known
@@ -129,40 +128,6 @@ def calibrate_by_truths(
     calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
     chosen = chosen_classes(held_out, reading.by, reading.levels)
     return calibration, check_classes(held_out, known.answers, chosen)
-
-
-def calibrated_start(
-    training: TrainingSet, start: Start, rounds: Rounds, weight: Floats, reading: Reading, model_weight: float
-) -> tuple[Calibration | None, TruthCheck | None]:
-    """The same for the rounds of a classifier, which may not count.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        What was learnt from.
-    start : Start
-        Where the rounds began, with the annotators that they estimated.
-    rounds : Rounds
-        What they arrived at.
-    weight : ndarray of shape (n_examples,)
-        How much each example counted.
-    reading : Reading
-        Which class of a posterior is the label.
-    model_weight : float
-        0 if the consensus is that of labels alone.
-
-    Returns
-    -------
-    calibration : Calibration or None
-    check : TruthCheck or None
-    """
-    estimated = None
-    if training.core.n_annotators > 1:
-        alone = start.alone.rounds.log_prior
-        of_annotators = rounds.log_prior if start.joint and model_weight else alone
-        annotators = start.annotators if model_weight else start.alone.annotators
-        estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight, start.alone.together)
-    return calibrate_by_truths(training.core, training.known, estimated, reading)
 
 
 def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:

@@ -14,8 +14,8 @@ from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.annotators import Annotators, Behaviour, Sharing
-from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
+from crowdwise.em.annotators import Annotators, Sharing
+from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.guard import classes_hold
 from crowdwise.em.levels import CLASSES, Reading
 from crowdwise.em.ordinal import Ordinal
@@ -29,8 +29,6 @@ from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
-Joint = bool | Literal["auto"]
-Init = Literal["labels", "votes"]
 
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
@@ -319,99 +317,6 @@ def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, diff
     residual = fit.annotators.residuals(some, fit.rounds.posterior)
     found = copies(some, residual, suspected)
     return Together(groups_of_pairs(found, some.n_annotators) if len(found) else None, COMMON_ERRORS)
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where the rounds of a classifier begin.
-
-    Parameters
-    ----------
-    annotators : Annotators
-        Estimated from labels alone, or not yet.
-    posterior : ndarray of shape (n_examples, n_classes)
-        The first consensus.
-    joint : bool
-        Whether annotators are estimated anew from the consensus of labels and classifier.
-    alone : LabelsFit
-        What labels alone say: where the rounds end if the classifier does not count.
-    """
-
-    annotators: Annotators
-    posterior: Floats
-    joint: bool
-    alone: LabelsFit
-
-    @classmethod
-    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
-        """The labels of one annotator, but for known classes: nobody is there to compare with."""
-        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
-        annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
-        annotators.behaviour = Behaviour.always_right(votes.shape[1])
-        alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
-        return cls(annotators, votes, False, alone)
-
-
-def start_from_labels(
-    labels: CrowdLabels,
-    weight: Floats,
-    model: AnnotatorModel | None,
-    *,
-    known: Known | None = None,
-    hard_examples: Any,
-    joint: Any,
-    init: Any,
-    together: Together | None = None,
-    reading: Reading = CLASSES,
-    tol: float = TOLERANCE,
-    reporter: Reporter = SILENT,
-) -> Start:
-    """What the rounds of a classifier begin with.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label, and there are two or more.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel or None
-        How annotators err; None is the default for these labels.
-    known : Known, default=None
-        Examples whose class is known.
-    hard_examples : bool or "auto"
-        As in `aggregate`.
-    joint : bool or "auto"
-        Whether annotators are to be estimated anew from the consensus of labels and classifier; "auto" if labels
-        show no hard examples.
-    init : {"labels", "votes"}
-        The first posterior: that of labels alone, or the shares of the votes.
-    together : Together, default=None
-        Who shares a vote; by default all are independent.
-    reading : Reading, default=CLASSES
-        Whether classes have an order, and whether abstentions are answers.
-    tol : float, default=1e-5
-        Stop when probabilities change by no more than this per example, or by 1e-5 if that is less.
-    reporter : Reporter, default=SILENT
-        Reports the rounds.
-
-    Returns
-    -------
-    start : Start
-    """
-    difficulties = check_hard_examples(hard_examples, reading)
-    check_choice("joint", joint, (True, False, "auto"))
-    check_choice("init", init, ("labels", "votes"))
-    model = reading.annotator_model(model)
-    fit = fit_labels(
-        labels, weight, model, together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, tol),
-        reporter=reporter,
-    )  # fmt: skip
-    n_difficulties = fit.annotators.n_difficulties
-    joint = n_difficulties == 1 if joint == "auto" else joint
-    if init == "labels":
-        return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    annotators, votes = first_annotators(labels, model, fit.together, n_difficulties, known)
-    return Start(annotators if joint else fit.annotators, votes, joint, fit)
 
 
 def _has_order(model: AnnotatorModel) -> bool:

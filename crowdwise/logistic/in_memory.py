@@ -10,15 +10,13 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_seed
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.anchors import calibrated_start
-from crowdwise.em.fitted import fit_results
+from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_votes, predicts_truth
-from crowdwise.em.labels_alone import Start
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
 from crowdwise.em.temperature import ENOUGH, best_temperature
 from crowdwise.em.together import Together
-from crowdwise.em.with_features import WithFeaturesMixin
+from crowdwise.em.with_features import Start, WithFeaturesMixin
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.penalty import FirstModels, first_models
 from crowdwise.logistic.prior import CLOSE, DAMPING, STEPS_TO_SETTLE, InSample, SoftmaxData, SoftmaxFolds
@@ -29,7 +27,6 @@ from crowdwise.ridge.features import N_FOLDS
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels
 from crowdwise.training_set import TrainingSet, note_effective_number
-from crowdwise.truths.calibration import Calibration
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
@@ -89,10 +86,8 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
             note_convergence(rounds, weights, self.tol)
             self.temperature_, last = prior.temperature, models.of_all_rows()
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        calibration, check = calibrated_start(
-            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
-        )
-        self.fitted_ = self._record(training, start, features, last, targets, calibration)
+        annotators, check = self._fitted_annotators(training, start, rounds, targets)
+        self.fitted_ = self._record(annotators, features, last, targets)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
 
     def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
@@ -181,13 +176,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         return first_of_sample(training.rows, training.core, ENOUGH)
 
     def _record(
-        self,
-        training: TrainingSet,
-        start: Start,
-        features: LogisticFeatures,
-        last: SoftmaxModels,
-        targets: SoftTargets,
-        calibration: Calibration | None,
+        self, annotators: FittedAnnotators, features: LogisticFeatures, last: SoftmaxModels, targets: SoftTargets
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
         close = min(CLOSE, self.tol)
@@ -195,5 +184,4 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        annotators = self._fitted_annotators(training, start, targets, calibration)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)
