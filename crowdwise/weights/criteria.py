@@ -106,17 +106,15 @@ def contested_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats
     return chosen[disagreement[chosen] > 0]
 
 
-def easiest_examples(
-    disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None, seed: int = 0
-) -> NDArray[np.intp]:
+def easiest_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
-    Parameters are those of `contested_examples`; the seed is for the choice among more examples than are needed.
+    Parameters are those of `contested_examples`.
     """
     clear = _clear_majority(tally)
     easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
     if len(easiest) > _ENOUGH:
-        easiest = np.sort(np.random.default_rng(seed).choice(easiest, _ENOUGH, replace=False))
+        easiest = np.sort(np.random.default_rng(0).choice(easiest, _ENOUGH, replace=False))
     return easiest
 
 
