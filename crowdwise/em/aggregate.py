@@ -13,7 +13,7 @@ from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.differences import Scale
-from crowdwise.crowd.easy_weights import check_steepness, example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
@@ -324,7 +324,7 @@ def aggregate(
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
-    steepness, crowd = check_steepness(steepness), as_labels(labels)
+    steepness, crowd = check_number("steepness", steepness), as_labels(labels)
     check_abstentions(crowd, informative_abstentions)
     reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
     model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)

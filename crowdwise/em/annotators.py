@@ -326,38 +326,11 @@ class Annotators:
             state = state * weight[:, np.newaxis]
         return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
 
-    def residuals(self, labels: CrowdLabels, posterior: Floats) -> Floats:
-        """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
-
-        Parameters
-        ----------
-        labels : CrowdLabels
-            Those that the annotators were estimated from.
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-
-        Returns
-        -------
-        residual : ndarray of shape (n_labels, n_classes)
-        """
-        return label_residuals(labels, self.states(posterior), self.behaviour)
-
 
 def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -> Floats:
     """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    states : ndarray of shape (n_examples, n_difficulties * n_classes)
-        Probability of every state.
-    behaviour : Behaviour
-        How the annotators of these labels answer.
-
-    Returns
-    -------
-    residual : ndarray of shape (n_labels, n_classes)
+    The states are difficulties and classes, of shape (n_examples, n_difficulties * n_classes).
     """
     residual, n_states = one_hot(labels), states.shape[1]
     order = np.argsort(labels.annotator_index, kind="stable")

@@ -15,6 +15,7 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.beyond_class import estimated_common
 from crowdwise.crowd.flags import flag_annotators
+from crowdwise.crowd.votes import mean_effective_number
 from crowdwise.em.annotators import Behaviour, label_residuals
 from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
 from crowdwise.em.rounds import Rounds, expectation
@@ -121,7 +122,8 @@ class FittedAnnotators:
             agreement = self.accuracy - by_chance
         else:  # who is harsh may be hardly ever right and still order examples well
             offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
-            agreement = (self.confusion @ self.levels) @ (self.class_prior * self._away)
+            away = self.levels - self.class_prior @ self.levels  # from the mean level
+            agreement = (self.confusion @ self.levels) @ (self.class_prior * away)
         together = self.together
         flags = flag_annotators(labels, agreement, n_labels, None if together.given else together.group)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
@@ -135,14 +137,8 @@ class FittedAnnotators:
             spread,
             self.abstention,
             together.numbers(labels.n_annotators),
-            together.effective_number(labels, self.strength),
+            mean_effective_number(labels, self.strength, together.group, together.common),
         )
-
-    @property
-    def _away(self) -> Floats:
-        """How far levels are from the mean level."""
-        assert self.levels is not None
-        return self.levels - self.class_prior @ self.levels
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
         """Probabilities of the classes, read as this fit reads them."""

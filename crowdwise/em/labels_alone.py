@@ -14,7 +14,7 @@ from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.annotators import Annotators, Sharing
+from crowdwise.em.annotators import Annotators, Sharing, label_residuals
 from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.guard import classes_hold
 from crowdwise.em.levels import CLASSES, Reading
@@ -232,7 +232,8 @@ def fit_labels(
         return fit
     fit = fit.with_common(labels, weight)
     # Levels keep their places, and single labels, which no other label confirms, are the consensus anyway.
-    if _has_order(model) or labels.labels_per_example.max(initial=0) < 2:
+    has_order = isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
+    if has_order or labels.labels_per_example.max(initial=0) < 2:
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
     return replace(fit, together=replace(fit.together, by_votes=not hold))
@@ -246,7 +247,8 @@ def first_annotators(
     if part is not None:
         sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
     votes = vote_shares(labels, part) if known is None else known.hold(vote_shares(labels, part))
-    return Annotators.of(_incidence(labels, model, part), model, votes, n_difficulties, sharing), votes
+    incidence = Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
+    return Annotators.of(incidence, model, votes, n_difficulties, sharing), votes
 
 
 def who_errs_together(
@@ -314,17 +316,9 @@ def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, diff
         return Together(None, COMMON_ERRORS)
     as_one = Together(groups_of_pairs(suspected, some.n_annotators))
     fit = fit_labels(some, weight, model, together=as_one, difficulties=difficulties, tol=_TRIED)
-    residual = fit.annotators.residuals(some, fit.rounds.posterior)
+    residual = label_residuals(some, fit.annotators.states(fit.rounds.posterior), fit.annotators.behaviour)
     found = copies(some, residual, suspected)
     return Together(groups_of_pairs(found, some.n_annotators) if len(found) else None, COMMON_ERRORS)
-
-
-def _has_order(model: AnnotatorModel) -> bool:
-    return isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
-
-
-def _incidence(labels: CrowdLabels, model: AnnotatorModel, part: Floats | None = None) -> Incidence:
-    return Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
 
 
 def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:

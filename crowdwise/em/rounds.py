@@ -184,7 +184,9 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
         joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
         evidence[rows] = shares_of_sum(joint, posterior[rows].T)
 
-    _in_blocks(task, log_likelihood)
+    # Block by block, what is made on the way stays in the cache.
+    blocks = (slice(start, start + _BLOCK) for start in range(0, len(log_likelihood), _BLOCK))
+    run_all(task, blocks, _COST_PER_ENTRY * log_likelihood.size)
     return posterior, evidence
 
 
@@ -195,12 +197,6 @@ def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
     moved = np.add.reduce(np.abs(away, out=away))
     # Where all weights of those are zero, nothing counts that moved.
     return float(weight[some] @ moved / max(weight[some].sum(), np.finfo(np.float64).tiny)) / 2
-
-
-def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:
-    """Do something with all rows, block by block, so that what is made on the way stays in the cache."""
-    blocks = (slice(start, start + _BLOCK) for start in range(0, len(rows), _BLOCK))
-    run_all(task, blocks, _COST_PER_ENTRY * rows.size)
 
 
 def note_convergence(rounds: Rounds, weights: RoundWeights, tol: float) -> None:

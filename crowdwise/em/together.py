@@ -14,7 +14,7 @@ from scipy.special import entr
 
 from crowdwise.arrays import Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.crowd.pairs import numbered
-from crowdwise.crowd.votes import mean_effective_number, n_votes, tempered, vote_counts, vote_parts
+from crowdwise.crowd.votes import n_votes, tempered, vote_counts, vote_parts
 from crowdwise.em.confusion import blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -43,10 +43,6 @@ class Together(FrozenArrays):
     def numbers(self, n_annotators: int) -> Positions:
         """The group of each of so many annotators; everybody's own if there are none."""
         return np.arange(n_annotators) if self.group is None else numbered(self.group)
-
-    def effective_number(self, labels: CrowdLabels, strength: Floats) -> float:
-        """How many independent votes the labels of an average example amount to; `strength` is of each annotator."""
-        return mean_effective_number(labels, strength, self.group, self.common)
 
     def parts(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts; None if each counts one."""

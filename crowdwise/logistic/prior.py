@@ -97,17 +97,16 @@ class SoftmaxFolds:
         Model k leaves fold k out.
     close : float, default=1e-06
         How close to the lowest loss is close enough.
-    n_steps : int, default=None
+    n_steps : int, default=2
         Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
     """
 
     models: SoftmaxModels
     close: float = CLOSE
-    n_steps: int | None = None
+    n_steps: int = _STEPS_PER_ROUND
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        n_steps = _STEPS_PER_ROUND if self.n_steps is None else self.n_steps
-        return _scores(self.models, targets, self.close, n_steps)
+        return _scores(self.models, targets, self.close, self.n_steps)
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""
