@@ -200,19 +200,7 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
 
 
 def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """The values that occur, ascending, and which one each example has; quickly if they are few.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_examples,)
-        Such as disagreement.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_levels,)
-    level : ndarray of shape (n_examples,)
-        Positions in `levels`.
-    """
+    """The values that occur, ascending, and the position among them of each example's; quickly if they are few."""
     levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
     if len(levels) < _MANY_LEVELS:
         level = np.empty(len(values), dtype=np.int16)

@@ -431,23 +431,8 @@ def distinct_patterns(
 ) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-    known : Known, default=None
-        Examples whose class is known: each is one of its own, and they come first.
-
-    Returns
-    -------
-    labels : CrowdLabels
-        An example per pattern, or all as they were.
-    weight : ndarray
-        Summed over the examples of a pattern.
-    where : ndarray of shape (n_examples,) or None
-        The pattern of each example; None if they are as they were.
+    An example per pattern, the sums of their weights, and the pattern of each example; None for the latter if examples
+    are as they were. Those whose class is known are patterns of their own, and come first.
     """
     n_classes = 0 if labels.classes is None else len(labels.classes)
     are_few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))

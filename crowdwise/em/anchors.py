@@ -100,21 +100,7 @@ def calibrate_by_truths(
 ) -> tuple[Calibration | None, TruthCheck | None]:
     """How the posterior of other examples is calibrated, and how good the consensus is; None without truths.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Those of the fit.
-    known : Known or None
-        Examples whose class is known.
-    estimated : Estimated or None
-        What the fit estimated; None if there is one annotator, who is believed.
-    reading : Reading
-        Which class of a posterior is the label.
-
-    Returns
-    -------
-    calibration : Calibration or None
-    check : TruthCheck or None
+    Nothing was `estimated` if there is one annotator, who is believed.
     """
     if known is None:
         return None, None

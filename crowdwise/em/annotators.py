@@ -60,14 +60,7 @@ class Behaviour:
     def by_difficulty(self, incidence: Incidence) -> Floats:
         """Logarithm of the probability of each example's difficulty and labels for every true class.
 
-        Parameters
-        ----------
-        incidence : Incidence
-            Labels of these annotators.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_difficulties, n_classes)
+        Of shape (n_examples, n_difficulties, n_classes).
         """
         n_annotators, n_difficulties, n_classes, n_answers = self.confusion.shape
         flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_answers)
@@ -100,17 +93,7 @@ class Behaviour:
         return Behaviour(confusion, self.share, self.crowd)
 
     def of(self, position: NDArray[np.int64]) -> Behaviour:
-        """The behaviour of the annotators at some positions; that of the crowd for unknown ones.
-
-        Parameters
-        ----------
-        position : ndarray of shape (n_wanted,)
-            Where each is among the annotators, -1 for those who are not.
-
-        Returns
-        -------
-        behaviour : Behaviour
-        """
+        """The behaviour of the annotators at some positions; that of the crowd for unknown ones, which are at -1."""
         known = self.confusion[np.maximum(position, 0)]
         unknown = (position < 0) | np.isnan(known[:, 0, 0, 0])
         confusion = np.where(unknown[:, np.newaxis, np.newaxis, np.newaxis], self.crowd, known)
@@ -203,27 +186,11 @@ class Annotators:
         return self.difficulty.shape[1]
 
     def estimate(self, posterior: Floats, weight: Floats) -> None:
-        """Estimate how they behave.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-        """
+        """Estimate how they behave from a posterior over classes and weights of the examples."""
         self.settle(*self.counts(posterior, weight))
 
     def settle(self, counts: Floats, share: Floats) -> None:
-        """Behave as counts say.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_annotators, n_difficulties * n_classes, n_classes)
-            How often each annotator said c in every state.
-        share : ndarray of shape (n_difficulties, n_classes)
-            How many examples are in it.
-        """
+        """Behave as what `counts` gives says."""
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
         sharing = self.sharing
@@ -237,12 +204,7 @@ class Annotators:
         )
 
     def log_likelihood(self) -> Floats:
-        """Logarithm of the probability of each example's labels for every class; difficulties are estimated anew.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_classes)
-        """
+        """Logarithm of the probability of each example's labels for every class; difficulties are estimated anew."""
         by_difficulty = self.behaviour.by_difficulty(self.incidence)
         if self.n_difficulties == 1:
             return by_difficulty[:, 0]
@@ -292,17 +254,6 @@ class Annotators:
         """A lower bound of the logarithm of the probability of all labels, whatever the annotators are like.
 
         Numbers of difficulties are compared by it: unlike the likelihood it does not rise with every further parameter.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-
-        Returns
-        -------
-        evidence : float
         """
         counts, share = self.counts(posterior, weight)
         counts = counts if self.sharing is None else self.sharing.merged(counts)
@@ -343,19 +294,7 @@ def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -
 
 
 def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
-    """How probable each difficulty is to begin with, by how clear an example's vote is.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_examples, n_classes)
-        Shares of the classes among the labels.
-    n_difficulties : int
-        Number of difficulties, the easiest first.
-
-    Returns
-    -------
-    probability : ndarray of shape (n_examples, n_difficulties)
-    """
+    """How probable each difficulty is to begin with, the easiest first, by how clear an example's vote is."""
     if n_difficulties == 1:
         return np.ones((len(votes), 1))
     even = 1 / votes.shape[1]

@@ -74,17 +74,7 @@ class Incidence:
         return _COST_PER_LABEL * sum(matrix.nnz for _, matrix in self.parts)
 
     def log_likelihood(self, confusion: Floats) -> Floats:
-        """Logarithm of the probability of each example's labels in every state.
-
-        Parameters
-        ----------
-        confusion : ndarray of shape (n_annotators, n_states, n_classes)
-            Of each annotator.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_states)
-        """
+        """Logarithm of the probability of each example's labels in every state, of shape (n_examples, n_states)."""
         n_annotators, n_states, n_classes = confusion.shape
         table = np.empty((n_annotators, n_classes, n_states))
         for some in blocks(confusion):
@@ -101,16 +91,9 @@ class Incidence:
         return likelihood
 
     def counts(self, posterior: Floats) -> Floats:
-        """How often each annotator said c in state k, states counted by their posterior.
+        """How often each annotator said c in state k, states counted by their posterior of (n_examples, n_states).
 
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_states)
-            Times the weight of the example, if there are weights.
-
-        Returns
-        -------
-        counts : ndarray of shape (n_annotators, n_states, n_classes)
+        The posterior is multiplied by weights of the examples, if there are any.
         """
 
         def part_sums(part: tuple[slice, sparse.csr_array]) -> Floats:

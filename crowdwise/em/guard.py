@@ -57,23 +57,9 @@ _DOUBT = 1e-3
 def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> bool:
     """Whether labels are explained better by a classifier of the truth than by one of what annotators answer.
 
-    The evidence of the labels of examples with several, the classifier being out of fold, is compared. If there are
-    fewer than two hundred of these, too little can be said, and the classifier is trusted.
-
-    Parameters
-    ----------
-    scores : ClassScores
-        What classifiers say about examples that they have not seen.
-    labels : CrowdLabels
-        Labels of these examples.
-    behaviour : Behaviour
-        How the annotators answer, estimated from labels alone.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-
-    Returns
-    -------
-    predicts_truth : bool
+    The evidence of the labels of examples with several, the classifier being out of fold, is compared; the behaviour is
+    estimated from labels alone. If there are fewer than two hundred of these examples, too little can be said, and the
+    classifier is trusted.
     """
     several = np.flatnonzero((labels.labels_per_example > 1) & (weight > 0))
     if weight[several].sum() < _FEW:
@@ -159,23 +145,7 @@ class _Told:
 
 
 def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Floats, weight: Floats) -> bool:
-    """Whether the classes that annotators were estimated with mean what labels say.
-
-    Parameters
-    ----------
-    annotators : Annotators
-        Estimated with this posterior.
-    log_frequency : ndarray of shape (n_classes,)
-        Logarithms of the frequency of classes.
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-
-    Returns
-    -------
-    hold : bool
-    """
+    """Whether the classes that annotators were estimated with, in this posterior, mean what labels say."""
     confusion = annotators.behaviour.by_class()
     if (confusion.max(axis=1) - confusion.min(axis=1)).max() < _NOTHING:
         return False

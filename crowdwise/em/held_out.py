@@ -71,20 +71,8 @@ class EstimatorFolds:
 def stratified_folds(code: Array, n_folds: int, rng: np.random.Generator) -> Splits:
     """Random pairs of examples to learn from and examples held out, each class spread evenly over the folds.
 
-    Unlike scikit-learn's, these may have classes of fewer examples than folds.
-
-    Parameters
-    ----------
-    code : ndarray of shape (n_examples,)
-        The class of each example. A class of two or more examples is then in every part to learn from.
-    n_folds : int
-        Number of folds; fewer if there are fewer examples.
-    rng : Generator
-        Shuffles.
-
-    Returns
-    -------
-    splits : list of (learn, held_out)
+    Unlike scikit-learn's, these may have classes of fewer examples than folds. A class of two or more examples is in
+    every part to learn from. There are fewer folds if there are fewer examples.
     """
     n_examples = len(code)
     shuffled = rng.permutation(n_examples)

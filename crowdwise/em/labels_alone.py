@@ -135,35 +135,10 @@ def fit_labels(
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    together : Together, default=None
-        Who shares a vote; by default all are independent. If they are not, the fit says how far they err together,
-        and whether its classes can be believed to mean what labels say.
-    known : Known, default=None
-        Examples whose class is known.
-    difficulties : tuple of int, default=(1, 2)
-        Numbers of difficulties to choose from: 1 has no hard examples.
-    class_prior : float, default=1.0
-        Examples of every class added when the frequency of classes is estimated.
-    max_rounds : int, default=1000
-        The most rounds.
-    tol : float, default=1e-5
-        Stop when probabilities change by no more than this per example.
-    accelerate : bool, default=True
-        Whether rounds are extrapolated; the same result in fewer rounds.
-    reporter : Reporter, default=SILENT
-        Reports the rounds, but for those that try the number of difficulties on a part of many examples.
-
-    Returns
-    -------
-    fit : LabelsFit
+    Every annotator has a label. By default annotators err independently; if they do not, the fit says how far they err
+    together, and whether its classes can be believed to mean what labels say. One difficulty is no hard examples. The
+    `class_prior` is examples of every class added when their frequency is estimated. Rounds that try the number of
+    difficulties on a part of many examples are not reported.
     """
 
     together = Together() if together is None else together
@@ -260,27 +235,7 @@ def who_errs_together(
     groups: Any,
     errors_in_common: Any,
 ) -> Together:
-    """Who shares a vote among the annotators of a fit, as users say or as labels show.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        What the fit was given.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    difficulties : tuple of int
-        As in `fit_labels`.
-    groups : mapping, series, array-like or None
-        Groups as they were given.
-    errors_in_common : bool
-        Whether annotators may err together at all.
-
-    Returns
-    -------
-    together : Together
-    """
+    """Who shares a vote among the annotators of a fit, as users say or as labels show."""
     group = check_groups(groups, training.labels.annotators)
     if not check_choice("errors_in_common", errors_in_common, (True, False)):
         if group is not None:
@@ -292,23 +247,7 @@ def who_errs_together(
 
 
 def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, difficulties: tuple[int, ...]) -> Together:
-    """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    difficulties : tuple of int
-        As in `fit_labels`.
-
-    Returns
-    -------
-    together : Together
-    """
+    """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included."""
     rows = enough_pairs(labels)
     some, weight = (labels, weight) if rows is None else (labels[rows], weight[rows])
     suspected = suspects(some)
@@ -332,16 +271,7 @@ def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple
 def vote_shares(labels: CrowdLabels, part: Floats | None = None) -> Floats:
     """The share of each class among the labels of each example; even where there is none.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    part : ndarray of shape (n_labels,), default=None
-        What each label counts, if some annotators share a vote.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_examples, n_classes)
+    `part` is what each label counts, if some annotators share a vote.
     """
     counts = vote_counts(labels, part)
     total = counts.sum(axis=1, keepdims=True)

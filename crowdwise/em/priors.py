@@ -77,17 +77,7 @@ class ClassFrequencies:
 def within(share: Floats, most: Floats) -> Floats:
     """Shares with a sum of one, in the given proportions but for those that would be above their limits.
 
-    Parameters
-    ----------
-    share : ndarray of shape (n_classes,)
-        With a sum of one.
-    most : ndarray of shape (n_classes,)
-        The limits, with a sum of one or more.
-
-    Returns
-    -------
-    share : ndarray of shape (n_classes,)
-        What maximises the likelihood of counts in the proportions of `share`.
+    The limits have a sum of one or more. This maximises the likelihood of counts in the given proportions.
 
     Examples
     --------

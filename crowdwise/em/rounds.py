@@ -164,17 +164,7 @@ def held(log_likelihood: Floats, known: Known | None) -> Floats:
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
     """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
 
-    Parameters
-    ----------
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of the probabilities before the labels are known.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithms of the probabilities of the labels if the truth is each class.
-
-    Returns
-    -------
-    posterior : ndarray of shape (n_examples, n_classes)
-    evidence : ndarray of shape (n_examples,)
+    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
     """
     posterior, evidence = np.empty_like(log_likelihood), np.empty(len(log_likelihood))
 

@@ -79,26 +79,9 @@ def best_temperature(
     """The factor on a classifier's scores under which the labels are most probable.
 
     A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
-    factor has to be paid for by the labels.
-
-    Parameters
-    ----------
-    scores : ClassScores
-        Of models that have not seen the example.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithm of the probability of the example's labels for every true class.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-    last : float, default=None
-        That of the last round, if it is likely to be near.
-    some : ndarray of positions, default=None
-        Examples that are enough and stand for all; by default some of many.
-    total : float, default=None
-        What all examples count together; by default the sum of the weights.
-
-    Returns
-    -------
-    temperature : float
+    factor has to be paid for by the labels. Scores are of models that have not seen the example. `last` is the factor
+    of the last round, if it is likely to be near, `some` are examples that are enough and stand for all (by default
+    some of many), and `total` is what all examples count together.
     """
     total = float(weight.sum()) if total is None else total
     if some is None and len(weight) > ENOUGH:

@@ -57,23 +57,7 @@ class Together(FrozenArrays):
         return replace(self, group=np.where(position < 0, alone, known))
 
     def stated(self, posterior: Floats, labels: CrowdLabels, log_prior: Floats, strength: Floats) -> Floats:
-        """The probabilities to state.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probabilities if votes are independent.
-        labels : CrowdLabels
-            Labels of these examples.
-        log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-            Logarithms of the probabilities before labels are looked at.
-        strength : ndarray of shape (n_annotators,)
-            Of the votes of each annotator, see `vote_strength`.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_examples, n_classes)
-        """
+        """The probabilities to state, from the posterior of independent votes; for `strength` see `vote_strength`."""
         if self.common == 0 and not self.by_votes:
             return posterior
         part = self.parts(labels)
@@ -90,17 +74,7 @@ class Together(FrozenArrays):
 def vote_strength(confusion: Floats, class_prior: Floats) -> Floats:
     """The square root of the information, in nats, that a label of each annotator carries about the class.
 
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability of a label (last axis); NaN for annotators without labels.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-
-    Returns
-    -------
-    strength : ndarray of shape (n_annotators,)
-        0 where nothing is known.
+    0 where nothing is known: confusion matrices of annotators without labels are NaN.
 
     Examples
     --------

@@ -63,19 +63,10 @@ class BlockModels:
         return -float(penalty(self.theta, middle, self.l2, self.sample.class_prior)[0].sum())
 
     def step(self, sums: LogisticSums, *, same_weights: bool = True) -> float:
-        """Go one step further; how far there is to go, relative to what is close (1e-6 is).
+        """Go one step further from a pass at the present coefficients; how far there is to go (1e-6 is close).
 
-        Parameters
-        ----------
-        sums : LogisticSums
-            Of a pass at the present coefficients.
-        same_weights : bool, default=True
-            Whether examples count as in the pass before; else its losses are those of another problem.
-
-        Returns
-        -------
-        distance : float
-            The longest slope of a model, measured by the curvature and per root of the weight.
+        That is the longest slope of a model, measured by the curvature and per root of the weight. Unless examples
+        count as in the pass before, its losses are those of another problem.
         """
         if not same_weights:
             self._last, self._factor = None, None

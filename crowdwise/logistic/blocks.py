@@ -77,21 +77,7 @@ class CheckedBlock:
 
 
 def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabels:
-    """Labels coded by other annotators and classes, among which are all that labels are of.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    annotators : ndarray of shape (n_annotators,)
-        Such as those of all blocks.
-    classes : ndarray of shape (n_classes,)
-        Such as those of all blocks.
-
-    Returns
-    -------
-    labels : CrowdLabels
-    """
+    """Labels coded by other annotators and classes, such as those of all blocks, which include these."""
     labels = labels.with_classes(classes)
     if labels.annotators is annotators or np.array_equal(labels.annotators, annotators):
         return labels

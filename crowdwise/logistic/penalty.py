@@ -47,24 +47,9 @@ def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance:
 
     Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features predict
     what misleads annotators, a classifier of fine distinctions explains labels best and the truth worse. The largest
-    penalty within a standard error of the best is taken (Breiman et al.). Penalties are tried from the largest on, each
-    going on from the last, until held-out examples are foretold less well.
-
-    Parameters
-    ----------
-    data : SoftmaxData
-        Features; their penalty is used if it is not to be chosen.
-    targets : SoftTargets
-        The first consensus.
-    fold : ndarray of shape (n_examples,)
-        Which part each example is held out with.
-    variance : float or None
-        Of an average feature: what penalties are relative to. None if the penalty is given.
-
-    Returns
-    -------
-    models : FirstModels or None
-        None if there are no examples to leave out.
+    penalty within a standard error of the best is taken (Breiman et al.). Penalties, relative to the variance of an
+    average feature, are tried from the largest on, each going on from the last, until held-out examples are predicted
+    less well. Without a variance the penalty is that of the data. None comes out if there are no examples to leave out.
     """
     some = np.arange(len(fold))
     if len(some) > _ENOUGH:
@@ -92,16 +77,7 @@ def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance:
 def simplest_of_the_best(scores: Floats, weight: Floats) -> int:
     """The first of several candidates that is not worse than the best by more than a standard error of the best.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_candidates, n_examples)
-        How well each does on every example, the simplest first.
-    weight : ndarray of shape (n_examples,)
-        How often each example counts.
-
-    Returns
-    -------
-    position : int
+    Scores say how well each does on every example, the simplest candidate first.
     """
     share = weight / weight.sum()
     mean = scores @ share

@@ -140,16 +140,7 @@ class Stepwise(FrozenArrays):
     def among(self, position: Positions, n_annotators: int) -> Stepwise:
         """The same with further annotators, of whom nothing is known: they are taken to be as the crowd.
 
-        Parameters
-        ----------
-        position : ndarray of shape (n_annotators of these statistics,)
-            Where each annotator is among all.
-        n_annotators : int
-            How many there are then.
-
-        Returns
-        -------
-        stepwise : Stepwise
+        `position` says where each annotator of these statistics is among all.
         """
         counts = np.zeros((n_annotators, *self.counts.shape[1:]))
         counts[position] = self.counts
@@ -165,19 +156,6 @@ class Stepwise(FrozenArrays):
         """The statistics of two streams of the same annotators and classes, added, and parameters from these.
 
         What was chosen stays as it was chosen for the stream with more examples.
-
-        Parameters
-        ----------
-        other : Stepwise
-            Of other examples.
-        model : AnnotatorModel
-            How annotators err.
-        fit_intercept : bool
-            Whether the classifier has an intercept.
-
-        Returns
-        -------
-        stepwise : Stepwise
         """
         if other.n_examples > self.n_examples:
             return other.joined(self, model, fit_intercept=fit_intercept)
@@ -230,25 +208,7 @@ class Stepwise(FrozenArrays):
         self, blocks: Sequence[CheckedBlock], annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels,
         *, fit_intercept: bool,
     ) -> Stepwise:  # fmt: skip
-        """Learn from one more batch.
-
-        Parameters
-        ----------
-        blocks : sequence of CheckedBlock
-            The batch.
-        annotators, classes : ndarray
-            All annotators and classes so far, as those of the statistics are numbered.
-        model : AnnotatorModel
-            How annotators err.
-        levels : Levels
-            What examples of every level of disagreement count.
-        fit_intercept : bool
-            Whether the classifier has an intercept.
-
-        Returns
-        -------
-        stepwise : Stepwise
-        """
+        """Learn from one more batch; annotators and classes are all so far, as those of the statistics are numbered."""
         blocks = [block.among(annotators, classes) for block in blocks if len(block)]
         if not blocks:
             return self

@@ -165,19 +165,7 @@ def row_folds(X: Any, n_folds: int, n_columns: int) -> Codes:
 
 
 def block_sums(state: RoundState, given: Any) -> LogisticSums:
-    """The sums over one block.
-
-    Parameters
-    ----------
-    state : RoundState
-        The parameters of the round.
-    given : CheckedBlock or tuple
-        (X, labels) or (X, labels, sample_weight).
-
-    Returns
-    -------
-    sums : LogisticSums
-    """
+    """The sums over one block: a `CheckedBlock`, (X, labels) or (X, labels, sample_weight)."""
     block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
     part = state.together.parts(block.labels)

@@ -95,26 +95,10 @@ class Memory:
 def descend(
     loss: Callable[[Floats], Point], point: Point, memory: Memory, solve: Solve, *, max_steps: int, tol: Floats
 ) -> Point:
-    """A point where all losses are lower, or at their lowest if there are steps enough.
+    """A point where all losses are lower, or at their lowest if there are steps enough; the memory is changed.
 
-    Parameters
-    ----------
-    loss : callable
-        From coefficients to a point.
-    point : Point
-        Where to begin.
-    memory : Memory
-        Of earlier steps; changed.
-    solve : callable
-        From slopes to these divided by a bound of the curvature.
-    max_steps : int
-        The most steps.
-    tol : ndarray of shape (n_problems,)
-        A problem is done when its slope, measured by that bound, is not longer.
-
-    Returns
-    -------
-    point : Point
+    `solve` divides slopes by a bound of the curvature. A problem is done when its slope, measured by that bound, is not
+    longer than its `tol`.
     """
     for _ in range(max_steps):
         open_ = np.sqrt(np.maximum(dot(point.slope, solve(point.slope)), 0.0)) > tol

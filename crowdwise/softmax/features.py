@@ -78,20 +78,8 @@ class LogisticFeatures:
 def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
     """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero).
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_outputs)
-        Coefficients of features in another unit, minus a shift.
-    unit : float
-        That unit.
-    shift, spread : ndarray of shape (n_features,)
-        In that unit: what was subtracted, and how wide each feature is.
-
-    Returns
-    -------
-    coef : ndarray of shape (n_features, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-    shift : ndarray of shape (n_features,) or None
+    From coefficients, intercepts last, of features in another unit, minus a shift; shift and `spread`, how wide each
+    feature is, are in that unit.
     """
     coef, intercept, shift = theta[:-1] / unit, theta[-1], shift * unit
     if distant_offset(shift, spread * unit) is None:

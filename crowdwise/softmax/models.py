@@ -75,20 +75,8 @@ class SoftmaxModels:
     def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, tol: float = 1e-8) -> Floats:
         """Coefficients that maximise the weighted log-likelihood of soft classes minus l2 / 2 times squared length.
 
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            How much each example is of each class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-        max_steps : int
-            The most steps of L-BFGS.
-        tol : float, default=1e-08
-            Stop when no model's slope, measured by the curvature and per root of the weight, is longer.
-
-        Returns
-        -------
-        theta : ndarray of shape (n_features + 1, n_models, n_outputs)
+        They are found by L-BFGS, until no model's slope, measured by the curvature and per root of the weight, is
+        longer than the tolerance.
         """
         self.aim(posterior, weight)
         return self.go_on(max_steps=max_steps, tol=tol)
@@ -225,21 +213,8 @@ class SoftmaxModels:
 def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tuple[Floats, Floats]:
     """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Coefficients with the intercept last, which is not penalised.
-    middle : ndarray of shape (n_features + 1, n_models)
-        Weighted means of the features of each model's rows, with a one: where examples are added.
-    l2 : float
-        Strength of the penalty.
-    class_prior : float
-        Examples added, evenly of all classes.
-
-    Returns
-    -------
-    value : ndarray of shape (n_models,)
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+    Coefficients are of (n_features + 1, n_models, n_outputs), with the intercept last, which is not penalised. Examples
+    are added evenly of all classes in the `middle`: weighted means of each model's rows, with a one.
     """
     slope = l2 * theta
     slope[-1] = 0.0
@@ -257,15 +232,7 @@ def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tup
 def normalisers(scores: Floats) -> tuple[Floats, Floats]:
     """Logarithms of the sums of exponentials, and probabilities of the outputs.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_outputs, n_models, n_examples)
-        Of all classes, or of the second of two.
-
-    Returns
-    -------
-    logarithm : ndarray of shape (n_models, n_examples)
-    probabilities : ndarray of shape (n_outputs, n_models, n_examples)
+    Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
     return _two_classes(scores) if len(scores) == 1 else _many_classes(scores)
 

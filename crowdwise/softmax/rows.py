@@ -65,16 +65,9 @@ class SoftmaxRows:
         return run_parallel(task, tasks, n_rows * n_features * n_columns)
 
     def fold_sums(self, values: Floats) -> Floats:
-        """Sums of features (with a one) times values over the rows of every fold.
+        """Sums of features (with a one) times a few values per row, over the rows of every fold.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_examples, n_outputs)
-            A few numbers per row.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
+        Of shape (n_features + 1, n_folds, n_outputs).
         """
         n_folds, n_outputs = self.n_folds, values.shape[1]
         shape = (n_outputs * n_folds, self.X.shape[1] + 1)

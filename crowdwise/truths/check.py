@@ -164,18 +164,7 @@ class RatingCheck:
 def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -> TruthCheck:
     """How good probabilities are that were given without knowing the true classes.
 
-    Parameters
-    ----------
-    held_out : ndarray of shape (n_known, n_classes)
-        Probabilities.
-    codes : ndarray of shape (n_known,)
-        The true classes.
-    chosen : ndarray of shape (n_known,), default=None
-        The classes that are taken; by default the most probable ones.
-
-    Returns
-    -------
-    check : TruthCheck
+    The classes that are taken are by default the most probable ones.
     """
     chosen = held_out.argmax(axis=1) if chosen is None else chosen
     sure = held_out[np.arange(len(codes)), chosen]
@@ -183,19 +172,7 @@ def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -
 
 
 def wilson_interval(right: Codes, n: Codes) -> tuple[Floats, Floats]:
-    """Wilson's 95 % interval of a share.
-
-    Parameters
-    ----------
-    right : ndarray
-        How many are right.
-    n : ndarray
-        Of how many; at least one.
-
-    Returns
-    -------
-    low, high : ndarray
-    """
+    """Wilson's interval of the shares that are right of n, which is at least one."""
     share, z = right / n, _Z
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))

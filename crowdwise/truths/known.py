@@ -77,23 +77,12 @@ def is_known(answers: Array) -> Bools:
 
 
 def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:
-    """What `fit` was given as truth, matched with the examples.
+    """What `fit` was given as truth, matched with the examples; None if nothing is known at all.
 
-    Parameters
-    ----------
-    truth : None, array-like of shape (n_examples,), series, mapping or frame
-        As an array with None or NaN where nothing is known; else by the ids of the examples, which may be some only. A
-        frame has one column and the ids as index, or a column of ids and one of answers.
-    X : array-like
-        Features, whose index names the rows if it has one; the labels do otherwise.
-    labels : CrowdLabels
-        Labels of the same rows.
-
-    Returns
-    -------
-    answers : ndarray of shape (n_examples,) or None
-        Positions among the classes, -1 where nothing is known; or ratings, NaN where nothing is known. None if nothing
-        is known at all.
+    An array has None or NaN where nothing is known; anything else names examples by their ids, which may be some only.
+    A frame has one column and the ids as index, or a column of ids and one of answers. The index of X names the rows if
+    it has one; the labels do otherwise. Answers are positions among the classes, -1 where nothing is known; or ratings,
+    and NaN there.
     """
     if truth is None:
         return None
