@@ -29,15 +29,9 @@ _MOST_ROUNDS, _TOLERANCE = 200, 1e-4
 
 @dataclass
 class Unchanging:
-    """A prior that no round changes.
+    """A prior that no round changes."""
 
-    Parameters
-    ----------
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of class probabilities.
-    """
-
-    log_prior: Floats
+    log_prior: Floats  # (n_classes,) or (n_examples, n_classes): logarithms of class probabilities
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         return self.log_prior
@@ -54,27 +48,14 @@ class Unchanging:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """What a fit estimated, as far as it is needed to do it again without some truths.
+    """What a fit estimated, as far as it is needed to do it again without some truths."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        How they answer.
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        What is believed before labels are looked at.
-    of_annotators : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        The same where annotators are estimated, which may be from labels alone.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    together : Together
-        Who shares a vote, and what may be stated.
-    """
-
-    annotators: Annotators
-    log_prior: Floats
+    annotators: Annotators  # how they answer
+    log_prior: Floats  # (n_classes,) or (n_examples, n_classes): what is believed before labels are looked at
+    # (n_classes,) or (n_examples, n_classes): the same where annotators are estimated, which may be from labels alone.
     of_annotators: Floats
-    weight: Floats
-    together: Together
+    weight: Floats  # (n_examples,): how much each example counts
+    together: Together  # who shares a vote, and what may be stated
 
     def told(self, annotators: Annotators, labels: CrowdLabels, known: Known) -> Floats:
         """What is stated of some examples by these annotators, as if none were known."""

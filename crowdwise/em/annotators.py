@@ -26,20 +26,14 @@ _DOUBT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Behaviour:
-    """What every annotator says about examples of every class and difficulty.
+    """What every annotator says about examples of every class and difficulty."""
 
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_difficulties, n_classes, n_classes)
-        Probability of a label (last axis); a last column more if abstentions are answers.
-    share : ndarray of shape (n_difficulties, n_classes)
-        How frequent each difficulty is within a class.
-    crowd : ndarray of shape (n_difficulties, n_classes, n_classes)
-        What all of them together say: how somebody unknown may be expected to behave.
-    """
-
+    # (n_annotators, n_difficulties, n_classes, n_classes): probability of a label (last axis); a last column more if
+    # abstentions are answers.
     confusion: Floats
-    share: Floats
+    share: Floats  # (n_difficulties, n_classes): how frequent each difficulty is within a class
+    # (n_difficulties, n_classes, n_classes): what all of them together say: how somebody unknown may be expected to
+    # behave.
     crowd: Floats
 
     @classmethod
@@ -106,17 +100,10 @@ class Sharing:
 
     An annotator is estimated from all of their labels all the same; only beside others they count less. Four copies of
     an annotator then are to the crowd what one is.
-
-    Parameters
-    ----------
-    group : ndarray of shape (n_annotators,)
-        A number per group, from 0.
-    part : ndarray of shape (n_annotators,)
-        The mean part of a vote that each has.
     """
 
-    group: Positions
-    part: Floats
+    group: Positions  # (n_annotators,): a number per group, from 0
+    part: Floats  # (n_annotators,): the mean part of a vote that each has
 
     @classmethod
     def of(cls, labels: CrowdLabels, group: Positions, part: Floats) -> Sharing:
@@ -148,24 +135,14 @@ class Sharing:
 
 @dataclass
 class Annotators:
-    """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels.
-
-    Parameters
-    ----------
-    incidence : Incidence
-        The labels.
-    model : AnnotatorModel
-        How counts become confusion matrices.
-    difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
-        Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
-    sharing : Sharing or None, default=None
-        Who has a vote together with others, if anybody has.
-    """
+    """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels."""
 
     incidence: Incidence
-    model: AnnotatorModel
+    model: AnnotatorModel  # how counts become confusion matrices
+    # (n_examples, n_difficulties, n_classes): probability of each difficulty, if the example is of a class; changed by
+    # `log_likelihood`.
     difficulty: Floats
-    sharing: Sharing | None = None
+    sharing: Sharing | None = None  # who has a vote together with others, if anybody has
     behaviour: Behaviour = field(init=False)
 
     @classmethod

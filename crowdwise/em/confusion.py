@@ -33,22 +33,14 @@ _COST_PER_LABEL = 50
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which (annotator, class) every label is, as a sparse matrix: sums over labels are then products with it.
+    """Which (annotator, class) every label is, as a sparse matrix: sums over labels are then products with it."""
 
-    Parameters
-    ----------
-    parts : list of (slice, sparse array of shape (n_rows, n_annotators * n_classes))
-        What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
-        time: sums of parts are added in the same order, whatever the number of threads.
-    n_annotators : int
-        Number of annotators.
-    n_classes : int
-        Number of classes; one more if abstentions are answers, which come last.
-    """
-
+    # What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
+    # time, of shape (n_rows, n_annotators * n_classes): sums of parts are added in the same order, whatever the number
+    # of threads.
     parts: list[tuple[slice, sparse.csr_array]]
     n_annotators: int
-    n_classes: int
+    n_classes: int  # one more if abstentions are answers, which come last
 
     @classmethod
     def of(cls, labels: CrowdLabels, part: Floats | None = None, *, abstentions: bool = False) -> Incidence:

@@ -90,27 +90,14 @@ def _at_best(evidence: Callable[[float], Floats], weight: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a classifier says about examples, and what their labels are.
+    """What a classifier says about examples, and what their labels are."""
 
-    Parameters
-    ----------
-    says : ndarray of shape (n_examples, n_classes)
-        Log-odds of the classifier's probabilities and the frequency of classes.
-    log_frequency : ndarray of shape (n_classes,)
-        That frequency.
-    labels : CrowdLabels
-        Labels; every example has some.
-    confusion : ndarray of shape (n_classes, n_states, n_annotators)
-        Probability of every label in every state: a difficulty and a class.
-    by_state : ndarray of shape (n_examples, n_difficulties, n_classes)
-        Logarithms of the probability of labels and difficulty.
-    """
-
-    says: Floats
-    log_frequency: Floats
-    labels: CrowdLabels
+    says: Floats  # (n_examples, n_classes): log-odds of the classifier's probabilities and the frequency of classes
+    log_frequency: Floats  # (n_classes,): that frequency
+    labels: CrowdLabels  # every example has some
+    # (n_classes, n_states, n_annotators): probability of every label in every state: a difficulty and a class.
     confusion: Floats
-    by_state: Floats
+    by_state: Floats  # (n_examples, n_difficulties, n_classes): logarithms of the probability of labels and difficulty
 
     @classmethod
     def of(cls, scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> _Told:

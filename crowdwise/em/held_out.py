@@ -26,21 +26,11 @@ Splits = list[tuple[Positions, Positions]]
 
 @dataclass(frozen=True)
 class EstimatorFolds:
-    """Estimators that score the examples held out from them.
+    """Estimators that score the examples held out from them."""
 
-    Parameters
-    ----------
-    learner : Learner
-        Fits an estimator.
-    splits : list of (learn, held_out)
-        Positions among the examples that take part.
-    seeds : list of int
-        Of the estimator of each split.
-    """
-
-    learner: Learner
-    splits: Splits
-    seeds: list[int]
+    learner: Learner  # fits an estimator
+    splits: Splits  # positions among the examples that take part
+    seeds: list[int]  # of the estimator of each split
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
         """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""

@@ -45,24 +45,12 @@ MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 @dataclass(frozen=True)
 class LabelsFit:
-    """What labels alone say.
+    """What labels alone say."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        How they answer.
-    prior : ClassFrequencies
-        How frequent classes are.
-    rounds : Rounds
-        Posterior, objective and whether they settled.
-    together : Together
-        Who shares a vote, and what may be stated.
-    """
-
-    annotators: Annotators
-    prior: ClassFrequencies
-    rounds: Rounds
-    together: Together = field(default_factory=Together)
+    annotators: Annotators  # how they answer
+    prior: ClassFrequencies  # how frequent classes are
+    rounds: Rounds  # posterior, objective and whether they settled
+    together: Together = field(default_factory=Together)  # who shares a vote, and what may be stated
 
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
@@ -87,24 +75,12 @@ class LabelsFit:
 
 @dataclass
 class _Race:
-    """Rounds that are behind others in evidence, and whether they may still make up for it.
+    """Rounds that are behind others in evidence, and whether they may still make up for it."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        Those that the rounds estimate.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    to_beat : float
-        The evidence of the others; minus infinity if there are none.
-    most : int
-        The most rounds.
-    """
-
-    annotators: Annotators
-    weight: Floats
-    to_beat: float
-    most: int
+    annotators: Annotators  # those that the rounds estimate
+    weight: Floats  # (n_examples,): how much each example counts
+    to_beat: float  # the evidence of the others; minus infinity if there are none
+    most: int  # rounds at most
     _n_rounds: int = field(default=0, init=False)
     _evidence: float = field(default=-np.inf, init=False)
 

@@ -24,21 +24,11 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True)
 class Reading:
-    """How labels are read.
+    """How labels are read."""
 
-    Parameters
-    ----------
-    by : {"mode", "median", "mean"}, default="mode"
-        Which class of a posterior is the label.
-    levels : ndarray of shape (n_classes,) or None, default=None
-        Where each class is; None if classes have no order.
-    informative_abstentions : bool, default=False
-        Whether abstaining is an answer of annotators.
-    """
-
-    by: ConsensusBy = "mode"
-    levels: Floats | None = None
-    informative_abstentions: bool = False
+    by: ConsensusBy = "mode"  # which class of a posterior is the label
+    levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
+    informative_abstentions: bool = False  # whether abstaining is an answer of annotators
 
     def annotator_model(self, given: Any) -> AnnotatorModel:
         """The model of annotators that was given; by default the one for labels of this kind."""

@@ -30,27 +30,14 @@ _ENOUGH = 100_000
 
 @dataclass(frozen=True)
 class Rounds:
-    """What the rounds arrived at.
+    """What the rounds arrived at."""
 
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of the probabilities before labels are looked at.
-    objective : ndarray of shape (n_rounds,)
-        One value per round.
-    change : float
-        That of the last round.
-    converged : bool
-        Whether it is within the tolerance, with weights that stay.
-    """
-
-    posterior: Floats
+    posterior: Floats  # (n_examples, n_classes): probability of every class
+    # (n_classes,) or (n_examples, n_classes): logarithms of the probabilities before labels are looked at.
     log_prior: Floats
-    objective: Floats
-    change: float
-    converged: bool
+    objective: Floats  # (n_rounds,): one value per round
+    change: float  # that of the last round
+    converged: bool  # whether it is within the tolerance, with weights that stay
 
     @property
     def n_rounds(self) -> int:

@@ -27,20 +27,14 @@ class ClassScores:
 
     A class of weight 10 looks ten times as frequent to the classifier. Beside the labels that would be a prior that
     nobody believes in.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        Larger for more probable classes; one column is the second of two classes compared with the first.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for the classifier.
-    are_probabilities : bool
-        Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is
-        unknown before they have a temperature.
     """
 
+    # (n_examples, 1) or (n_examples, n_classes): larger for more probable classes; one column is the second of two
+    # classes compared with the first.
     scores: Floats
-    class_weight: Floats
+    class_weight: Floats  # (n_classes,): what each class counted for the classifier
+    # Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is unknown
+    # before they have a temperature.
     are_probabilities: bool
 
     def log_proba(self, temperature: float) -> Floats:

@@ -21,24 +21,14 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 
 @dataclass(frozen=True, eq=False)
 class Together(FrozenArrays):
-    """How far annotators err together.
+    """How far annotators err together."""
 
-    Parameters
-    ----------
-    group : ndarray of shape (n_annotators,) or None, default=None
-        Annotators of the same number have one vote together; None if all have their own.
-    common : float, default=0.0
-        Correlation of the errors of two votes; 0 if they are independent.
-    by_votes : bool, default=False
-        Whether votes decide and the model only where they tie: its classes do not mean what labels say.
-    given : bool, default=False
-        Whether groups were given, rather than found.
-    """
-
+    # (n_annotators,): annotators of the same number have one vote together; None if all have their own.
     group: Positions | None = None
-    common: float = 0.0
+    common: float = 0.0  # correlation of the errors of two votes; 0 if they are independent
+    # Whether votes decide and the model only where they tie: its classes do not mean what labels say.
     by_votes: bool = False
-    given: bool = False
+    given: bool = False  # whether groups were given, rather than found
 
     def numbers(self, n_annotators: int) -> Positions:
         """The group of each of so many annotators; everybody's own if there are none."""

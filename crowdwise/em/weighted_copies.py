@@ -150,30 +150,14 @@ def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Posit
 
 @dataclass(frozen=True)
 class Learner:
-    """An estimator that can be fitted to soft targets.
+    """An estimator that can be fitted to soft targets."""
 
-    Parameters
-    ----------
-    estimator : object
-        Is cloned for every fit.
-    classes : ndarray of shape (n_classes,)
-        What the columns of a consensus mean.
-    X : array-like
-        Features of the examples to learn from; anything that `estimator` takes.
-    n_jobs : int or None, default=None
-        How many folds are learnt at the same time; None is one, unless joblib is set otherwise.
-    count : ndarray of shape (n_examples,) or None, default=None
-        How often each example counts; once by default.
-    around_mean : bool, default=False
-        Whether the estimator, a linear one, is fitted to features less their means.
-    """
-
-    estimator: Any
-    classes: Array
-    X: Any
-    n_jobs: int | None = None
-    count: Floats | None = None
-    around_mean: bool = False
+    estimator: Any  # is cloned for every fit
+    classes: Array  # (n_classes,): what the columns of a consensus mean
+    X: Any  # features of the examples to learn from; anything that `estimator` takes
+    n_jobs: int | None = None  # how many folds are learnt at the same time; None is one, unless joblib is set otherwise
+    count: Floats | None = None  # (n_examples,): how often each example counts; once by default
+    around_mean: bool = False  # whether the estimator, a linear one, is fitted to features less their means
 
     def n_learnt(self, weight: Floats, rows: Positions) -> float:
         """How many of some examples are learnt from, with these weights of all."""

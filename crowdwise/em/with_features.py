@@ -43,24 +43,12 @@ Init = Literal["labels", "votes"]
 
 @dataclass(frozen=True)
 class Start:
-    """Where the rounds of a classifier begin.
+    """Where the rounds of a classifier begin."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        Estimated from labels alone, or not yet.
-    posterior : ndarray of shape (n_examples, n_classes)
-        The first consensus.
-    joint : bool
-        Whether annotators are estimated anew from the consensus of labels and classifier.
-    alone : LabelsFit
-        What labels alone say: where the rounds end if the classifier does not count.
-    """
-
-    annotators: Annotators
-    posterior: Floats
-    joint: bool
-    alone: LabelsFit
+    annotators: Annotators  # estimated from labels alone, or not yet
+    posterior: Floats  # (n_examples, n_classes): the first consensus
+    joint: bool  # whether annotators are estimated anew from the consensus of labels and classifier
+    alone: LabelsFit  # what labels alone say: where the rounds end if the classifier does not count
 
     @classmethod
     def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:

@@ -35,24 +35,12 @@ class _Found:
 
 @dataclass
 class BlockModels:
-    """Logistic regressions that go on from the sums of every pass.
+    """Logistic regressions that go on from the sums of every pass."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Where to begin. Several models leave a fold out each.
-    l2 : float
-        Strength of the penalty.
-    sample : SoftmaxRows
-        Some rows.
-    weight : ndarray of shape (n_rows,)
-        How much each of them counts.
-    """
-
-    theta: Floats
-    l2: float
-    sample: SoftmaxRows
-    weight: Floats
+    theta: Floats  # (n_features + 1, n_models, n_outputs): where to begin. Several models leave a fold out each.
+    l2: float  # strength of the penalty
+    sample: SoftmaxRows  # some rows
+    weight: Floats  # (n_rows,): how much each of them counts
     _memory: Memory = field(default_factory=Memory, init=False)
     _last: _Found | None = field(default=None, init=False)
     _factor: Floats | None = field(default=None, init=False)

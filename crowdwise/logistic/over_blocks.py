@@ -97,60 +97,28 @@ class BlockSettings:
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where the rounds begin: what a fit to the sample arrived at.
+    """Where the rounds begin: what a fit to the sample arrived at."""
 
-    Parameters
-    ----------
-    behaviour : Behaviour
-        How the annotators with labels answer.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent classes are.
-    coef : ndarray of shape (n_features, n_outputs)
-        Coefficients of the classifier, without temperature.
-    intercept : ndarray of shape (n_outputs,)
-        Its intercepts.
-    temperature : float
-        Its temperature.
-    """
-
-    behaviour: Behaviour
-    class_prior: Floats
-    coef: Floats
-    intercept: Floats
+    behaviour: Behaviour  # how the annotators with labels answer
+    class_prior: Floats  # (n_classes,): how frequent classes are
+    coef: Floats  # (n_features, n_outputs): coefficients of the classifier, without temperature
+    intercept: Floats  # (n_outputs,)
     temperature: float
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """What the rounds over blocks arrived at.
+    """What the rounds over blocks arrived at."""
 
-    Parameters
-    ----------
-    annotators : FittedAnnotators
-        How annotators answer, and how frequent classes are.
-    coef, intercept, shift : ndarray
-        Coefficients, with the temperature in them, intercepts, and what these are at.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for the classifier.
-    temperature : float
-        Its temperature.
-    objective : ndarray of shape (n_rounds,)
-        One value per round.
-    converged : bool
-        Whether the rounds settled.
-    n_passes : int
-        How often all blocks were read after the first pass.
-    """
-
-    annotators: FittedAnnotators
-    coef: Floats
-    intercept: Floats
+    annotators: FittedAnnotators  # how annotators answer, and how frequent classes are
+    coef: Floats  # with the temperature in them
+    intercept: Floats  # at the shift
     shift: Floats | None
-    class_weight: Floats
+    class_weight: Floats  # (n_classes,): what each class counted for the classifier
     temperature: float
-    objective: Floats
-    converged: bool
-    n_passes: int
+    objective: Floats  # (n_rounds,): one value per round
+    converged: bool  # whether the rounds settled
+    n_passes: int  # how often all blocks were read after the first pass
 
 
 def sample_features(sample: CheckedBlock, *, centred: bool) -> LogisticFeatures:
@@ -171,29 +139,13 @@ def in_unit(begin: Beginning, features: LogisticFeatures) -> Floats:
 
 @dataclass
 class BlockRounds:
-    """The rounds of one fit.
+    """The rounds of one fit."""
 
-    Parameters
-    ----------
-    blocks : iterable
-        Can be iterated again; yields (X, labels) or (X, labels, sample_weight).
-    survey : Survey
-        What is in them.
-    settings : BlockSettings
-        The settings.
-    begin : Beginning
-        Where to begin.
-    mapper : callable
-        Maps a function over blocks.
-    reporter : Reporter
-        Reports the rounds.
-    """
-
-    blocks: Iterable[Any]
-    survey: Survey
+    blocks: Iterable[Any]  # can be iterated again; yields (X, labels) or (X, labels, sample_weight)
+    survey: Survey  # what is in them
     settings: BlockSettings
     begin: Beginning
-    mapper: Mapper[Any]
+    mapper: Mapper[Any]  # maps a function over blocks
     reporter: Reporter
     n_passes: int = field(default=0, init=False)
 

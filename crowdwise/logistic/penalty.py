@@ -22,24 +22,12 @@ _MOST_STEPS, _NEAR = 30, 3e-3
 
 @dataclass(frozen=True)
 class FirstModels:
-    """Classifiers of the first consensus that leave a fold out.
+    """Classifiers of the first consensus that leave a fold out."""
 
-    Parameters
-    ----------
-    l2 : float
-        Their penalty.
-    theta : ndarray of shape (n_features + 1, n_folds, n_outputs)
-        Coefficients: where rounds with these folds may begin.
-    some : ndarray of positions
-        The examples that they were fitted to.
-    scores : ClassScores
-        What they say about these, each held out.
-    """
-
-    l2: float
-    theta: Floats
-    some: Positions
-    scores: ClassScores
+    l2: float  # their penalty
+    theta: Floats  # (n_features + 1, n_folds, n_outputs): coefficients: where rounds with these folds may begin
+    some: Positions  # the examples that they were fitted to
+    scores: ClassScores  # what they say about these, each held out
 
 
 def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance: float | None) -> FirstModels | None:

@@ -27,24 +27,12 @@ _BLOCK_ENTRIES, _CACHED_ENTRIES = 2**20, 2**16
 
 @dataclass(frozen=True)
 class Weighted:
-    """What the weights of the rows make of the models, which no step changes.
+    """What the weights of the rows make of the models, which no step changes."""
 
-    Parameters
-    ----------
-    weight : ndarray of shape (n_examples,)
-        How much each row counts.
-    sums : ndarray of shape (n_columns, n_folds)
-        Weighted sums of the rows of each fold, with the sum of the weights last.
-    others : ndarray of shape (n_folds, n_models)
-        One where a model does not leave a fold out.
-    bends : ndarray of shape (n, n) or (n,)
-        About the curvature of all models without penalties, as `curvature` gives it.
-    """
-
-    weight: Floats
-    sums: Floats
-    others: Floats
-    bends: Floats
+    weight: Floats  # (n_examples,): how much each row counts
+    sums: Floats  # (n_columns, n_folds): weighted sums of the rows of each fold, with the sum of the weights last
+    others: Floats  # (n_folds, n_models): one where a model does not leave a fold out
+    bends: Floats  # (n, n) or (n,): about the curvature of all models without penalties, as `curvature` gives it
 
     @classmethod
     def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:

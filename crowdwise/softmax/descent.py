@@ -27,37 +27,19 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Point:
-    """Where all problems are.
+    """Where all problems are."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_problems, n)
-        The point.
-    value : ndarray of shape (n_problems,)
-        The losses there.
-    slope : ndarray of shape (n_problems, n)
-        Their slopes.
-    found : object
-        Anything else that was found there.
-    """
-
-    theta: Floats
-    value: Floats
-    slope: Floats
-    found: Any = None
+    theta: Floats  # (n_problems, n): the point
+    value: Floats  # (n_problems,): the losses there
+    slope: Floats  # (n_problems, n): their slopes
+    found: Any = None  # anything else that was found there
 
 
 @dataclass
 class Memory:
-    """The last steps and how the slope changed along them: what is known of the curvature.
+    """The last steps and how the slope changed along them: what is known of the curvature."""
 
-    Parameters
-    ----------
-    size : int, default=6
-        How many steps are kept.
-    """
-
-    size: int = 6
+    size: int = 6  # how many steps are kept
     _steps: deque[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=deque, init=False)
 
     def add(self, step: Floats, bend: Floats, solve: Solve) -> None:

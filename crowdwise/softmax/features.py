@@ -23,23 +23,12 @@ class LogisticFeatures:
     """Features in a unit and with a shift that cost no digits, and the way back.
 
     Fewer rows than columns are coordinates of the space that the rows span: coefficients lie in it.
-
-    Parameters
-    ----------
-    unit : float
-        What all features were divided by.
-    rows : Rows
-        The features in that unit, with their shift.
-    space : RowSpace or None
-        How to come back from coordinates, if they are used.
-    variance : float
-        That of an average feature in its unit.
     """
 
-    unit: float
-    rows: Rows
-    space: RowSpace | None
-    variance: float
+    unit: float  # what all features were divided by
+    rows: Rows  # the features in that unit, with their shift
+    space: RowSpace | None  # how to come back from coordinates, if they are used
+    variance: float  # that of an average feature in its unit
 
     @classmethod
     def of(cls, X: Any, weight: Floats, *, centred: bool) -> LogisticFeatures:

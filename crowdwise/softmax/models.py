@@ -26,45 +26,23 @@ _FAR = 700.0
 
 @dataclass(frozen=True)
 class _Pass:
-    """What a pass over the rows found at some coefficients.
+    """What a pass over the rows found at some coefficients."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        The coefficients.
-    value : ndarray of shape (n_models,)
-        The part of the losses in which neither classes nor penalties occur.
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Its slope.
-    held_out : ndarray of shape (n_examples, n_outputs)
-        Scores of every row by the model that leaves its fold out.
-    """
-
-    theta: Floats
-    value: Floats
-    slope: Floats
-    held_out: Floats
+    theta: Floats  # (n_features + 1, n_models, n_outputs): the coefficients
+    value: Floats  # (n_models,): the part of the losses in which neither classes nor penalties occur
+    slope: Floats  # (n_features + 1, n_models, n_outputs): its slope
+    held_out: Floats  # (n_examples, n_outputs): scores of every row by the model that leaves its fold out
 
 
 @dataclass
 class SoftmaxModels:
-    """Logistic regressions on the same rows; fitting goes on from where it was.
+    """Logistic regressions on the same rows; fitting goes on from where it was."""
 
-    Parameters
-    ----------
-    rows : SoftmaxRows
-        What they are fitted to.
-    left_out : ndarray of shape (n_models,)
-        The fold that each model leaves out; -1 for none.
-    l2 : float
-        Strength of the penalty; one over scikit-learn's C.
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs), default=None
-        Coefficients with the intercept last; one output for two classes, else one per class. Zero to begin with.
-    """
-
-    rows: SoftmaxRows
-    left_out: NDArray[np.int64]
-    l2: float
+    rows: SoftmaxRows  # what they are fitted to
+    left_out: NDArray[np.int64]  # (n_models,): the fold that each model leaves out; -1 for none
+    l2: float  # strength of the penalty; one over scikit-learn's C
+    # (n_features + 1, n_models, n_outputs): coefficients with the intercept last; one output for two classes, else one
+    # per class. Zero to begin with.
     theta: Floats | None = None
     _weighted: Weighted | None = field(default=None, init=False)
     _targets: Floats | None = field(default=None, init=False)

@@ -39,21 +39,11 @@ _ROUNDS = 200
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How probabilities of a model become ones that are as sure as it is right.
+    """How probabilities of a model become ones that are as sure as it is right."""
 
-    Parameters
-    ----------
-    temperature : float
-        What the logarithms of its probabilities are multiplied by.
-    shares : ndarray of shape (n_members,)
-        Of the model, and of each of `votes`, in the mixture of probabilities.
-    votes : tuple of VoteWeights
-        What votes count by themselves.
-    """
-
-    temperature: float
-    shares: Floats
-    votes: tuple[VoteWeights, ...] = ()
+    temperature: float  # what the logarithms of its probabilities are multiplied by
+    shares: Floats  # (n_members,): of the model, and of each of `votes`, in the mixture of probabilities
+    votes: tuple[VoteWeights, ...] = ()  # what votes count by themselves
 
     def apply(self, proba: Floats, labels: CrowdLabels) -> Floats:
         """Calibrated probabilities of examples from those of the model and from their labels.

@@ -21,18 +21,10 @@ _IMPOSSIBLE = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """The examples whose answer is known, among those of a fit.
+    """The examples whose answer is known, among those of a fit."""
 
-    Parameters
-    ----------
-    at : ndarray of shape (n_known,)
-        Positions of the examples, ascending.
-    answers : ndarray of shape (n_known,)
-        Positions of their classes, or their ratings.
-    """
-
-    at: Positions
-    answers: Array
+    at: Positions  # (n_known,): positions of the examples, ascending
+    answers: Array  # (n_known,): positions of their classes, or their ratings
 
     @classmethod
     def of(cls, answers: Array) -> Known | None:
