@@ -166,7 +166,7 @@ def fit_labels(
             return run(labels, weight, chosen.annotators.n_difficulties, tol, begin=chosen)
         chosen = most_probable(labels, weight)
         settled = chosen.rounds.change <= tol
-        if settled or chosen.rounds.n_rounds == max_rounds:
+        if settled or len(chosen.rounds.objective) == max_rounds:
             return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
         return go_on(chosen, weight, tol)
 

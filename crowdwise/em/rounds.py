@@ -39,10 +39,6 @@ class Rounds:
     change: float  # that of the last round
     converged: bool  # whether it is within the tolerance, with weights that stay
 
-    @property
-    def n_rounds(self) -> int:
-        return len(self.objective)
-
     @classmethod
     def none(cls, posterior: Floats) -> Rounds:
         """Of a posterior that needs no rounds."""

@@ -32,6 +32,7 @@ from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.logistic.block_models import BlockModels
 from crowdwise.logistic.blocks import CheckedBlock, Mapper, total
+from crowdwise.logistic.prior import DAMPING
 from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
 from crowdwise.logistic.survey import Survey
 from crowdwise.progress import Report, Reporter
@@ -67,7 +68,7 @@ class BlockSettings:
         Strength of the penalty.
     counts : bool
         Whether the classifier counts in the consensus.
-    class_prior, cross_fit, curriculum, class_weight, scale, fit_intercept, max_rounds, tol, damping
+    class_prior, cross_fit, curriculum, class_weight, scale, fit_intercept, max_rounds, tol
         As in `CrowdLogisticClassifier`; `class_weight` is what `check_class_weight` gave.
     rng : Generator
         For a curriculum that draws.
@@ -90,7 +91,6 @@ class BlockSettings:
     fit_intercept: bool
     max_rounds: int
     tol: float
-    damping: float
     rng: np.random.Generator
     together: Together
 
@@ -341,7 +341,7 @@ class _Classifiers:
         self.prior_of = None
         if rounds.settings.cross_fit:  # the sample is in the order of its keys
             some = np.arange(min(len(self.fold), ENOUGH))
-            self.prior_of = OutOfFold(self, damping=rounds.settings.damping, some=some)
+            self.prior_of = OutOfFold(self, damping=DAMPING, some=some)
         self.prior = self._tempered(rounds.begin.temperature if rounds.settings.cross_fit else 1.0)
 
     @property
