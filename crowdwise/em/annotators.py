@@ -158,6 +158,13 @@ class Annotators:
         first = np.repeat(first_difficulty(votes, n_difficulties)[:, :, np.newaxis], votes.shape[1], axis=2)
         return cls(incidence, model, first, sharing)
 
+    @classmethod
+    def of_behaviour(cls, incidence: Incidence, model: AnnotatorModel, behaviour: Behaviour) -> Annotators:
+        """Annotators whose behaviour is known; how hard examples are is found with the likelihood of their labels."""
+        annotators = cls(incidence, model, np.ones((0, *behaviour.share.shape)))
+        annotators.behaviour = behaviour
+        return annotators
+
     @property
     def n_difficulties(self) -> int:
         return self.difficulty.shape[1]

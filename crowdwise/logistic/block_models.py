@@ -14,7 +14,7 @@ import numpy as np
 from crowdwise.arrays import Bools, Floats
 from crowdwise.logistic.sums import LogisticSums
 from crowdwise.softmax.curvature import curvature, factored, solver
-from crowdwise.softmax.descent import Memory, Solve, dot
+from crowdwise.softmax.descent import Memory, Solve, by_model, dot, side_by_side
 from crowdwise.softmax.models import penalty
 from crowdwise.softmax.rows import SoftmaxRows
 
@@ -63,15 +63,15 @@ class BlockModels:
         solve = self._curved(total)
         too_far = self._too_far(found)
         if self._last is not None:
-            bend = _by_model(found.slope - self._last.slope)
-            self._memory.add(_by_model(found.theta - self._last.theta), bend, solve)
-        slope = _by_model((found.slope - found.targets) * (total > 0)[:, np.newaxis])
+            bend = by_model(found.slope - self._last.slope)
+            self._memory.add(by_model(found.theta - self._last.theta), bend, solve)
+        slope = by_model((found.slope - found.targets) * (total > 0)[:, np.newaxis])
         direction = self._memory.direction(slope, solve)
         if not (dot(direction, slope) <= 0).all():
             self._memory.clear()
             direction = -solve(slope)
         fall = dot(direction, slope)
-        ahead = found.theta + _side_by_side(direction, self.theta.shape)
+        ahead = found.theta + side_by_side(direction, self.theta.shape)
         if self._last is None or not too_far.any():
             self._last = _Found(found.theta, found.value, found.slope, found.targets, fall)
             self.theta = ahead
@@ -130,11 +130,3 @@ class BlockModels:
             weight = self.weight * (total.mean() / max(self.weight.sum(), np.finfo(np.float64).tiny))
             self._factor = factored(curvature(self.sample, weight, self.theta), self.l2, len(self.theta))
         return solver(self._factor, self.theta.shape)
-
-
-def _by_model(values: Floats) -> Floats:
-    return values.transpose(1, 0, 2).reshape(values.shape[1], -1)
-
-
-def _side_by_side(values: Floats, shape: tuple[int, ...]) -> Floats:
-    return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))

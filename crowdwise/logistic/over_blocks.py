@@ -158,10 +158,8 @@ class BlockRounds:
             self.features.X, self.features.shift, np.zeros(len(self.sample), dtype=np.int64),
             settings.fit_intercept, settings.class_prior,
         )  # fmt: skip
-        behaviour, part = self.begin.behaviour, settings.together.parts(self.sample.labels)
-        unknown = np.ones((0, len(behaviour.share), len(survey.classes)))
-        self.annotators = Annotators(Incidence.of(self.sample.labels, part), settings.annotator_model, unknown)
-        self.annotators.behaviour = behaviour
+        incidence = Incidence.of(self.sample.labels, settings.together.parts(self.sample.labels))
+        self.annotators = Annotators.of_behaviour(incidence, settings.annotator_model, self.begin.behaviour)
         self.differs = survey.disagreement(settings.scale)
         self.easiness = example_weights(self.differs, settings.steepness)
         self.class_weight = np.ones(len(survey.classes))

@@ -124,9 +124,7 @@ def block_sums(state: RoundState, given: Any) -> LogisticSums:
     block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
     part = state.together.parts(block.labels)
-    unknown = np.ones((0, len(state.behaviour.share), n_classes))
-    annotators = Annotators(Incidence.of(block.labels, part), state.model, unknown)
-    annotators.behaviour = state.behaviour
+    annotators = Annotators.of_behaviour(Incidence.of(block.labels, part), state.model, state.behaviour)
     likelihood = annotators.log_likelihood()
     votes = np.zeros(n_classes)
     if state.prior.ndim == 1:

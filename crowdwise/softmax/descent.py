@@ -118,6 +118,16 @@ def dot(left: Floats, right: Floats) -> Floats:
     return np.einsum("ji,ji->j", left, right)
 
 
+def by_model(values: Floats) -> Floats:
+    """Coefficients or slopes of (n_columns, n_models, n_outputs) as points: a row per model."""
+    return values.transpose(1, 0, 2).reshape(values.shape[1], -1)
+
+
+def side_by_side(points: Floats, shape: tuple[int, ...]) -> Floats:
+    """The way back, to that shape."""
+    return np.ascontiguousarray(points.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
+
+
 def per_problem(values: Floats | Bools) -> Floats:
     """Values of problems, to be multiplied with their points."""
     return np.asarray(values, dtype=np.float64)[:, np.newaxis]

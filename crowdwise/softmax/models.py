@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
 from crowdwise.softmax.curvature import Weighted, factored, solver
-from crowdwise.softmax.descent import Memory, Point, descend
+from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
 from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.rows import SoftmaxRows
 
@@ -76,12 +76,6 @@ class SoftmaxModels:
         if self._factor is None:
             self._factor = factored(weighted.bends, self.l2, shape[0])
 
-        def by_model(values: Floats) -> Floats:
-            return values.transpose(1, 0, 2).reshape(shape[1], -1)
-
-        def side_by_side(values: Floats) -> Floats:
-            return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
-
         def loss(at: _Pass) -> Point:
             added, added_slope = penalty(at.theta, weighted.middle, self.l2, self.rows.class_prior)
             value = at.value + added - np.einsum("pjo,pjo->j", targets, at.theta)
@@ -91,7 +85,7 @@ class SoftmaxModels:
             return Point(by_model(at.theta), value, by_model(slope), at)
 
         end = descend(
-            lambda point: loss(self._normaliser(side_by_side(point), weighted)),
+            lambda point: loss(self._normaliser(side_by_side(point, shape), weighted)),
             loss(self._begin(weighted)),
             self._memory,
             solver(self._factor, shape),
@@ -212,24 +206,21 @@ def normalisers(scores: Floats) -> tuple[Floats, Floats]:
 
     Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
-    return _two_classes(scores) if len(scores) == 1 else _many_classes(scores)
-
-
-def _two_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of the second class."""
-    far = scores.max(initial=0.0) > _FAR
-    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
-    total = proba[0] + 1
-    proba /= total
-    np.log(total, out=total)
-    return np.maximum(total, scores[0], out=total) if far else total, proba
-
-
-def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of all classes."""
+    if len(scores) == 1:
+        return _of_two_classes(scores)
     top = reduce(np.maximum, scores)
     proba = scores - top
     np.exp(proba, out=proba)
     total = reduce(np.add, proba)
     proba /= total
     return np.log(total, out=total) + top, proba
+
+
+def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
+    """The same with one exponential, from the scores of the second class."""
+    far = scores.max(initial=0.0) > _FAR
+    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
+    total = proba[0] + 1
+    proba /= total
+    np.log(total, out=total)
+    return np.maximum(total, scores[0], out=total) if far else total, proba
