@@ -69,7 +69,7 @@ class RoundWeights:
     def next(self, posterior: Floats, log_prior: Floats | None) -> SoftTargets:
         """What the next round is fitted to, by the consensus and what the classifier said in the last round, if any."""
         self.n_rounds += 1
-        if self.n_rounds > 1 and type(self.curriculum) is Fixed:  # nothing has changed
+        if type(self.curriculum) is Fixed:  # nothing changes
             return self.again(posterior)
         losses = None
         if log_prior is not None and self.curriculum.reads_losses:
