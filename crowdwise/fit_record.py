@@ -23,24 +23,12 @@ from crowdwise.results import FitResults, StreamResults
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
-    """What was found, and the labels that it was found from, in the same order.
+    """What was found, and the labels that it was found from, in the same order."""
 
-    Parameters
-    ----------
-    model : estimator or Aggregation
-        What was given.
-    results : FitResults
-        What it says about examples and annotators.
-    labels : CrowdLabels
-        The labels of the fit, in the order of its examples and coded by its classes.
-    annotators : FittedAnnotators or None
-        How annotators answer, if the model has confusion matrices.
-    """
-
-    model: Any
-    results: FitResults
-    labels: CrowdLabels
-    annotators: FittedAnnotators | None
+    model: Any  # estimator or Aggregation
+    results: FitResults  # what it says about examples and annotators
+    labels: CrowdLabels  # the labels of the fit, in the order of its examples and coded by its classes
+    annotators: FittedAnnotators | None  # how annotators answer, if the model has confusion matrices
 
     @classmethod
     def of(cls, model: Any, labels: Any) -> FitRecord:

@@ -51,21 +51,11 @@ def is_dask_frame(data: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class DaskBlocks:
-    """Blocks of rows that a Dask scheduler has or makes.
+    """Blocks of rows that a Dask scheduler has or makes."""
 
-    Parameters
-    ----------
-    parts : tuple of Block
-        Features, labels and weights, delayed or in memory.
-    n_rows : tuple of float
-        How many rows each has; NaN where Dask does not know.
-    row_bytes : float
-        About how much memory a row takes while it is learnt from.
-    """
-
-    parts: tuple[Block, ...]
-    n_rows: tuple[float, ...]
-    row_bytes: float
+    parts: tuple[Block, ...]  # features, labels and weights, delayed or in memory
+    n_rows: tuple[float, ...]  # how many rows each has; NaN where Dask does not know
+    row_bytes: float  # about how much memory a row takes while it is learnt from
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None, *, kind: Kind = "class") -> DaskBlocks:

@@ -32,25 +32,9 @@ _BY_HEART = 30.0
 def estimated_common(
     labels: CrowdLabels, posterior: Floats, confusion: Floats, weight: Floats, group: Positions | None = None
 ) -> float:
-    """The correlation of errors of two votes, by what labels show and by what is usual.
+    """The correlation of errors of two votes, from 0 to what is usual, by what labels show and by what is usual.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class, if annotators err independently.
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability of a label (last axis) of each annotator.
-    weight : ndarray of shape (n_examples,)
-        How often each example counts.
-    group : ndarray of shape (n_annotators,) or None, default=None
-        Annotators of the same number have one vote together; None if all have their own.
-
-    Returns
-    -------
-    common : float
-        Between 0 and what is usual.
+    The posterior is that of annotators who err independently; those of the same `group` have one vote together.
     """
     step = _step(labels)
     some, counted = (labels, weight) if step == 1 else (labels[::step], weight[::step])
@@ -67,17 +51,7 @@ def beyond_class(
 ) -> tuple[float, float]:
     """The mean correlation of two labels of an example given its class, and its standard error if it is none.
 
-    Parameters
-    ----------
-    labels, posterior, confusion, weight
-        As in `estimated_common`.
-    part : ndarray of shape (n_labels,), default=None
-        What each label counts, if some annotators share a vote.
-
-    Returns
-    -------
-    correlation, error : float
-        Both 0 if no two labels can be compared.
+    `part` is what each label counts, if some annotators share a vote. Both are 0 if no two labels can be compared.
     """
     n_classes = posterior.shape[1]
     given = np.ones(labels.n_labels) if part is None else part
@@ -103,17 +77,8 @@ def beyond_class(
 def errors_are_shown(correlation: float, error: float) -> float:
     """The probability that annotators err together, given the correlation that labels show and its standard error.
 
-    That correlation is then exponentially distributed around what public crowds show, else zero.
-
-    Parameters
-    ----------
-    correlation, error : float
-        As `beyond_class` gives them.
-
-    Returns
-    -------
-    probability : float
-        1 if there was nothing to compare: what is usual is then all that is known.
+    That correlation is then exponentially distributed around what public crowds show, else zero. The probability is 1
+    if there was nothing to compare: what is usual is then all that is known.
 
     Examples
     --------

@@ -70,28 +70,14 @@ def _pair_sum_of_all(labels: CrowdLabels) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Patterns(FrozenArrays):
-    """Patterns of labels that examples have, without who gave them.
+    """Patterns of labels that examples have, without who gave them."""
 
-    Parameters
-    ----------
-    times : ndarray of shape (n_patterns,)
-        How many examples have the pattern.
-    n_labels : ndarray of shape (n_patterns,)
-        How many labels such an example has; at least one.
-    same : ndarray of shape (n_patterns,)
-        How many ordered pairs of these are the same.
-    total, squares : ndarray of shape (n_patterns,)
-        Sums of the labels' places on the scale, and of the squares of these.
-    counts : ndarray of shape (n_patterns, n_levels) or None
-        How many labels of each level; None where there are too many levels.
-    """
-
-    times: Floats
-    n_labels: Floats
-    same: Floats
-    total: Floats
-    squares: Floats
-    counts: Floats | None
+    times: Floats  # (n_patterns,): how many examples have the pattern
+    n_labels: Floats  # (n_patterns,): how many labels such an example has; at least one
+    same: Floats  # (n_patterns,): how many ordered pairs of these are the same
+    total: Floats  # (n_patterns,): sums of the labels' places on the scale
+    squares: Floats  # (n_patterns,): sums of the squares of these
+    counts: Floats | None  # (n_patterns, n_levels): how many labels of each level; None where there are too many levels
 
     @property
     def paired(self) -> Bools:

@@ -88,24 +88,12 @@ def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class PairMoments:
-    """What disagreement is scaled by: found out about all examples, and added up over blocks of them.
+    """What disagreement is scaled by: found out about all examples, and added up over blocks of them."""
 
-    Parameters
-    ----------
-    total : float
-        The sum over all pairs of labels of all examples.
-    pairs : float
-        How many pairs there are.
-    largest : float
-        The largest mean over the pairs of an example.
-    fewest : int
-        The fewest labels of an example with a pair of them.
-    """
-
-    total: float = 0.0
-    pairs: float = 0.0
-    largest: float = 0.0
-    fewest: int = 2**31
+    total: float = 0.0  # the sum over all pairs of labels of all examples
+    pairs: float = 0.0  # how many pairs there are
+    largest: float = 0.0  # the largest mean over the pairs of an example
+    fewest: int = 2**31  # the fewest labels of an example with a pair of them
 
     @classmethod
     def of(cls, total: NDArray[np.float64], n_labels: NDArray[Any], count: NDArray[Any] | None = None) -> PairMoments:
@@ -200,19 +188,7 @@ def _largest_possible(n: NDArray[np.float64], n_classes: int | None, span: float
 
 
 def distinct_levels(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """The values that occur, ascending, and which one each example has; quickly if they are few.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_examples,)
-        Such as disagreement.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_levels,)
-    level : ndarray of shape (n_examples,)
-        Positions in `levels`.
-    """
+    """The values that occur, ascending, and the position among them of each example's; quickly if they are few."""
     levels = np.unique(values[:: max(1, len(values) // _SOME_EXAMPLES)])
     if len(levels) < _MANY_LEVELS:
         level = np.empty(len(values), dtype=np.int16)

@@ -13,11 +13,6 @@ from crowdwise.threads import EXPONENTIAL, each_block
 _VANISHING = 1e-12
 
 
-def check_steepness(steepness: float) -> float:
-    """The steepness as a float, if it is a finite number of at least 0 (which weights all examples alike)."""
-    return check_number("steepness", steepness)
-
-
 def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
     """The weight of each example, 2 / (1 + exp(steepness * disagreement)).
 
@@ -46,7 +41,7 @@ def easiness(disagreement: ArrayLike, steepness: float) -> NDArray[np.float64]:
         raise ValueError(f"disagreement must be at least 0 and not NaN; got {differs.min()}.")
     if not np.isfinite(differs).all():
         raise ValueError("disagreement must be finite; got infinity.")
-    factor, flat = -check_steepness(steepness), differs.ravel()
+    factor, flat = -check_number("steepness", steepness), differs.ravel()
     weight = np.empty(len(flat))
 
     def weigh(some: slice) -> None:

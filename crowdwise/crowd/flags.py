@@ -27,20 +27,8 @@ def flag_annotators(
 ) -> dict[Any, tuple[str, ...]]:
     """What is remarkable about annotators; those of whom nothing is are left out.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        All labels.
-    agreement : ndarray of shape (n_annotators,)
-        How far each annotator's labels go with the scores; below zero is worse than chance.
-    n_labels : ndarray of shape (n_annotators,), default=None
-        How many labels each annotator gave, if these are a sample of all.
-    copies : ndarray of shape (n_annotators,), default=None
-        Annotators of the same number were found to copy each other.
-
-    Returns
-    -------
-    flags : dict from annotator to tuple of str
+    An agreement with the scores below zero is worse than chance. `n_labels` says how many labels each gave, if these
+    are a sample of all; annotators of the same number in `copies` were found to copy each other.
     """
     twins, near = _copies(labels, labels.labels_per_annotator), _near_copies(labels, copies)
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels

@@ -16,20 +16,10 @@ from crowdwise.labels.frames import index_of
 
 
 def check_groups(groups: Any, annotators: Array) -> Positions | None:
-    """The group of each annotator, as a number.
+    """The group of each annotator, as a number; None if there are no groups.
 
-    Parameters
-    ----------
-    groups : mapping, series or array-like, or None
-        A group by annotator's name, such as ``{"gpt-4o": "openai"}``, or one per annotator in their order. Those who
-        are not named, or whose group is missing, are alone.
-    annotators : ndarray of shape (n_annotators,)
-        Their names.
-
-    Returns
-    -------
-    group : ndarray of shape (n_annotators,) or None
-        None if there are no groups.
+    A group by annotator's name, or one per annotator in their order. Those who are not named, or whose group is
+    missing, are alone.
 
     Examples
     --------

@@ -38,24 +38,13 @@ _SQUARE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Every two annotators who share an example, the first one before the second.
+    """Every two annotators who share an example, the first one before the second."""
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_pairs,)
-        Positions of the annotators.
-    shared : ndarray of shape (n_pairs,)
-        Examples that both labelled.
-    agreement : ndarray of shape (n_pairs,)
-        Share of these with the same label.
-    correlation : ndarray of shape (n_pairs,)
-        Of their deviations, drawn towards zero where they share few examples or deviate little.
-    """
-
-    first: Positions
+    first: Positions  # (n_pairs,): positions of the annotators
     second: Positions
-    shared: Floats
-    agreement: Floats
+    shared: Floats  # (n_pairs,): examples that both labelled
+    agreement: Floats  # (n_pairs,): share of these with the same label
+    # (n_pairs,): of their deviations, drawn towards zero where they share few examples or deviate little.
     correlation: Floats
 
     def __len__(self) -> int:
@@ -201,25 +190,13 @@ def one_hot(labels: CrowdLabels) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Met:
-    """Who shares examples, and how often they say the same.
-
-    Parameters
-    ----------
-    n_annotators : int
-        Number of annotators.
-    key : ndarray of shape (n_pairs,)
-        The first annotator of each pair times that number, plus the second.
-    which : ndarray of shape (n_label_pairs,)
-        The pair that two labels of the same example are of.
-    shared, agreement : ndarray of shape (n_pairs,)
-        As in `Pairs`.
-    """
+    """Who shares examples, and how often they say the same."""
 
     n_annotators: int
-    key: Positions
-    which: Positions
-    shared: Floats
-    agreement: Floats
+    key: Positions  # (n_pairs,): the first annotator of each pair times that number, plus the second
+    which: Positions  # (n_label_pairs,): the pair that two labels of the same example are of
+    shared: Floats  # (n_pairs,), as in `Pairs`
+    agreement: Floats  # (n_pairs,), as in `Pairs`
 
     @classmethod
     def of(cls, labels: CrowdLabels, left: Positions, right: Positions) -> _Met:

@@ -27,20 +27,7 @@ _ENOUGH = 20_000
 
 
 def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
-    """What each label counts if the members of a group who labelled an example share one vote.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    group : ndarray of shape (n_annotators,) or None
-        The group of each annotator; None if everybody is alone.
-
-    Returns
-    -------
-    part : ndarray of shape (n_labels,) or None
-        One over the number of members; None if all are alone.
-    """
+    """What each label counts if members of a group who labelled an example share one vote; None if all are alone."""
     if group is None or len(group) == 0 or group.max() + 1 == len(group):
         return None
     place = labels.example_index.astype(np.int64) * (int(group.max()) + 1) + group[labels.annotator_index]
@@ -51,18 +38,7 @@ def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
 def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -> Floats:
     """How many votes each example has, weak ones counting less beside strong ones; at least one.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    strength : ndarray of shape (n_annotators,)
-        Of the votes of each annotator.
-    part : ndarray of shape (n_labels,), default=None
-        What each label counts, if some annotators share a vote.
-
-    Returns
-    -------
-    n_votes : ndarray of shape (n_examples,)
+    `strength` is that of each annotator's votes, `part` what each label counts, if some annotators share a vote.
     """
     number, powers = np.ones(len(labels)), np.column_stack([strength, strength**2])
     for rows, votes in sparse_blocks(labels.indptr, labels.annotator_index, part, labels.n_annotators):
@@ -77,22 +53,9 @@ def effective_number(n_votes: Floats, common: float) -> Floats:
 
 
 def mean_effective_number(labels: CrowdLabels, strength: Floats, group: Positions | None, common: float) -> float:
-    """How many independent votes the labels of an average example amount to.
+    """How many independent votes the labels of an average example amount to; there is at least one label.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels; there is at least one.
-    strength : ndarray of shape (n_annotators,)
-        Of the votes of each annotator.
-    group : ndarray of shape (n_annotators,) or None
-        Annotators of the same number have one vote together.
-    common : float
-        The correlation of the errors of two votes.
-
-    Returns
-    -------
-    number : float
+    `strength` is that of each annotator's votes, `common` the correlation of the errors of two votes.
     """
     if labels.is_complete:  # all examples have the same votes
         labels = labels[:1]
@@ -105,19 +68,6 @@ def mean_effective_number(labels: CrowdLabels, strength: Floats, group: Position
 
 def tempered(posterior: Floats, n_votes: Floats, common: float) -> Floats:
     """Probabilities to the power of what a vote counts beside others whose errors are correlated with its own.
-
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probabilities.
-    n_votes : ndarray of shape (n_examples,)
-        Number of votes; at least one.
-    common : float
-        The correlation of their errors.
-
-    Returns
-    -------
-    proba : ndarray of shape (n_examples, n_classes)
 
     Examples
     --------

@@ -89,22 +89,10 @@ def find_file(name: str, data_home: str | os.PathLike[str] | None) -> Path | Non
 
 
 def read_file(name: str, data_home: str | os.PathLike[str] | None, *, url: str | None, hint: str = "") -> bytes:
-    """The uncompressed, verified content of a data file.
+    """The uncompressed, verified content of a data file, such as "libsvm/a1a".
 
-    Parameters
-    ----------
-    name : str
-        Path in the data directory, such as "libsvm/a1a".
-    data_home : str, path or None
-        The data directory, as for `data_directory`.
-    url : str or None
-        Where to download the file if it is not there; None if it cannot be had.
-    hint : str, default=""
-        One more sentence for the message when it is missing.
-
-    Returns
-    -------
-    content : bytes
+    It is downloaded if it is not there; a `url` of None says that it cannot be had. `hint` is one more sentence for the
+    message when it is missing.
     """
     known = known_files()[name]
     path = find_file(name, data_home)

@@ -19,15 +19,9 @@ _ABSTAINING = Shared()
 
 @dataclass(frozen=True)
 class Abstaining:
-    """Annotators who may abstain: the last column of counts and matrices.
+    """Annotators who may abstain: the last column of counts and matrices."""
 
-    Parameters
-    ----------
-    model : AnnotatorModel
-        How those err who answer.
-    """
-
-    model: AnnotatorModel
+    model: AnnotatorModel  # how those err who answer
 
     def check(self) -> None:
         """Raise if a setting of the model makes no sense."""

@@ -67,14 +67,7 @@ class Anderson:
     def propose(self, begin: Floats, end: Floats) -> Floats | None:
         """Where the rounds are heading; None after the first.
 
-        Parameters
-        ----------
-        begin, end : ndarray
-            Logarithms of the parameters that a round began with, and of those that it estimated.
-
-        Returns
-        -------
-        proposal : ndarray or None
+        Both are logarithms: of the parameters that a round began with, and of those that it estimated.
         """
         step, last, self._last = end - begin, self._last, None
         if last is not None:
@@ -149,16 +142,7 @@ class StraightOn:
     def propose(self, begin: Floats, end: Floats, weight: Floats) -> Floats:
         """What the next round begins with: where rounds are heading if that can be told, else where they are.
 
-        Parameters
-        ----------
-        begin, end : ndarray of shape (n_examples, n_classes)
-            Probabilities that a round began and ended with.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-
-        Returns
-        -------
-        begin : ndarray of shape (n_examples, n_classes)
+        All are probabilities of (n_examples, n_classes): those that a round began and ended with.
         """
         some = slice(None, None, max(1, len(end) // _ENOUGH))
         step = (end[some] - begin[some]) * np.sqrt(weight[some])[:, np.newaxis]

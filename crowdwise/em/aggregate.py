@@ -13,7 +13,7 @@ from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_number, check_rounds
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.differences import Scale
-from crowdwise.crowd.easy_weights import check_steepness, example_weights
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.anchors import Estimated, calibrate_by_truths
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
@@ -324,7 +324,7 @@ def aggregate(
     check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
-    steepness, crowd = check_steepness(steepness), as_labels(labels)
+    steepness, crowd = check_number("steepness", steepness), as_labels(labels)
     check_abstentions(crowd, informative_abstentions)
     reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
     model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
@@ -431,23 +431,8 @@ def distinct_patterns(
 ) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-    known : Known, default=None
-        Examples whose class is known: each is one of its own, and they come first.
-
-    Returns
-    -------
-    labels : CrowdLabels
-        An example per pattern, or all as they were.
-    weight : ndarray
-        Summed over the examples of a pattern.
-    where : ndarray of shape (n_examples,) or None
-        The pattern of each example; None if they are as they were.
+    An example per pattern, the sums of their weights, and the pattern of each example; None for the latter if examples
+    are as they were. Those whose class is known are patterns of their own, and come first.
     """
     n_classes = 0 if labels.classes is None else len(labels.classes)
     are_few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))

@@ -13,12 +13,11 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats
 from crowdwise.consensus import chosen_classes
 from crowdwise.em.annotators import Annotators
-from crowdwise.em.labels_alone import Start, first_annotators, vote_shares
+from crowdwise.em.labels_alone import first_annotators, vote_shares
 from crowdwise.em.levels import Reading
-from crowdwise.em.rounds import Rounds, expectation, run_em
+from crowdwise.em.rounds import expectation, run_em
 from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate, folds_of_truths
 from crowdwise.truths.check import TruthCheck, check_classes
 from crowdwise.truths.known import Known
@@ -30,15 +29,9 @@ _MOST_ROUNDS, _TOLERANCE = 200, 1e-4
 
 @dataclass
 class Unchanging:
-    """A prior that no round changes.
+    """A prior that no round changes."""
 
-    Parameters
-    ----------
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of class probabilities.
-    """
-
-    log_prior: Floats
+    log_prior: Floats  # (n_classes,) or (n_examples, n_classes): logarithms of class probabilities
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
         return self.log_prior
@@ -55,27 +48,14 @@ class Unchanging:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """What a fit estimated, as far as it is needed to do it again without some truths.
+    """What a fit estimated, as far as it is needed to do it again without some truths."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        How they answer.
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        What is believed before labels are looked at.
-    of_annotators : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        The same where annotators are estimated, which may be from labels alone.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    together : Together
-        Who shares a vote, and what may be stated.
-    """
-
-    annotators: Annotators
-    log_prior: Floats
+    annotators: Annotators  # how they answer
+    log_prior: Floats  # (n_classes,) or (n_examples, n_classes): what is believed before labels are looked at
+    # (n_classes,) or (n_examples, n_classes): the same where annotators are estimated, which may be from labels alone.
     of_annotators: Floats
-    weight: Floats
-    together: Together
+    weight: Floats  # (n_examples,): how much each example counts
+    together: Together  # who shares a vote, and what may be stated
 
     def told(self, annotators: Annotators, labels: CrowdLabels, known: Known) -> Floats:
         """What is stated of some examples by these annotators, as if none were known."""
@@ -101,21 +81,7 @@ def calibrate_by_truths(
 ) -> tuple[Calibration | None, TruthCheck | None]:
     """How the posterior of other examples is calibrated, and how good the consensus is; None without truths.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Those of the fit.
-    known : Known or None
-        Examples whose class is known.
-    estimated : Estimated or None
-        What the fit estimated; None if there is one annotator, who is believed.
-    reading : Reading
-        Which class of a posterior is the label.
-
-    Returns
-    -------
-    calibration : Calibration or None
-    check : TruthCheck or None
+    Nothing was `estimated` if there is one annotator, who is believed.
     """
     if known is None:
         return None, None
@@ -129,40 +95,6 @@ def calibrate_by_truths(
     calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
     chosen = chosen_classes(held_out, reading.by, reading.levels)
     return calibration, check_classes(held_out, known.answers, chosen)
-
-
-def calibrated_start(
-    training: TrainingSet, start: Start, rounds: Rounds, weight: Floats, reading: Reading, model_weight: float
-) -> tuple[Calibration | None, TruthCheck | None]:
-    """The same for the rounds of a classifier, which may not count.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        What was learnt from.
-    start : Start
-        Where the rounds began, with the annotators that they estimated.
-    rounds : Rounds
-        What they arrived at.
-    weight : ndarray of shape (n_examples,)
-        How much each example counted.
-    reading : Reading
-        Which class of a posterior is the label.
-    model_weight : float
-        0 if the consensus is that of labels alone.
-
-    Returns
-    -------
-    calibration : Calibration or None
-    check : TruthCheck or None
-    """
-    estimated = None
-    if training.core.n_annotators > 1:
-        alone = start.alone.rounds.log_prior
-        of_annotators = rounds.log_prior if start.joint and model_weight else alone
-        annotators = start.annotators if model_weight else start.alone.annotators
-        estimated = Estimated(annotators, rounds.log_prior, of_annotators, weight, start.alone.together)
-    return calibrate_by_truths(training.core, training.known, estimated, reading)
 
 
 def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:

@@ -26,20 +26,14 @@ _DOUBT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Behaviour:
-    """What every annotator says about examples of every class and difficulty.
+    """What every annotator says about examples of every class and difficulty."""
 
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_difficulties, n_classes, n_classes)
-        Probability of a label (last axis); a last column more if abstentions are answers.
-    share : ndarray of shape (n_difficulties, n_classes)
-        How frequent each difficulty is within a class.
-    crowd : ndarray of shape (n_difficulties, n_classes, n_classes)
-        What all of them together say: how somebody unknown may be expected to behave.
-    """
-
+    # (n_annotators, n_difficulties, n_classes, n_classes): probability of a label (last axis); a last column more if
+    # abstentions are answers.
     confusion: Floats
-    share: Floats
+    share: Floats  # (n_difficulties, n_classes): how frequent each difficulty is within a class
+    # (n_difficulties, n_classes, n_classes): what all of them together say: how somebody unknown may be expected to
+    # behave.
     crowd: Floats
 
     @classmethod
@@ -60,14 +54,7 @@ class Behaviour:
     def by_difficulty(self, incidence: Incidence) -> Floats:
         """Logarithm of the probability of each example's difficulty and labels for every true class.
 
-        Parameters
-        ----------
-        incidence : Incidence
-            Labels of these annotators.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_difficulties, n_classes)
+        Of shape (n_examples, n_difficulties, n_classes).
         """
         n_annotators, n_difficulties, n_classes, n_answers = self.confusion.shape
         flat = self.confusion.reshape(n_annotators, n_difficulties * n_classes, n_answers)
@@ -100,17 +87,7 @@ class Behaviour:
         return Behaviour(confusion, self.share, self.crowd)
 
     def of(self, position: NDArray[np.int64]) -> Behaviour:
-        """The behaviour of the annotators at some positions; that of the crowd for unknown ones.
-
-        Parameters
-        ----------
-        position : ndarray of shape (n_wanted,)
-            Where each is among the annotators, -1 for those who are not.
-
-        Returns
-        -------
-        behaviour : Behaviour
-        """
+        """The behaviour of the annotators at some positions; that of the crowd for unknown ones, which are at -1."""
         known = self.confusion[np.maximum(position, 0)]
         unknown = (position < 0) | np.isnan(known[:, 0, 0, 0])
         confusion = np.where(unknown[:, np.newaxis, np.newaxis, np.newaxis], self.crowd, known)
@@ -123,17 +100,10 @@ class Sharing:
 
     An annotator is estimated from all of their labels all the same; only beside others they count less. Four copies of
     an annotator then are to the crowd what one is.
-
-    Parameters
-    ----------
-    group : ndarray of shape (n_annotators,)
-        A number per group, from 0.
-    part : ndarray of shape (n_annotators,)
-        The mean part of a vote that each has.
     """
 
-    group: Positions
-    part: Floats
+    group: Positions  # (n_annotators,): a number per group, from 0
+    part: Floats  # (n_annotators,): the mean part of a vote that each has
 
     @classmethod
     def of(cls, labels: CrowdLabels, group: Positions, part: Floats) -> Sharing:
@@ -165,24 +135,14 @@ class Sharing:
 
 @dataclass
 class Annotators:
-    """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels.
-
-    Parameters
-    ----------
-    incidence : Incidence
-        The labels.
-    model : AnnotatorModel
-        How counts become confusion matrices.
-    difficulty : ndarray of shape (n_examples, n_difficulties, n_classes)
-        Probability of each difficulty, if the example is of a class; changed by `log_likelihood`.
-    sharing : Sharing or None, default=None
-        Who has a vote together with others, if anybody has.
-    """
+    """The annotators of one fit: estimated from a posterior over classes, and asked for the likelihood of labels."""
 
     incidence: Incidence
-    model: AnnotatorModel
+    model: AnnotatorModel  # how counts become confusion matrices
+    # (n_examples, n_difficulties, n_classes): probability of each difficulty, if the example is of a class; changed by
+    # `log_likelihood`.
     difficulty: Floats
-    sharing: Sharing | None = None
+    sharing: Sharing | None = None  # who has a vote together with others, if anybody has
     behaviour: Behaviour = field(init=False)
 
     @classmethod
@@ -198,32 +158,23 @@ class Annotators:
         first = np.repeat(first_difficulty(votes, n_difficulties)[:, :, np.newaxis], votes.shape[1], axis=2)
         return cls(incidence, model, first, sharing)
 
+    @classmethod
+    def of_behaviour(cls, incidence: Incidence, model: AnnotatorModel, behaviour: Behaviour) -> Annotators:
+        """Annotators whose behaviour is known; how hard examples are is found with the likelihood of their labels."""
+        annotators = cls(incidence, model, np.ones((0, *behaviour.share.shape)))
+        annotators.behaviour = behaviour
+        return annotators
+
     @property
     def n_difficulties(self) -> int:
         return self.difficulty.shape[1]
 
     def estimate(self, posterior: Floats, weight: Floats) -> None:
-        """Estimate how they behave.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-        """
+        """Estimate how they behave from a posterior over classes and weights of the examples."""
         self.settle(*self.counts(posterior, weight))
 
     def settle(self, counts: Floats, share: Floats) -> None:
-        """Behave as counts say.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_annotators, n_difficulties * n_classes, n_classes)
-            How often each annotator said c in every state.
-        share : ndarray of shape (n_difficulties, n_classes)
-            How many examples are in it.
-        """
+        """Behave as what `counts` gives says."""
         if hasattr(self, "behaviour"):
             del self.behaviour  # as large as the counts, and no longer needed
         sharing = self.sharing
@@ -237,12 +188,7 @@ class Annotators:
         )
 
     def log_likelihood(self) -> Floats:
-        """Logarithm of the probability of each example's labels for every class; difficulties are estimated anew.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_classes)
-        """
+        """Logarithm of the probability of each example's labels for every class; difficulties are estimated anew."""
         by_difficulty = self.behaviour.by_difficulty(self.incidence)
         if self.n_difficulties == 1:
             return by_difficulty[:, 0]
@@ -292,17 +238,6 @@ class Annotators:
         """A lower bound of the logarithm of the probability of all labels, whatever the annotators are like.
 
         Numbers of difficulties are compared by it: unlike the likelihood it does not rise with every further parameter.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-
-        Returns
-        -------
-        evidence : float
         """
         counts, share = self.counts(posterior, weight)
         counts = counts if self.sharing is None else self.sharing.merged(counts)
@@ -326,38 +261,11 @@ class Annotators:
             state = state * weight[:, np.newaxis]
         return self.incidence.counts(state), frequency.reshape(self.n_difficulties, -1)
 
-    def residuals(self, labels: CrowdLabels, posterior: Floats) -> Floats:
-        """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
-
-        Parameters
-        ----------
-        labels : CrowdLabels
-            Those that the annotators were estimated from.
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probability of every class.
-
-        Returns
-        -------
-        residual : ndarray of shape (n_labels, n_classes)
-        """
-        return label_residuals(labels, self.states(posterior), self.behaviour)
-
 
 def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -> Floats:
     """Each label, a one in the column of its class, less the probabilities of this annotator's labels.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Labels.
-    states : ndarray of shape (n_examples, n_difficulties * n_classes)
-        Probability of every state.
-    behaviour : Behaviour
-        How the annotators of these labels answer.
-
-    Returns
-    -------
-    residual : ndarray of shape (n_labels, n_classes)
+    The states are difficulties and classes, of shape (n_examples, n_difficulties * n_classes).
     """
     residual, n_states = one_hot(labels), states.shape[1]
     order = np.argsort(labels.annotator_index, kind="stable")
@@ -370,19 +278,7 @@ def label_residuals(labels: CrowdLabels, states: Floats, behaviour: Behaviour) -
 
 
 def first_difficulty(votes: Floats, n_difficulties: int) -> Floats:
-    """How probable each difficulty is to begin with, by how clear an example's vote is.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_examples, n_classes)
-        Shares of the classes among the labels.
-    n_difficulties : int
-        Number of difficulties, the easiest first.
-
-    Returns
-    -------
-    probability : ndarray of shape (n_examples, n_difficulties)
-    """
+    """How probable each difficulty is to begin with, the easiest first, by how clear an example's vote is."""
     if n_difficulties == 1:
         return np.ones((len(votes), 1))
     even = 1 / votes.shape[1]

@@ -17,17 +17,11 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_number, check_rounds, check_seed
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.anchors import calibrated_start
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_votes, predicts_truth
 from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
-from crowdwise.em.labels_alone import (
-    HardExamples,
-    Init,
-    Joint,
-    Start,
-)
+from crowdwise.em.labels_alone import HardExamples
 from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import Rounds, note_convergence, run_em
@@ -41,7 +35,7 @@ from crowdwise.em.weighted_copies import (
     usable_weights,
     weight_parameter,
 )
-from crowdwise.em.with_features import WithFeaturesMixin
+from crowdwise.em.with_features import Init, Joint, Start, WithFeaturesMixin
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.mixins import all_or_nothing
@@ -375,10 +369,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
         everyone = np.arange(len(training.core))
         self.estimator_ = learner.fit(targets, everyone, last_seed)
-        calibration, check = calibrated_start(
-            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
-        )
-        annotators = self._fitted_annotators(training, start, targets, calibration)
+        annotators, check = self._fitted_annotators(training, start, rounds, targets)
         self.fitted_ = FittedEstimator(
             annotators, self.estimator_, targets.class_weight, self.temperature_,
             learner.n_learnt(targets.weight, everyone), self.model_weight_,

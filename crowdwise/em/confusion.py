@@ -33,22 +33,14 @@ _COST_PER_LABEL = 50
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which (annotator, class) every label is, as a sparse matrix: sums over labels are then products with it.
+    """Which (annotator, class) every label is, as a sparse matrix: sums over labels are then products with it."""
 
-    Parameters
-    ----------
-    parts : list of (slice, sparse array of shape (n_rows, n_annotators * n_classes))
-        What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
-        time: sums of parts are added in the same order, whatever the number of threads.
-    n_annotators : int
-        Number of annotators.
-    n_classes : int
-        Number of classes; one more if abstentions are answers, which come last.
-    """
-
+    # What every label counts (one, or a part of the vote that a group of annotators has together), some examples at a
+    # time, of shape (n_rows, n_annotators * n_classes): sums of parts are added in the same order, whatever the number
+    # of threads.
     parts: list[tuple[slice, sparse.csr_array]]
     n_annotators: int
-    n_classes: int
+    n_classes: int  # one more if abstentions are answers, which come last
 
     @classmethod
     def of(cls, labels: CrowdLabels, part: Floats | None = None, *, abstentions: bool = False) -> Incidence:
@@ -74,17 +66,7 @@ class Incidence:
         return _COST_PER_LABEL * sum(matrix.nnz for _, matrix in self.parts)
 
     def log_likelihood(self, confusion: Floats) -> Floats:
-        """Logarithm of the probability of each example's labels in every state.
-
-        Parameters
-        ----------
-        confusion : ndarray of shape (n_annotators, n_states, n_classes)
-            Of each annotator.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_examples, n_states)
-        """
+        """Logarithm of the probability of each example's labels in every state, of shape (n_examples, n_states)."""
         n_annotators, n_states, n_classes = confusion.shape
         table = np.empty((n_annotators, n_classes, n_states))
         for some in blocks(confusion):
@@ -101,16 +83,9 @@ class Incidence:
         return likelihood
 
     def counts(self, posterior: Floats) -> Floats:
-        """How often each annotator said c in state k, states counted by their posterior.
+        """How often each annotator said c in state k, states counted by their posterior of (n_examples, n_states).
 
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_states)
-            Times the weight of the example, if there are weights.
-
-        Returns
-        -------
-        counts : ndarray of shape (n_annotators, n_states, n_classes)
+        The posterior is multiplied by weights of the examples, if there are any.
         """
 
         def part_sums(part: tuple[slice, sparse.csr_array]) -> Floats:

@@ -15,6 +15,7 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.beyond_class import estimated_common
 from crowdwise.crowd.flags import flag_annotators
+from crowdwise.crowd.votes import mean_effective_number
 from crowdwise.em.annotators import Behaviour, label_residuals
 from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
 from crowdwise.em.rounds import Rounds, expectation
@@ -121,7 +122,8 @@ class FittedAnnotators:
             agreement = self.accuracy - by_chance
         else:  # who is harsh may be hardly ever right and still order examples well
             offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
-            agreement = (self.confusion @ self.levels) @ (self.class_prior * self._away)
+            away = self.levels - self.class_prior @ self.levels  # from the mean level
+            agreement = (self.confusion @ self.levels) @ (self.class_prior * away)
         together = self.together
         flags = flag_annotators(labels, agreement, n_labels, None if together.given else together.group)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
@@ -135,14 +137,8 @@ class FittedAnnotators:
             spread,
             self.abstention,
             together.numbers(labels.n_annotators),
-            together.effective_number(labels, self.strength),
+            mean_effective_number(labels, self.strength, together.group, together.common),
         )
-
-    @property
-    def _away(self) -> Floats:
-        """How far levels are from the mean level."""
-        assert self.levels is not None
-        return self.levels - self.class_prior @ self.levels
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
         """Probabilities of the classes, read as this fit reads them."""
@@ -151,18 +147,8 @@ class FittedAnnotators:
     def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
         """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
 
-        They are not calibrated by truths; `consensus` is.
-
-        Parameters
-        ----------
-        labels : CrowdLabels
-            Coded by `classes`.
-        log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes), default=None
-            Logarithms of the probabilities before labels are looked at; the frequency of classes by default.
-
-        Returns
-        -------
-        posterior : ndarray of shape (n_examples, n_classes)
+        They are not calibrated by truths; `consensus` is. Labels are coded by `classes`. Before these are looked at,
+        the frequency of classes is believed by default.
         """
         position = encode_declared(labels.annotators, self.annotators).astype(np.int64)
         given = labels.labels_per_annotator > 0
@@ -188,14 +174,7 @@ class FittedAnnotators:
     def residuals(self, labels: CrowdLabels) -> Floats:
         """What the labels of these annotators say beyond what was to be expected of them, given all labels.
 
-        Parameters
-        ----------
-        labels : CrowdLabels
-            Coded by `classes`, of the annotators of the fit in their order.
-
-        Returns
-        -------
-        residual : ndarray of shape (n_labels, n_classes)
+        Labels are coded by `classes`, of the annotators of the fit in their order; (n_labels, n_classes) comes out.
         """
         incidence = self.behaviour.incidence(labels, self.together.parts(labels))
         by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
@@ -208,22 +187,9 @@ class FittedAnnotators:
     def consensus(
         self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True, calibrated: bool = True
     ) -> Consensus:
-        """The consensus on any labels.
+        """The consensus on any labels, coded by any of `classes`; `log_prior` is that of a classifier.
 
-        Parameters
-        ----------
-        labels : CrowdLabels
-            Coded by any of `classes`.
-        log_prior : ndarray of shape (n_examples, n_classes)
-            Logarithms of a classifier's probabilities.
-        use_model : bool, default=True
-            Whether they count. If not, the frequency of classes takes their place, except on examples without labels.
-        calibrated : bool, default=True
-            Whether the consensus is calibrated by the truths of the fit, if there were any.
-
-        Returns
-        -------
-        consensus : Consensus
+        Without `use_model` the frequency of classes takes its place, except on examples without labels.
         """
         labels = labels.with_classes(self.classes)
         proba = self.posterior(labels, log_prior if use_model else None)
@@ -247,22 +213,7 @@ def fit_results(
 ) -> FitResults:
     """What a fit found out about all of its examples and annotators.
 
-    Parameters
-    ----------
-    training : TrainingSet
-        What the fit was given.
-    fitted : FittedModel
-        What it estimated.
-    rounds : Rounds
-        The posterior of the examples that took part; the others have that of their labels and the final classifier.
-    steepness : float
-        The steepness given, or the one found.
-    check : TruthCheck, default=None
-        How good the consensus is by the known truths, if there are any.
-
-    Returns
-    -------
-    results : FitResults
+    Examples that did not take part have the posterior of their labels and the final classifier.
     """
     labels, annotators = training.labels, fitted.annotators
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)

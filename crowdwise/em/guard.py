@@ -57,23 +57,9 @@ _DOUBT = 1e-3
 def predicts_truth(scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> bool:
     """Whether labels are explained better by a classifier of the truth than by one of what annotators answer.
 
-    The evidence of the labels of examples with several, the classifier being out of fold, is compared. If there are
-    fewer than two hundred of these, too little can be said, and the classifier is trusted.
-
-    Parameters
-    ----------
-    scores : ClassScores
-        What classifiers say about examples that they have not seen.
-    labels : CrowdLabels
-        Labels of these examples.
-    behaviour : Behaviour
-        How the annotators answer, estimated from labels alone.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-
-    Returns
-    -------
-    predicts_truth : bool
+    The evidence of the labels of examples with several, the classifier being out of fold, is compared; the behaviour is
+    estimated from labels alone. If there are fewer than two hundred of these examples, too little can be said, and the
+    classifier is trusted.
     """
     several = np.flatnonzero((labels.labels_per_example > 1) & (weight > 0))
     if weight[several].sum() < _FEW:
@@ -104,27 +90,14 @@ def _at_best(evidence: Callable[[float], Floats], weight: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a classifier says about examples, and what their labels are.
+    """What a classifier says about examples, and what their labels are."""
 
-    Parameters
-    ----------
-    says : ndarray of shape (n_examples, n_classes)
-        Log-odds of the classifier's probabilities and the frequency of classes.
-    log_frequency : ndarray of shape (n_classes,)
-        That frequency.
-    labels : CrowdLabels
-        Labels; every example has some.
-    confusion : ndarray of shape (n_classes, n_states, n_annotators)
-        Probability of every label in every state: a difficulty and a class.
-    by_state : ndarray of shape (n_examples, n_difficulties, n_classes)
-        Logarithms of the probability of labels and difficulty.
-    """
-
-    says: Floats
-    log_frequency: Floats
-    labels: CrowdLabels
+    says: Floats  # (n_examples, n_classes): log-odds of the classifier's probabilities and the frequency of classes
+    log_frequency: Floats  # (n_classes,): that frequency
+    labels: CrowdLabels  # every example has some
+    # (n_classes, n_states, n_annotators): probability of every label in every state: a difficulty and a class.
     confusion: Floats
-    by_state: Floats
+    by_state: Floats  # (n_examples, n_difficulties, n_classes): logarithms of the probability of labels and difficulty
 
     @classmethod
     def of(cls, scores: ClassScores, labels: CrowdLabels, behaviour: Behaviour, weight: Floats) -> _Told:
@@ -159,23 +132,7 @@ class _Told:
 
 
 def classes_hold(annotators: Annotators, log_frequency: Floats, posterior: Floats, weight: Floats) -> bool:
-    """Whether the classes that annotators were estimated with mean what labels say.
-
-    Parameters
-    ----------
-    annotators : Annotators
-        Estimated with this posterior.
-    log_frequency : ndarray of shape (n_classes,)
-        Logarithms of the frequency of classes.
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-
-    Returns
-    -------
-    hold : bool
-    """
+    """Whether the classes that annotators were estimated with, in this posterior, mean what labels say."""
     confusion = annotators.behaviour.by_class()
     if (confusion.max(axis=1) - confusion.min(axis=1)).max() < _NOTHING:
         return False

@@ -26,21 +26,11 @@ Splits = list[tuple[Positions, Positions]]
 
 @dataclass(frozen=True)
 class EstimatorFolds:
-    """Estimators that score the examples held out from them.
+    """Estimators that score the examples held out from them."""
 
-    Parameters
-    ----------
-    learner : Learner
-        Fits an estimator.
-    splits : list of (learn, held_out)
-        Positions among the examples that take part.
-    seeds : list of int
-        Of the estimator of each split.
-    """
-
-    learner: Learner
-    splits: Splits
-    seeds: list[int]
+    learner: Learner  # fits an estimator
+    splits: Splits  # positions among the examples that take part
+    seeds: list[int]  # of the estimator of each split
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
         """Scores of every example by a model of other examples; zero, which says nothing, where there is none."""
@@ -71,20 +61,8 @@ class EstimatorFolds:
 def stratified_folds(code: Array, n_folds: int, rng: np.random.Generator) -> Splits:
     """Random pairs of examples to learn from and examples held out, each class spread evenly over the folds.
 
-    Unlike scikit-learn's, these may have classes of fewer examples than folds.
-
-    Parameters
-    ----------
-    code : ndarray of shape (n_examples,)
-        The class of each example. A class of two or more examples is then in every part to learn from.
-    n_folds : int
-        Number of folds; fewer if there are fewer examples.
-    rng : Generator
-        Shuffles.
-
-    Returns
-    -------
-    splits : list of (learn, held_out)
+    Unlike scikit-learn's, these may have classes of fewer examples than folds. A class of two or more examples is in
+    every part to learn from. There are fewer folds if there are fewer examples.
     """
     n_examples = len(code)
     shuffled = rng.permutation(n_examples)

@@ -14,8 +14,8 @@ from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
 from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.annotators import Annotators, Behaviour, Sharing
-from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
+from crowdwise.em.annotators import Annotators, Sharing, label_residuals
+from crowdwise.em.confusion import AnnotatorModel, Incidence
 from crowdwise.em.guard import classes_hold
 from crowdwise.em.levels import CLASSES, Reading
 from crowdwise.em.ordinal import Ordinal
@@ -29,8 +29,6 @@ from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
-Joint = bool | Literal["auto"]
-Init = Literal["labels", "votes"]
 
 # Whether there are hard examples is found out on no more examples than this, in rounds that need not quite settle; of
 # more examples a part is enough, and so are so many rounds.
@@ -47,24 +45,12 @@ MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 
 @dataclass(frozen=True)
 class LabelsFit:
-    """What labels alone say.
+    """What labels alone say."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        How they answer.
-    prior : ClassFrequencies
-        How frequent classes are.
-    rounds : Rounds
-        Posterior, objective and whether they settled.
-    together : Together
-        Who shares a vote, and what may be stated.
-    """
-
-    annotators: Annotators
-    prior: ClassFrequencies
-    rounds: Rounds
-    together: Together = field(default_factory=Together)
+    annotators: Annotators  # how they answer
+    prior: ClassFrequencies  # how frequent classes are
+    rounds: Rounds  # posterior, objective and whether they settled
+    together: Together = field(default_factory=Together)  # who shares a vote, and what may be stated
 
     def posterior_of(self, annotators: Annotators) -> Floats:
         """The posterior of other labels by the same annotators, who are then taken to answer as in this fit."""
@@ -89,24 +75,12 @@ class LabelsFit:
 
 @dataclass
 class _Race:
-    """Rounds that are behind others in evidence, and whether they may still make up for it.
+    """Rounds that are behind others in evidence, and whether they may still make up for it."""
 
-    Parameters
-    ----------
-    annotators : Annotators
-        Those that the rounds estimate.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    to_beat : float
-        The evidence of the others; minus infinity if there are none.
-    most : int
-        The most rounds.
-    """
-
-    annotators: Annotators
-    weight: Floats
-    to_beat: float
-    most: int
+    annotators: Annotators  # those that the rounds estimate
+    weight: Floats  # (n_examples,): how much each example counts
+    to_beat: float  # the evidence of the others; minus infinity if there are none
+    most: int  # rounds at most
     _n_rounds: int = field(default=0, init=False)
     _evidence: float = field(default=-np.inf, init=False)
 
@@ -137,35 +111,10 @@ def fit_labels(
 ) -> LabelsFit:
     """Estimate annotators and classes in rounds, with the number of difficulties that makes labels most probable.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    together : Together, default=None
-        Who shares a vote; by default all are independent. If they are not, the fit says how far they err together,
-        and whether its classes can be believed to mean what labels say.
-    known : Known, default=None
-        Examples whose class is known.
-    difficulties : tuple of int, default=(1, 2)
-        Numbers of difficulties to choose from: 1 has no hard examples.
-    class_prior : float, default=1.0
-        Examples of every class added when the frequency of classes is estimated.
-    max_rounds : int, default=1000
-        The most rounds.
-    tol : float, default=1e-5
-        Stop when probabilities change by no more than this per example.
-    accelerate : bool, default=True
-        Whether rounds are extrapolated; the same result in fewer rounds.
-    reporter : Reporter, default=SILENT
-        Reports the rounds, but for those that try the number of difficulties on a part of many examples.
-
-    Returns
-    -------
-    fit : LabelsFit
+    Every annotator has a label. By default annotators err independently; if they do not, the fit says how far they err
+    together, and whether its classes can be believed to mean what labels say. One difficulty is no hard examples. The
+    `class_prior` is examples of every class added when their frequency is estimated. Rounds that try the number of
+    difficulties on a part of many examples are not reported.
     """
 
     together = Together() if together is None else together
@@ -217,7 +166,7 @@ def fit_labels(
             return run(labels, weight, chosen.annotators.n_difficulties, tol, begin=chosen)
         chosen = most_probable(labels, weight)
         settled = chosen.rounds.change <= tol
-        if settled or chosen.rounds.n_rounds == max_rounds:
+        if settled or len(chosen.rounds.objective) == max_rounds:
             return replace(chosen, rounds=replace(chosen.rounds, converged=settled))
         return go_on(chosen, weight, tol)
 
@@ -234,7 +183,8 @@ def fit_labels(
         return fit
     fit = fit.with_common(labels, weight)
     # Levels keep their places, and single labels, which no other label confirms, are the consensus anyway.
-    if _has_order(model) or labels.labels_per_example.max(initial=0) < 2:
+    has_order = isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
+    if has_order or labels.labels_per_example.max(initial=0) < 2:
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
     return replace(fit, together=replace(fit.together, by_votes=not hold))
@@ -248,7 +198,8 @@ def first_annotators(
     if part is not None:
         sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
     votes = vote_shares(labels, part) if known is None else known.hold(vote_shares(labels, part))
-    return Annotators.of(_incidence(labels, model, part), model, votes, n_difficulties, sharing), votes
+    incidence = Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
+    return Annotators.of(incidence, model, votes, n_difficulties, sharing), votes
 
 
 def who_errs_together(
@@ -260,27 +211,7 @@ def who_errs_together(
     groups: Any,
     errors_in_common: Any,
 ) -> Together:
-    """Who shares a vote among the annotators of a fit, as users say or as labels show.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        What the fit was given.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    difficulties : tuple of int
-        As in `fit_labels`.
-    groups : mapping, series, array-like or None
-        Groups as they were given.
-    errors_in_common : bool
-        Whether annotators may err together at all.
-
-    Returns
-    -------
-    together : Together
-    """
+    """Who shares a vote among the annotators of a fit, as users say or as labels show."""
     group = check_groups(groups, training.labels.annotators)
     if not check_choice("errors_in_common", errors_in_common, (True, False)):
         if group is not None:
@@ -292,23 +223,7 @@ def who_errs_together(
 
 
 def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, difficulties: tuple[int, ...]) -> Together:
-    """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel
-        How annotators err.
-    difficulties : tuple of int
-        As in `fit_labels`.
-
-    Returns
-    -------
-    together : Together
-    """
+    """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included."""
     rows = enough_pairs(labels)
     some, weight = (labels, weight) if rows is None else (labels[rows], weight[rows])
     suspected = suspects(some)
@@ -316,110 +231,9 @@ def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, diff
         return Together(None, COMMON_ERRORS)
     as_one = Together(groups_of_pairs(suspected, some.n_annotators))
     fit = fit_labels(some, weight, model, together=as_one, difficulties=difficulties, tol=_TRIED)
-    residual = fit.annotators.residuals(some, fit.rounds.posterior)
+    residual = label_residuals(some, fit.annotators.states(fit.rounds.posterior), fit.annotators.behaviour)
     found = copies(some, residual, suspected)
     return Together(groups_of_pairs(found, some.n_annotators) if len(found) else None, COMMON_ERRORS)
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where the rounds of a classifier begin.
-
-    Parameters
-    ----------
-    annotators : Annotators
-        Estimated from labels alone, or not yet.
-    posterior : ndarray of shape (n_examples, n_classes)
-        The first consensus.
-    joint : bool
-        Whether annotators are estimated anew from the consensus of labels and classifier.
-    alone : LabelsFit
-        What labels alone say: where the rounds end if the classifier does not count.
-    """
-
-    annotators: Annotators
-    posterior: Floats
-    joint: bool
-    alone: LabelsFit
-
-    @classmethod
-    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
-        """The labels of one annotator, but for known classes: nobody is there to compare with."""
-        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
-        annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
-        annotators.behaviour = Behaviour.always_right(votes.shape[1])
-        alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
-        return cls(annotators, votes, False, alone)
-
-
-def start_from_labels(
-    labels: CrowdLabels,
-    weight: Floats,
-    model: AnnotatorModel | None,
-    *,
-    known: Known | None = None,
-    hard_examples: Any,
-    joint: Any,
-    init: Any,
-    together: Together | None = None,
-    reading: Reading = CLASSES,
-    tol: float = TOLERANCE,
-    reporter: Reporter = SILENT,
-) -> Start:
-    """What the rounds of a classifier begin with.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes; every annotator has a label, and there are two or more.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts.
-    model : AnnotatorModel or None
-        How annotators err; None is the default for these labels.
-    known : Known, default=None
-        Examples whose class is known.
-    hard_examples : bool or "auto"
-        As in `aggregate`.
-    joint : bool or "auto"
-        Whether annotators are to be estimated anew from the consensus of labels and classifier; "auto" if labels
-        show no hard examples.
-    init : {"labels", "votes"}
-        The first posterior: that of labels alone, or the shares of the votes.
-    together : Together, default=None
-        Who shares a vote; by default all are independent.
-    reading : Reading, default=CLASSES
-        Whether classes have an order, and whether abstentions are answers.
-    tol : float, default=1e-5
-        Stop when probabilities change by no more than this per example, or by 1e-5 if that is less.
-    reporter : Reporter, default=SILENT
-        Reports the rounds.
-
-    Returns
-    -------
-    start : Start
-    """
-    difficulties = check_hard_examples(hard_examples, reading)
-    check_choice("joint", joint, (True, False, "auto"))
-    check_choice("init", init, ("labels", "votes"))
-    model = reading.annotator_model(model)
-    fit = fit_labels(
-        labels, weight, model, together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, tol),
-        reporter=reporter,
-    )  # fmt: skip
-    n_difficulties = fit.annotators.n_difficulties
-    joint = n_difficulties == 1 if joint == "auto" else joint
-    if init == "labels":
-        return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-    annotators, votes = first_annotators(labels, model, fit.together, n_difficulties, known)
-    return Start(annotators if joint else fit.annotators, votes, joint, fit)
-
-
-def _has_order(model: AnnotatorModel) -> bool:
-    return isinstance(model.model if isinstance(model, Abstaining) else model, Ordinal)
-
-
-def _incidence(labels: CrowdLabels, model: AnnotatorModel, part: Floats | None = None) -> Incidence:
-    return Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
 
 
 def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:
@@ -433,16 +247,7 @@ def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple
 def vote_shares(labels: CrowdLabels, part: Floats | None = None) -> Floats:
     """The share of each class among the labels of each example; even where there is none.
 
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    part : ndarray of shape (n_labels,), default=None
-        What each label counts, if some annotators share a vote.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_examples, n_classes)
+    `part` is what each label counts, if some annotators share a vote.
     """
     counts = vote_counts(labels, part)
     total = counts.sum(axis=1, keepdims=True)

@@ -24,21 +24,11 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True)
 class Reading:
-    """How labels are read.
+    """How labels are read."""
 
-    Parameters
-    ----------
-    by : {"mode", "median", "mean"}, default="mode"
-        Which class of a posterior is the label.
-    levels : ndarray of shape (n_classes,) or None, default=None
-        Where each class is; None if classes have no order.
-    informative_abstentions : bool, default=False
-        Whether abstaining is an answer of annotators.
-    """
-
-    by: ConsensusBy = "mode"
-    levels: Floats | None = None
-    informative_abstentions: bool = False
+    by: ConsensusBy = "mode"  # which class of a posterior is the label
+    levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
+    informative_abstentions: bool = False  # whether abstaining is an answer of annotators
 
     def annotator_model(self, given: Any) -> AnnotatorModel:
         """The model of annotators that was given; by default the one for labels of this kind."""
@@ -54,16 +44,7 @@ CLASSES = Reading()
 def check_kind(kind: Any, consensus_by: Any) -> ConsensusBy:
     """Which class of a posterior is the label; raises if that does not go with the kind of labels.
 
-    Parameters
-    ----------
-    kind : {"class", "ordinal"}
-        Whether classes have an order.
-    consensus_by : {"mode", "median", "mean"} or None
-        What came; None is the mode of classes and the median of levels.
-
-    Returns
-    -------
-    by : {"mode", "median", "mean"}
+    None is the mode of classes and the median of levels.
     """
     check_choice("kind", kind, ("class", "ordinal"))
     by: ConsensusBy = check_choice("consensus_by", consensus_by, (None, "mode", "median", "mean"))
@@ -76,21 +57,6 @@ def reading_of(
     labels: CrowdLabels, kind: Any, consensus_by: Any = None, informative_abstentions: Any = False
 ) -> Reading:
     """How labels are to be read; an error if they are to have an order and nobody said which.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    kind : {"class", "ordinal"}
-        Whether they have an order.
-    consensus_by : {"mode", "median", "mean"} or None
-        What is taken of a posterior; None is the mode of classes and the median of levels.
-    informative_abstentions : bool, default=False
-        Whether abstaining is an answer of annotators.
-
-    Returns
-    -------
-    reading : Reading
 
     Examples
     --------
@@ -146,21 +112,7 @@ def levels_of(classes: Array, *, declared: bool) -> Floats:
 def offset_and_spread(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats]:
     """How far above the truth each annotator's labels are on average, and how they vary around their own average.
 
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability of each label (last axis); NaN for annotators without labels.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-    levels : ndarray of shape (n_classes,)
-        Where each class is.
-
-    Returns
-    -------
-    offset : ndarray of shape (n_annotators,)
-        In the unit of the levels; negative is below the truth.
-    spread : ndarray of shape (n_annotators,)
-        A standard deviation, in the same unit.
+    Both in the unit of the levels, the latter as a standard deviation; NaN for annotators without labels.
 
     Examples
     --------

@@ -115,16 +115,8 @@ def drawn_to_distances(counts: Floats) -> Floats:
     """The crowd's matrix, drawn towards one in which only the distance from the truth counts.
 
     Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
-    would be the truth, and everybody else lenient.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_states, n_classes)
-        How often each label was given in a state: a true class, of easy and then of hard examples.
-
-    Returns
-    -------
-    crowd : ndarray of shape (n_states, n_classes)
+    would be the truth, and everybody else lenient. Counts are of (n_states, n_classes), a state being a true class, of
+    easy and then of hard examples.
     """
     n_classes = counts.shape[-1]
     apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
@@ -139,21 +131,10 @@ def drawn_to_distances(counts: Floats) -> Floats:
 
 
 def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:
-    """The tilts of matrices that make counts most probable, by Newton's method for all matrices at once.
+    """Logarithms of tilted matrices that make counts most probable, by Newton's method for all matrices at once.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_matrices, n_classes, n_classes)
-        How often each label (last axis) was given.
-    base : ndarray of shape (n_matrices, n_classes, n_classes)
-        Logarithms of the matrices that are tilted.
-    powers : ndarray of shape (4, n_classes, n_classes)
-        Distance of the label from the truth, to the power of 1, 2, 3 and 4.
-
-    Returns
-    -------
-    log_confusion : ndarray of shape (n_matrices, n_classes, n_classes)
-        Logarithms of the tilted matrices.
+    Counts and `base`, the logarithms of what is tilted, are of (n_matrices, n_classes, n_classes), labels last;
+    `powers` of (4, n_classes, n_classes) are the distances of the label from the truth, to the power of 1, 2, 3 and 4.
     """
     total, features = counts.sum(axis=-1), powers[:2]
     wanted = np.einsum("nkc,fkc->nf", counts, features)

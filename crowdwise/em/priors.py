@@ -24,18 +24,10 @@ _ENOUGH = 20_000
 
 @dataclass
 class ClassFrequencies:
-    """How frequent each class is, the same for all examples.
+    """How frequent each class is, the same for all examples."""
 
-    Parameters
-    ----------
-    added : float
-        Examples of every class that are added to those seen.
-    most : ndarray of shape (n_classes,) or None, default=None
-        How frequent each class may be at most; they sum to one or more.
-    """
-
-    added: float
-    most: Floats | None = None
+    added: float  # examples of every class that are added to those seen
+    most: Floats | None = None  # (n_classes,): how frequent each class may be at most; they sum to one or more
     log_frequency: Floats = field(init=False)
 
     @classmethod
@@ -77,17 +69,7 @@ class ClassFrequencies:
 def within(share: Floats, most: Floats) -> Floats:
     """Shares with a sum of one, in the given proportions but for those that would be above their limits.
 
-    Parameters
-    ----------
-    share : ndarray of shape (n_classes,)
-        With a sum of one.
-    most : ndarray of shape (n_classes,)
-        The limits, with a sum of one or more.
-
-    Returns
-    -------
-    share : ndarray of shape (n_classes,)
-        What maximises the likelihood of counts in the proportions of `share`.
+    The limits have a sum of one or more. This maximises the likelihood of counts in the given proportions.
 
     Examples
     --------
@@ -113,28 +95,15 @@ class OutOfFoldScorer(Protocol):
 
 @dataclass
 class OutOfFold:
-    """A classifier's probabilities, each example's by a classifier that has not seen it, with a temperature.
+    """A classifier's probabilities, each example's by a classifier that has not seen it, with a temperature."""
 
-    Parameters
-    ----------
-    scorer : OutOfFoldScorer
-        Fits classifiers and scores the examples held out.
-    damping : float, default=0.0
-        Share of the last round's logarithms that is kept once rounds do not come closer by themselves: two examples may
-        otherwise change each other's probabilities in turn for ever.
-    first : ClassScores, default=None
-        Those of the first round, if they are known.
-    some : ndarray of positions, default=None
-        Examples that the temperature is found from; by default some of many.
-    total : float, default=None
-        What all examples count together; by default the sum of the weights.
-    """
-
-    scorer: OutOfFoldScorer
+    scorer: OutOfFoldScorer  # fits classifiers and scores the examples held out
+    # Share of the last round's logarithms that is kept once rounds do not come closer by themselves: two examples may
+    # otherwise change each other's probabilities in turn for ever.
     damping: float = 0.0
-    first: ClassScores | None = None
-    some: Positions | None = None
-    total: float | None = None
+    first: ClassScores | None = None  # those of the first round, if they are known
+    some: Positions | None = None  # examples that the temperature is found from; by default some of many
+    total: float | None = None  # what all examples count together; by default the sum of the weights
     temperature: float = field(default=1.0, init=False)
     _last: Floats | None = field(default=None, init=False)
     _last_step: Floats | None = field(default=None, init=False)

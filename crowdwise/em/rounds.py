@@ -30,31 +30,14 @@ _ENOUGH = 100_000
 
 @dataclass(frozen=True)
 class Rounds:
-    """What the rounds arrived at.
+    """What the rounds arrived at."""
 
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of the probabilities before labels are looked at.
-    objective : ndarray of shape (n_rounds,)
-        One value per round.
-    change : float
-        That of the last round.
-    converged : bool
-        Whether it is within the tolerance, with weights that stay.
-    """
-
-    posterior: Floats
+    posterior: Floats  # (n_examples, n_classes): probability of every class
+    # (n_classes,) or (n_examples, n_classes): logarithms of the probabilities before labels are looked at.
     log_prior: Floats
-    objective: Floats
-    change: float
-    converged: bool
-
-    @property
-    def n_rounds(self) -> int:
-        return len(self.objective)
+    objective: Floats  # (n_rounds,): one value per round
+    change: float  # that of the last round
+    converged: bool  # whether it is within the tolerance, with weights that stay
 
     @classmethod
     def none(cls, posterior: Floats) -> Rounds:
@@ -164,17 +147,7 @@ def held(log_likelihood: Floats, known: Known | None) -> Floats:
 def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
     """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
 
-    Parameters
-    ----------
-    log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-        Logarithms of the probabilities before the labels are known.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithms of the probabilities of the labels if the truth is each class.
-
-    Returns
-    -------
-    posterior : ndarray of shape (n_examples, n_classes)
-    evidence : ndarray of shape (n_examples,)
+    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
     """
     posterior, evidence = np.empty_like(log_likelihood), np.empty(len(log_likelihood))
 
@@ -184,7 +157,9 @@ def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floa
         joint = np.add(prior.T[:, np.newaxis] if prior.ndim == 1 else prior.T, log_likelihood[rows].T, order="C")
         evidence[rows] = shares_of_sum(joint, posterior[rows].T)
 
-    _in_blocks(task, log_likelihood)
+    # Block by block, what is made on the way stays in the cache.
+    blocks = (slice(start, start + _BLOCK) for start in range(0, len(log_likelihood), _BLOCK))
+    run_all(task, blocks, _COST_PER_ENTRY * log_likelihood.size)
     return posterior, evidence
 
 
@@ -195,12 +170,6 @@ def mean_change(posterior: Floats, previous: Floats, weight: Floats) -> float:
     moved = np.add.reduce(np.abs(away, out=away))
     # Where all weights of those are zero, nothing counts that moved.
     return float(weight[some] @ moved / max(weight[some].sum(), np.finfo(np.float64).tiny)) / 2
-
-
-def _in_blocks(task: Callable[[slice], None], rows: Floats) -> None:
-    """Do something with all rows, block by block, so that what is made on the way stays in the cache."""
-    blocks = (slice(start, start + _BLOCK) for start in range(0, len(rows), _BLOCK))
-    run_all(task, blocks, _COST_PER_ENTRY * rows.size)
 
 
 def note_convergence(rounds: Rounds, weights: RoundWeights, tol: float) -> None:

@@ -27,20 +27,14 @@ class ClassScores:
 
     A class of weight 10 looks ten times as frequent to the classifier. Beside the labels that would be a prior that
     nobody believes in.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        Larger for more probable classes; one column is the second of two classes compared with the first.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for the classifier.
-    are_probabilities : bool
-        Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is
-        unknown before they have a temperature.
     """
 
+    # (n_examples, 1) or (n_examples, n_classes): larger for more probable classes; one column is the second of two
+    # classes compared with the first.
     scores: Floats
-    class_weight: Floats
+    class_weight: Floats  # (n_classes,): what each class counted for the classifier
+    # Whether scores are logarithms of probabilities, but for what makes these sum to one. If not, their unit is unknown
+    # before they have a temperature.
     are_probabilities: bool
 
     def log_proba(self, temperature: float) -> Floats:
@@ -79,26 +73,9 @@ def best_temperature(
     """The factor on a classifier's scores under which the labels are most probable.
 
     A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
-    factor has to be paid for by the labels.
-
-    Parameters
-    ----------
-    scores : ClassScores
-        Of models that have not seen the example.
-    log_likelihood : ndarray of shape (n_examples, n_classes)
-        Logarithm of the probability of the example's labels for every true class.
-    weight : ndarray of shape (n_examples,)
-        Of each example.
-    last : float, default=None
-        That of the last round, if it is likely to be near.
-    some : ndarray of positions, default=None
-        Examples that are enough and stand for all; by default some of many.
-    total : float, default=None
-        What all examples count together; by default the sum of the weights.
-
-    Returns
-    -------
-    temperature : float
+    factor has to be paid for by the labels. Scores are of models that have not seen the example. `last` is the factor
+    of the last round, if it is likely to be near, `some` are examples that are enough and stand for all (by default
+    some of many), and `total` is what all examples count together.
     """
     total = float(weight.sum()) if total is None else total
     if some is None and len(weight) > ENOUGH:

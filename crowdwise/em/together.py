@@ -14,39 +14,25 @@ from scipy.special import entr
 
 from crowdwise.arrays import Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.crowd.pairs import numbered
-from crowdwise.crowd.votes import mean_effective_number, n_votes, tempered, vote_counts, vote_parts
+from crowdwise.crowd.votes import n_votes, tempered, vote_counts, vote_parts
 from crowdwise.em.confusion import blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 
 @dataclass(frozen=True, eq=False)
 class Together(FrozenArrays):
-    """How far annotators err together.
+    """How far annotators err together."""
 
-    Parameters
-    ----------
-    group : ndarray of shape (n_annotators,) or None, default=None
-        Annotators of the same number have one vote together; None if all have their own.
-    common : float, default=0.0
-        Correlation of the errors of two votes; 0 if they are independent.
-    by_votes : bool, default=False
-        Whether votes decide and the model only where they tie: its classes do not mean what labels say.
-    given : bool, default=False
-        Whether groups were given, rather than found.
-    """
-
+    # (n_annotators,): annotators of the same number have one vote together; None if all have their own.
     group: Positions | None = None
-    common: float = 0.0
+    common: float = 0.0  # correlation of the errors of two votes; 0 if they are independent
+    # Whether votes decide and the model only where they tie: its classes do not mean what labels say.
     by_votes: bool = False
-    given: bool = False
+    given: bool = False  # whether groups were given, rather than found
 
     def numbers(self, n_annotators: int) -> Positions:
         """The group of each of so many annotators; everybody's own if there are none."""
         return np.arange(n_annotators) if self.group is None else numbered(self.group)
-
-    def effective_number(self, labels: CrowdLabels, strength: Floats) -> float:
-        """How many independent votes the labels of an average example amount to; `strength` is of each annotator."""
-        return mean_effective_number(labels, strength, self.group, self.common)
 
     def parts(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts; None if each counts one."""
@@ -61,23 +47,7 @@ class Together(FrozenArrays):
         return replace(self, group=np.where(position < 0, alone, known))
 
     def stated(self, posterior: Floats, labels: CrowdLabels, log_prior: Floats, strength: Floats) -> Floats:
-        """The probabilities to state.
-
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            Probabilities if votes are independent.
-        labels : CrowdLabels
-            Labels of these examples.
-        log_prior : ndarray of shape (n_classes,) or (n_examples, n_classes)
-            Logarithms of the probabilities before labels are looked at.
-        strength : ndarray of shape (n_annotators,)
-            Of the votes of each annotator, see `vote_strength`.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_examples, n_classes)
-        """
+        """The probabilities to state, from the posterior of independent votes; for `strength` see `vote_strength`."""
         if self.common == 0 and not self.by_votes:
             return posterior
         part = self.parts(labels)
@@ -94,17 +64,7 @@ class Together(FrozenArrays):
 def vote_strength(confusion: Floats, class_prior: Floats) -> Floats:
     """The square root of the information, in nats, that a label of each annotator carries about the class.
 
-    Parameters
-    ----------
-    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
-        Probability of a label (last axis); NaN for annotators without labels.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent each class is.
-
-    Returns
-    -------
-    strength : ndarray of shape (n_annotators,)
-        0 where nothing is known.
+    0 where nothing is known: confusion matrices of annotators without labels are NaN.
 
     Examples
     --------

@@ -34,20 +34,8 @@ _LIGHTEST = 1e-9
 def weight_parameter(estimator: Any) -> str:
     """The name under which `estimator.fit` takes weights; the last step of a pipeline counts.
 
-    Parameters
-    ----------
-    estimator : object
-        A classifier or a pipeline that ends with one.
-
-    Returns
-    -------
-    name : str
-        "sample_weight", or "step__sample_weight" for a pipeline.
-
-    Raises
-    ------
-    TypeError
-        If it has no `fit` and `predict`, takes no weights, or wants distances between examples as features.
+    Raises TypeError if it has no `fit` and `predict`, takes no weights, or wants distances between examples as
+    features.
     """
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         raise TypeError(
@@ -124,23 +112,7 @@ def fit_around_mean(model: Any, X: Any, classes: Array, weight: Floats) -> Any:
     """A linear classifier fitted to features less their means, with the intercept that belongs to the features.
 
     Its penalty leaves the intercept alone, so this is the same classifier; but features far from zero, such as times
-    around 1e8, would take all digits from its solver.
-
-    Parameters
-    ----------
-    model : classifier
-        With `coef_` and `intercept_`.
-    X : array-like or sparse matrix of shape (n_examples, n_features)
-        Features; sparse ones stay as they are.
-    classes : ndarray of shape (n_examples,)
-        What the examples are.
-    weight : ndarray of shape (n_examples,)
-        How often they count.
-
-    Returns
-    -------
-    model : classifier
-        The same, fitted.
+    around 1e8, would take all digits from its solver. Sparse features stay as they are.
     """
     if sparse.issparse(X):
         return model.fit(X, classes, sample_weight=weight)
@@ -161,23 +133,10 @@ def usable_weights(easiness: Floats) -> Floats:
 
 
 def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Positions, Floats]:
-    """One copy of an example for every class that is not negligible; their weights add up to the example's.
+    """Which example each copy is of, as which class, and its weight: a copy for every class that is not negligible.
 
-    Every class keeps its likeliest example, so that a classifier knows all classes.
-
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    weight : ndarray of shape (n_examples,)
-        Of each example; positive.
-
-    Returns
-    -------
-    example, code : ndarray of shape (n_copies,)
-        Which example a copy is of, and as which class.
-    copy_weight : ndarray of shape (n_copies,)
-        Positive.
+    The weights of copies are positive and add up to the example's. Every class keeps its likeliest example, so that a
+    classifier knows all classes.
     """
     keep = posterior >= NEGLIGIBLE
     likeliest = posterior.argmax(axis=0)
@@ -191,30 +150,14 @@ def weighted_copies(posterior: Floats, weight: Floats) -> tuple[Positions, Posit
 
 @dataclass(frozen=True)
 class Learner:
-    """An estimator that can be fitted to soft targets.
+    """An estimator that can be fitted to soft targets."""
 
-    Parameters
-    ----------
-    estimator : object
-        Is cloned for every fit.
-    classes : ndarray of shape (n_classes,)
-        What the columns of a consensus mean.
-    X : array-like
-        Features of the examples to learn from; anything that `estimator` takes.
-    n_jobs : int or None, default=None
-        How many folds are learnt at the same time; None is one, unless joblib is set otherwise.
-    count : ndarray of shape (n_examples,) or None, default=None
-        How often each example counts; once by default.
-    around_mean : bool, default=False
-        Whether the estimator, a linear one, is fitted to features less their means.
-    """
-
-    estimator: Any
-    classes: Array
-    X: Any
-    n_jobs: int | None = None
-    count: Floats | None = None
-    around_mean: bool = False
+    estimator: Any  # is cloned for every fit
+    classes: Array  # (n_classes,): what the columns of a consensus mean
+    X: Any  # features of the examples to learn from; anything that `estimator` takes
+    n_jobs: int | None = None  # how many folds are learnt at the same time; None is one, unless joblib is set otherwise
+    count: Floats | None = None  # (n_examples,): how often each example counts; once by default
+    around_mean: bool = False  # whether the estimator, a linear one, is fitted to features less their means
 
     def n_learnt(self, weight: Floats, rows: Positions) -> float:
         """How many of some examples are learnt from, with these weights of all."""
@@ -256,22 +199,8 @@ def class_scores(model: Any, X: Any, classes: Array, n_learnt: float) -> Floats:
     """A number for every class that is larger the likelier a fitted model finds it.
 
     The logarithm of `predict_proba` if there is one, no probability being taken for smaller than n examples can show
-    (one in n plus the number of classes); else `decision_function`; else one for the class that is predicted.
-
-    Parameters
-    ----------
-    model : object
-        A fitted classifier.
-    X : array-like of shape (n_examples, n_features)
-        Features.
-    classes : ndarray of shape (n_classes,)
-        The classes wanted; the model may have seen fewer.
-    n_learnt : float
-        How many examples it has learnt from.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_examples, n_classes)
+    (one in n plus the number of classes); else `decision_function`; else one for the class that is predicted. The model
+    may have seen fewer than the classes wanted.
     """
     column = encode_declared(np.asarray(model.classes_), classes).astype(np.intp)
     if has_probabilities(model):

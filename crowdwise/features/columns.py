@@ -102,24 +102,13 @@ class Categories:
 
 @dataclass(frozen=True)
 class Words:
-    """A column of texts: TF-IDF of terms that are in two of them or more, at most the 20,000 most frequent.
+    """A column of texts: TF-IDF of terms that are in two of them or more, at most the 20,000 most frequent."""
 
-    Parameters
-    ----------
-    name : str
-        Of the column.
-    unit : {"word", "char"}
-        What terms are made of: one or two words, or one to three characters where texts have no words between spaces.
-    terms : list of str
-        The terms, in the order of their columns.
-    idf : list of float
-        Weights of the terms.
-    """
-
-    name: str
+    name: str  # of the column
+    # What terms are made of: one or two words, or one to three characters where texts have no words between spaces.
     unit: str
-    terms: list[str]
-    idf: list[float]
+    terms: list[str]  # in the order of their columns
+    idf: list[float]  # weights of the terms
 
     @classmethod
     def learn(cls, name: str, cells: Sequence[Any]) -> Words:

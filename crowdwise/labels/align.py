@@ -124,24 +124,9 @@ def match_examples(
 
     They are matched by the rule of `align`: a series by its index, a mapping by its keys, anything else by position.
     The ids of the rows are the index of X, else those of the labels; a mapping may name rows without ids by position.
-
-    Parameters
-    ----------
-    values : array-like, series or mapping
-        One value per example. Values of examples that are not in X are passed over if every row of X has one.
-    X : array-like
-        Features.
-    labels : CrowdLabels, default=None
-        Labels of the rows of X, which may carry ids.
-    what : str, default="values"
-        What the values are, for messages.
-    partial : bool, default=False
-        Whether examples may be without a value; they get None then.
-
-    Returns
-    -------
-    values : array-like
-        What came, where it is matched by position; its length is not checked then.
+    Values of examples that are not in X are passed over if every row of X has one; if `partial`, rows without one get
+    None. What is matched by position comes back as it came, and its length is not checked. `what` the values are is for
+    messages.
     """
     if isinstance(values, str | os.PathLike):
         raise LabelError(

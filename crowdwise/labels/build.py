@@ -153,21 +153,9 @@ def parts_of_table(
 def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind, classes: Array | None = None) -> Parts:
     """Parts from a long table whose columns were coded while it was read, which takes the least memory.
 
-    Parameters
-    ----------
-    columns : list of codes and distinct values
-        The examples, the annotators and the labels: for every row of the table the position of its value, which is
-        never missing, and the values in any order. The list is emptied, so that its memory is free.
-    on_duplicate : {"error", "first", "last"}
-        See `CrowdLabels.from_table`.
-    kind : {"class", "rating"}
-        Whether labels are classes or real numbers.
-    classes : ndarray of shape (n_classes,), default=None
-        Every class there is, among which are all labels; by default those found, sorted.
-
-    Returns
-    -------
-    parts : Parts
+    The columns are the examples, the annotators and the labels: for every row of the table the position of its value,
+    which is never missing, and the values in any order. The list is emptied, so that its memory is free. Classes are by
+    default those found, sorted; for `on_duplicate` see `CrowdLabels.from_table`.
     """
     check_choice("kind", kind, ("class", "rating"))
     check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))

@@ -231,22 +231,11 @@ def tidy(distinct: Sequence[Any]) -> Array:
 
 
 def encode(values: Array, *, ids: bool = False) -> tuple[Array, Array]:
-    """Codes and the distinct values they point to, sorted.
+    """Codes, in the smallest integer type that fits, and the distinct values they point to, sorted; none is missing.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        No value is missing.
-    ids : bool, default=False
-        Whether the values are identifiers, which are kept exactly as they came, and in order of appearance if
-        they cannot be sorted. Classes that cannot be sorted are an error.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-        In the smallest integer type that fits.
-    distinct : ndarray
-        Integers (and whole numbers, if they are not identifiers) as ``int64``, other kinds as they came.
+    Integers (and whole numbers, if they are not identifiers) become ``int64``, other kinds stay as they came.
+    Identifiers are kept exactly as they came, and in order of appearance if they cannot be sorted; classes that cannot
+    are an error.
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.int8), np.zeros(0, dtype=object)

@@ -14,7 +14,7 @@ import numpy as np
 from crowdwise.arrays import Bools, Floats
 from crowdwise.logistic.sums import LogisticSums
 from crowdwise.softmax.curvature import curvature, factored, solver
-from crowdwise.softmax.descent import Memory, Solve, dot
+from crowdwise.softmax.descent import Memory, Solve, by_model, dot, side_by_side
 from crowdwise.softmax.models import penalty
 from crowdwise.softmax.rows import SoftmaxRows
 
@@ -35,24 +35,12 @@ class _Found:
 
 @dataclass
 class BlockModels:
-    """Logistic regressions that go on from the sums of every pass.
+    """Logistic regressions that go on from the sums of every pass."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Where to begin. Several models leave a fold out each.
-    l2 : float
-        Strength of the penalty.
-    sample : SoftmaxRows
-        Some rows.
-    weight : ndarray of shape (n_rows,)
-        How much each of them counts.
-    """
-
-    theta: Floats
-    l2: float
-    sample: SoftmaxRows
-    weight: Floats
+    theta: Floats  # (n_features + 1, n_models, n_outputs): where to begin. Several models leave a fold out each.
+    l2: float  # strength of the penalty
+    sample: SoftmaxRows  # some rows
+    weight: Floats  # (n_rows,): how much each of them counts
     _memory: Memory = field(default_factory=Memory, init=False)
     _last: _Found | None = field(default=None, init=False)
     _factor: Floats | None = field(default=None, init=False)
@@ -63,19 +51,10 @@ class BlockModels:
         return -float(penalty(self.theta, middle, self.l2, self.sample.class_prior)[0].sum())
 
     def step(self, sums: LogisticSums, *, same_weights: bool = True) -> float:
-        """Go one step further; how far there is to go, relative to what is close (1e-6 is).
+        """Go one step further from a pass at the present coefficients; how far there is to go (1e-6 is close).
 
-        Parameters
-        ----------
-        sums : LogisticSums
-            Of a pass at the present coefficients.
-        same_weights : bool, default=True
-            Whether examples count as in the pass before; else its losses are those of another problem.
-
-        Returns
-        -------
-        distance : float
-            The longest slope of a model, measured by the curvature and per root of the weight.
+        That is the longest slope of a model, measured by the curvature and per root of the weight. Unless examples
+        count as in the pass before, its losses are those of another problem.
         """
         if not same_weights:
             self._last, self._factor = None, None
@@ -84,15 +63,15 @@ class BlockModels:
         solve = self._curved(total)
         too_far = self._too_far(found)
         if self._last is not None:
-            bend = _by_model(found.slope - self._last.slope)
-            self._memory.add(_by_model(found.theta - self._last.theta), bend, solve)
-        slope = _by_model((found.slope - found.targets) * (total > 0)[:, np.newaxis])
+            bend = by_model(found.slope - self._last.slope)
+            self._memory.add(by_model(found.theta - self._last.theta), bend, solve)
+        slope = by_model((found.slope - found.targets) * (total > 0)[:, np.newaxis])
         direction = self._memory.direction(slope, solve)
         if not (dot(direction, slope) <= 0).all():
             self._memory.clear()
             direction = -solve(slope)
         fall = dot(direction, slope)
-        ahead = found.theta + _side_by_side(direction, self.theta.shape)
+        ahead = found.theta + side_by_side(direction, self.theta.shape)
         if self._last is None or not too_far.any():
             self._last = _Found(found.theta, found.value, found.slope, found.targets, fall)
             self.theta = ahead
@@ -151,11 +130,3 @@ class BlockModels:
             weight = self.weight * (total.mean() / max(self.weight.sum(), np.finfo(np.float64).tiny))
             self._factor = factored(curvature(self.sample, weight, self.theta), self.l2, len(self.theta))
         return solver(self._factor, self.theta.shape)
-
-
-def _by_model(values: Floats) -> Floats:
-    return values.transpose(1, 0, 2).reshape(values.shape[1], -1)
-
-
-def _side_by_side(values: Floats, shape: tuple[int, ...]) -> Floats:
-    return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))

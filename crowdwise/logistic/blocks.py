@@ -33,24 +33,12 @@ Mapper = Callable[[Callable[[Any], Result], Any], Iterable[Result]]
 
 @dataclass(frozen=True, eq=False)
 class CheckedBlock:
-    """Some examples that take part: each has a label and a weight.
+    """Some examples that take part: each has a label and a weight."""
 
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n_examples, n_features)
-        Features.
-    labels : CrowdLabels
-        Labels of the same rows.
-    weight : ndarray of shape (n_examples,)
-        How often each example counts.
-    n_unlabelled : int
-        How many further examples had no label.
-    """
-
-    X: Any
+    X: Any  # ndarray or sparse array of shape (n_examples, n_features)
     labels: CrowdLabels
-    weight: Floats
-    n_unlabelled: int = 0
+    weight: Floats  # (n_examples,): how often each example counts
+    n_unlabelled: int = 0  # how many further examples had no label
 
     @classmethod
     def of(cls, given: Any) -> CheckedBlock:
@@ -77,21 +65,7 @@ class CheckedBlock:
 
 
 def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabels:
-    """Labels coded by other annotators and classes, among which are all that labels are of.
-
-    Parameters
-    ----------
-    labels : CrowdLabels
-        Classes.
-    annotators : ndarray of shape (n_annotators,)
-        Such as those of all blocks.
-    classes : ndarray of shape (n_classes,)
-        Such as those of all blocks.
-
-    Returns
-    -------
-    labels : CrowdLabels
-    """
+    """Labels coded by other annotators and classes, such as those of all blocks, which include these."""
     labels = labels.with_classes(classes)
     if labels.annotators is annotators or np.array_equal(labels.annotators, annotators):
         return labels

@@ -15,12 +15,9 @@ from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.differences import Scale
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.labels_alone import (
-    HardExamples,
-    Init,
-    Joint,
-)
+from crowdwise.em.labels_alone import HardExamples
 from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
+from crowdwise.em.with_features import Init, Joint
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.in_memory import LogisticInMemoryMixin

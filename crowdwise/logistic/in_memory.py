@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,30 +10,88 @@ import numpy as np
 from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.checks import check_seed
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.anchors import calibrated_start
-from crowdwise.em.fitted import fit_results
+from crowdwise.em.fitted import FittedAnnotators, fit_results
 from crowdwise.em.guard import note_votes, predicts_truth
-from crowdwise.em.labels_alone import Start
 from crowdwise.em.priors import OutOfFold
 from crowdwise.em.rounds import note_convergence, run_em
-from crowdwise.em.temperature import ENOUGH, best_temperature
+from crowdwise.em.temperature import ENOUGH, ClassScores, best_temperature
 from crowdwise.em.together import Together
-from crowdwise.em.with_features import WithFeaturesMixin
+from crowdwise.em.with_features import Start, WithFeaturesMixin
 from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.logistic.penalty import FirstModels, first_models
 from crowdwise.logistic.prior import CLOSE, DAMPING, STEPS_TO_SETTLE, InSample, SoftmaxData, SoftmaxFolds
 from crowdwise.logistic.survey import first_of_sample
 from crowdwise.progress import Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.features import N_FOLDS
 from crowdwise.softmax.features import LogisticFeatures
+from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.models import SoftmaxModels
 from crowdwise.training_set import TrainingSet, note_effective_number
-from crowdwise.truths.calibration import Calibration
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 from crowdwise.weights.folds import content_folds
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
+
+# Penalties to choose from, for features of variance one, the simplest classifier first.
+_PENALTIES = (1e3, 1e2, 1e1, 1e0, 1e-1)
+# How many examples are enough to choose one.
+_ENOUGH_TO_CHOOSE = 20_000
+# How exactly each is fitted; the next goes on from there.
+_MOST_STEPS, _NEAR = 30, 3e-3
+
+
+@dataclass(frozen=True)
+class FirstModels:
+    """Classifiers of the first consensus that leave a fold out."""
+
+    l2: float  # their penalty
+    theta: Floats  # (n_features + 1, n_folds, n_outputs): coefficients: where rounds with these folds may begin
+    some: Positions  # the examples that they were fitted to
+    scores: ClassScores  # what they say about these, each held out
+
+
+def first_models(data: SoftmaxData, targets: SoftTargets, fold: Codes, variance: float | None) -> FirstModels | None:
+    """Classifiers of the first consensus, their penalty by cross-validation with the one-standard-error rule.
+
+    Held-out examples are scored by the log-likelihood of the first consensus, not of the labels: where features predict
+    what misleads annotators, a classifier of fine distinctions explains labels best and the truth worse. The largest
+    penalty within a standard error of the best is taken (Breiman et al.). Penalties, relative to the variance of an
+    average feature, are tried from the largest on, each going on from the last, until held-out examples are predicted
+    less well. Without a variance the penalty is that of the data. None comes out if there are no examples to leave out.
+    """
+    some = np.arange(len(fold))
+    if len(some) > _ENOUGH_TO_CHOOSE:
+        some = np.sort(np.random.default_rng(0).choice(len(some), _ENOUGH_TO_CHOOSE, replace=False))
+    targets = SoftTargets(targets.posterior[some], targets.weight[some], targets.class_weight)
+    posterior, weight = targets.by_class()
+    fold = fold[some]
+    n_folds = int(fold.max(initial=0)) + 1
+    if n_folds < 2 or not all(weight[fold != k].any() for k in range(n_folds)):
+        return None
+    data = replace(data, X=data.X if len(some) == data.X.shape[0] else data.X[some])
+    models, tried, how_well = data.models(fold), list[FirstModels](), list[Floats]()
+    models.aim(posterior, weight)
+    for l2 in (data.l2,) if variance is None else variance * np.array(_PENALTIES):
+        models.penalise(float(l2))
+        theta = models.go_on(max_steps=_MOST_STEPS, tol=_NEAR)
+        scores = ClassScores(models.held_out_scores, targets.class_weight, are_probabilities=True)
+        tried.append(FirstModels(float(l2), theta, some, scores))
+        how_well.append(np.einsum("ik,ik->i", posterior, log_softmax(scores.scores)))
+        if len(how_well) > 1 and weight @ how_well[-1] < weight @ how_well[-2]:
+            break
+    return tried[simplest_of_the_best(np.array(how_well), weight)]
+
+
+def simplest_of_the_best(scores: Floats, weight: Floats) -> int:
+    """The first of several candidates that is not worse than the best by more than a standard error of the best.
+
+    Scores say how well each does on every example, the simplest candidate first.
+    """
+    share = weight / weight.sum()
+    mean = scores @ share
+    best = mean.argmax()
+    error = np.sqrt(share @ (scores[best] - mean[best]) ** 2 / weight.sum())
+    return int((mean >= mean[best] - error).argmax())
 
 
 def _mean(theta: Floats | None, n_models: int) -> Floats | None:
@@ -89,10 +147,8 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
             note_convergence(rounds, weights, self.tol)
             self.temperature_, last = prior.temperature, models.of_all_rows()
         targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        calibration, check = calibrated_start(
-            training, start, rounds, targets.weight, self._reading(training), self.model_weight_
-        )
-        self.fitted_ = self._record(training, start, features, last, targets, calibration)
+        annotators, check = self._fitted_annotators(training, start, rounds, targets)
+        self.fitted_ = self._record(annotators, features, last, targets)
         self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
 
     def _weights(self, training: TrainingSet, features: LogisticFeatures, steepness: float) -> RoundWeights:
@@ -181,13 +237,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         return first_of_sample(training.rows, training.core, ENOUGH)
 
     def _record(
-        self,
-        training: TrainingSet,
-        start: Start,
-        features: LogisticFeatures,
-        last: SoftmaxModels,
-        targets: SoftTargets,
-        calibration: Calibration | None,
+        self, annotators: FittedAnnotators, features: LogisticFeatures, last: SoftmaxModels, targets: SoftTargets
     ) -> FittedLogistic:
         """The classifier fitted to the last consensus, with the temperature of the rounds, and the annotators."""
         close = min(CLOSE, self.tol)
@@ -195,5 +245,4 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         if self.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
             counted = np.log(targets.class_weight)
             theta[-1] += (1 - self.temperature_) * (counted[1:] - counted[0] if theta.shape[1] == 1 else counted)
-        annotators = self._fitted_annotators(training, start, targets, calibration)
         return FittedLogistic(annotators, *features.undo(theta), targets.class_weight, self.model_weight_)

@@ -28,7 +28,6 @@ from crowdwise.labels.encode import encode_declared
 from crowdwise.logistic.blocks import CheckedBlock, Mapper, in_threads, on_dask, recoded, total
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.over_blocks import Beginning, BlockFit, BlockRounds, BlockSettings, in_unit, sample_features
-from crowdwise.logistic.prior import DAMPING
 from crowdwise.logistic.stepwise import Chosen, Stepwise
 from crowdwise.logistic.stream import LogisticStream
 from crowdwise.logistic.survey import Survey
@@ -184,7 +183,6 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
             self.fit_intercept,
             self.max_rounds,
             self.tol,
-            DAMPING,
             check_seed(self.random_state),
             together,
         )

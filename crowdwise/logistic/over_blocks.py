@@ -32,6 +32,7 @@ from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, warn
 from crowdwise.logistic.block_models import BlockModels
 from crowdwise.logistic.blocks import CheckedBlock, Mapper, total
+from crowdwise.logistic.prior import DAMPING
 from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds, scores_of, weights_of
 from crowdwise.logistic.survey import Survey
 from crowdwise.progress import Report, Reporter
@@ -67,7 +68,7 @@ class BlockSettings:
         Strength of the penalty.
     counts : bool
         Whether the classifier counts in the consensus.
-    class_prior, cross_fit, curriculum, class_weight, scale, fit_intercept, max_rounds, tol, damping
+    class_prior, cross_fit, curriculum, class_weight, scale, fit_intercept, max_rounds, tol
         As in `CrowdLogisticClassifier`; `class_weight` is what `check_class_weight` gave.
     rng : Generator
         For a curriculum that draws.
@@ -90,67 +91,34 @@ class BlockSettings:
     fit_intercept: bool
     max_rounds: int
     tol: float
-    damping: float
     rng: np.random.Generator
     together: Together
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where the rounds begin: what a fit to the sample arrived at.
+    """Where the rounds begin: what a fit to the sample arrived at."""
 
-    Parameters
-    ----------
-    behaviour : Behaviour
-        How the annotators with labels answer.
-    class_prior : ndarray of shape (n_classes,)
-        How frequent classes are.
-    coef : ndarray of shape (n_features, n_outputs)
-        Coefficients of the classifier, without temperature.
-    intercept : ndarray of shape (n_outputs,)
-        Its intercepts.
-    temperature : float
-        Its temperature.
-    """
-
-    behaviour: Behaviour
-    class_prior: Floats
-    coef: Floats
-    intercept: Floats
+    behaviour: Behaviour  # how the annotators with labels answer
+    class_prior: Floats  # (n_classes,): how frequent classes are
+    coef: Floats  # (n_features, n_outputs): coefficients of the classifier, without temperature
+    intercept: Floats  # (n_outputs,)
     temperature: float
 
 
 @dataclass(frozen=True)
 class BlockFit:
-    """What the rounds over blocks arrived at.
+    """What the rounds over blocks arrived at."""
 
-    Parameters
-    ----------
-    annotators : FittedAnnotators
-        How annotators answer, and how frequent classes are.
-    coef, intercept, shift : ndarray
-        Coefficients, with the temperature in them, intercepts, and what these are at.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counted for the classifier.
-    temperature : float
-        Its temperature.
-    objective : ndarray of shape (n_rounds,)
-        One value per round.
-    converged : bool
-        Whether the rounds settled.
-    n_passes : int
-        How often all blocks were read after the first pass.
-    """
-
-    annotators: FittedAnnotators
-    coef: Floats
-    intercept: Floats
+    annotators: FittedAnnotators  # how annotators answer, and how frequent classes are
+    coef: Floats  # with the temperature in them
+    intercept: Floats  # at the shift
     shift: Floats | None
-    class_weight: Floats
+    class_weight: Floats  # (n_classes,): what each class counted for the classifier
     temperature: float
-    objective: Floats
-    converged: bool
-    n_passes: int
+    objective: Floats  # (n_rounds,): one value per round
+    converged: bool  # whether the rounds settled
+    n_passes: int  # how often all blocks were read after the first pass
 
 
 def sample_features(sample: CheckedBlock, *, centred: bool) -> LogisticFeatures:
@@ -171,29 +139,13 @@ def in_unit(begin: Beginning, features: LogisticFeatures) -> Floats:
 
 @dataclass
 class BlockRounds:
-    """The rounds of one fit.
+    """The rounds of one fit."""
 
-    Parameters
-    ----------
-    blocks : iterable
-        Can be iterated again; yields (X, labels) or (X, labels, sample_weight).
-    survey : Survey
-        What is in them.
-    settings : BlockSettings
-        The settings.
-    begin : Beginning
-        Where to begin.
-    mapper : callable
-        Maps a function over blocks.
-    reporter : Reporter
-        Reports the rounds.
-    """
-
-    blocks: Iterable[Any]
-    survey: Survey
+    blocks: Iterable[Any]  # can be iterated again; yields (X, labels) or (X, labels, sample_weight)
+    survey: Survey  # what is in them
     settings: BlockSettings
     begin: Beginning
-    mapper: Mapper[Any]
+    mapper: Mapper[Any]  # maps a function over blocks
     reporter: Reporter
     n_passes: int = field(default=0, init=False)
 
@@ -206,10 +158,8 @@ class BlockRounds:
             self.features.X, self.features.shift, np.zeros(len(self.sample), dtype=np.int64),
             settings.fit_intercept, settings.class_prior,
         )  # fmt: skip
-        behaviour, part = self.begin.behaviour, settings.together.parts(self.sample.labels)
-        unknown = np.ones((0, len(behaviour.share), len(survey.classes)))
-        self.annotators = Annotators(Incidence.of(self.sample.labels, part), settings.annotator_model, unknown)
-        self.annotators.behaviour = behaviour
+        incidence = Incidence.of(self.sample.labels, settings.together.parts(self.sample.labels))
+        self.annotators = Annotators.of_behaviour(incidence, settings.annotator_model, self.begin.behaviour)
         self.differs = survey.disagreement(settings.scale)
         self.easiness = example_weights(self.differs, settings.steepness)
         self.class_weight = np.ones(len(survey.classes))
@@ -389,7 +339,7 @@ class _Classifiers:
         self.prior_of = None
         if rounds.settings.cross_fit:  # the sample is in the order of its keys
             some = np.arange(min(len(self.fold), ENOUGH))
-            self.prior_of = OutOfFold(self, damping=rounds.settings.damping, some=some)
+            self.prior_of = OutOfFold(self, damping=DAMPING, some=some)
         self.prior = self._tempered(rounds.begin.temperature if rounds.settings.cross_fit else 1.0)
 
     @property

@@ -27,30 +27,14 @@ DAMPING = 0.5
 
 @dataclass(frozen=True)
 class SoftmaxData:
-    """What a logistic regression is fitted with, besides its targets.
+    """What a logistic regression is fitted with, besides its targets."""
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from them.
-    l2 : float
-        Strength of the penalty.
-    class_prior : float
-        Examples added in the middle of the features, evenly of all classes.
-    fit_intercept : bool
-        Whether there is an intercept.
-    close : float, default=1e-06
-        How close to the lowest loss is close enough.
-    """
-
-    X: Any
-    shift: Floats | None
-    l2: float
-    class_prior: float
-    fit_intercept: bool
-    close: float = CLOSE
+    X: Any  # ndarray or sparse matrix of shape (n_examples, n_features)
+    shift: Floats | None  # (n_features,): subtracted from them
+    l2: float  # strength of the penalty
+    class_prior: float  # examples added in the middle of the features, evenly of all classes
+    fit_intercept: bool  # whether there is an intercept
+    close: float = CLOSE  # how close to the lowest loss is close enough
 
     def models(self, fold: Codes, theta: Floats | None = None) -> SoftmaxModels:
         """A model for every fold, which leaves that fold out."""
@@ -66,18 +50,10 @@ class SoftmaxData:
 
 @dataclass
 class InSample:
-    """One classifier for all examples, as in the paper of Raykar et al.
-
-    Parameters
-    ----------
-    model : SoftmaxModels
-        One model.
-    close : float, default=1e-06
-        How close to the lowest loss is close enough.
-    """
+    """One classifier for all examples, as in the paper of Raykar et al."""
 
     model: SoftmaxModels
-    close: float = CLOSE
+    close: float = CLOSE  # how close to the lowest loss is close enough
     temperature: float = field(default=1.0, init=False)
 
     def update(self, targets: SoftTargets, log_likelihood: Floats) -> Floats:
@@ -89,25 +65,15 @@ class InSample:
 
 @dataclass
 class SoftmaxFolds:
-    """A classifier per fold, fitted to the other folds, all at once.
+    """A classifier per fold, fitted to the other folds, all at once."""
 
-    Parameters
-    ----------
-    models : SoftmaxModels
-        Model k leaves fold k out.
-    close : float, default=1e-06
-        How close to the lowest loss is close enough.
-    n_steps : int, default=None
-        Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
-    """
-
-    models: SoftmaxModels
-    close: float = CLOSE
-    n_steps: int | None = None
+    models: SoftmaxModels  # model k leaves fold k out
+    close: float = CLOSE  # how close to the lowest loss is close enough
+    # Steps of the optimiser in one round; of many examples, rounds settle as soon with one as with several.
+    n_steps: int = _STEPS_PER_ROUND
 
     def out_of_fold(self, targets: SoftTargets) -> ClassScores:
-        n_steps = _STEPS_PER_ROUND if self.n_steps is None else self.n_steps
-        return _scores(self.models, targets, self.close, n_steps)
+        return _scores(self.models, targets, self.close, self.n_steps)
 
     def as_they_are(self, targets: SoftTargets) -> ClassScores:
         """What models say that have been fitted before; only weights and what classes count is read of the targets."""

@@ -42,28 +42,14 @@ _ADDED = 1.0
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a fit to the first examples chose for all that come later.
+    """What a fit to the first examples chose for all that come later."""
 
-    Parameters
-    ----------
-    steepness, label_steepness : float
-        How fast an example's weight falls with disagreement, for the classifier and where labels alone count.
-    l2 : float
-        Strength of the penalty.
-    joint : bool
-        Whether annotators are estimated from the consensus of labels and classifier, or from labels alone.
-    model_weight : float
-        1 if the classifier counts in the consensus, else 0.
-    fixed_temperature : bool
-        Whether the classifier has the temperature one, as without folds.
-    """
-
-    steepness: float
-    label_steepness: float
-    l2: float
-    joint: bool
-    model_weight: float
-    fixed_temperature: bool
+    steepness: float  # how fast an example's weight falls with disagreement, for the classifier
+    label_steepness: float  # the same where labels alone count
+    l2: float  # strength of the penalty
+    joint: bool  # whether annotators are estimated from the consensus of labels and classifier, or from labels alone
+    model_weight: float  # 1 if the classifier counts in the consensus, else 0
+    fixed_temperature: bool  # whether the classifier has the temperature one, as without folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,57 +63,25 @@ class Levels(FrozenArrays):
 
 @dataclass(frozen=True, eq=False)
 class Stepwise(FrozenArrays):
-    """The statistics kept, and the parameters that follow from them.
+    """The statistics kept, and the parameters that follow from them."""
 
-    Parameters
-    ----------
-    chosen : Chosen
-        What was chosen at the beginning.
-    n_examples : int
-        How many examples are in the statistics.
-    counts : ndarray of shape (n_annotators, n_states, n_classes)
-        How often each annotator said c in every state.
-    share : ndarray of shape (n_difficulties, n_classes)
-        How many examples are in every state.
-    mass : ndarray of shape (n_classes,)
-        How many examples are of each class, by labels and classifier.
-    gram : ndarray of shape (n_outputs, n_columns, n_columns)
-        Curvature of the classifier's loss, per output.
-    pull : ndarray of shape (n_columns, n_outputs)
-        Its slope at zero, with the sign changed.
-    behaviour : Behaviour
-        How annotators answer.
-    log_frequency : ndarray of shape (n_classes,)
-        Logarithms of the frequencies of classes, where labels alone count.
-    theta : ndarray of shape (n_columns, n_outputs)
-        Coefficients, intercept last, in the unit and around the shift.
-    temperature : float
-        The factor on its scores.
-    unit : float
-        What features are divided by.
-    shift, spread : ndarray of shape (n_features,)
-        What is subtracted then, and how wide each feature is.
-    together : Together, default=Together()
-        Who shares a vote.
-    given : ndarray of shape (n_annotators, 2) or None, default=None
-        Labels of each annotator, and the sum of the parts of votes that they are; None if that was not counted.
-    """
-
-    chosen: Chosen
-    n_examples: int
-    counts: Floats
-    share: Floats
-    mass: Floats
-    gram: Floats
-    pull: Floats
-    behaviour: Behaviour
-    log_frequency: Floats
-    theta: Floats
-    temperature: float
-    unit: float
-    shift: Floats
-    spread: Floats
-    together: Together = field(default_factory=Together)
+    chosen: Chosen  # what was chosen at the beginning
+    n_examples: int  # how many examples are in the statistics
+    counts: Floats  # (n_annotators, n_states, n_classes): how often each annotator said c in every state
+    share: Floats  # (n_difficulties, n_classes): how many examples are in every state
+    mass: Floats  # (n_classes,): how many examples are of each class, by labels and classifier
+    gram: Floats  # (n_outputs, n_columns, n_columns): curvature of the classifier's loss, per output
+    pull: Floats  # (n_columns, n_outputs): its slope at zero, with the sign changed
+    behaviour: Behaviour  # how annotators answer
+    log_frequency: Floats  # (n_classes,): logarithms of the frequencies of classes, where labels alone count
+    theta: Floats  # (n_columns, n_outputs): coefficients, intercept last, in the unit and around the shift
+    temperature: float  # the factor on its scores
+    unit: float  # what features are divided by
+    shift: Floats  # (n_features,): what is subtracted then
+    spread: Floats  # (n_features,): how wide each feature is
+    together: Together = field(default_factory=Together)  # who shares a vote
+    # (n_annotators, 2): labels of each annotator, and the sum of the parts of votes that they are; None if that was not
+    # counted.
     given: Floats | None = None
 
     @property
@@ -140,16 +94,7 @@ class Stepwise(FrozenArrays):
     def among(self, position: Positions, n_annotators: int) -> Stepwise:
         """The same with further annotators, of whom nothing is known: they are taken to be as the crowd.
 
-        Parameters
-        ----------
-        position : ndarray of shape (n_annotators of these statistics,)
-            Where each annotator is among all.
-        n_annotators : int
-            How many there are then.
-
-        Returns
-        -------
-        stepwise : Stepwise
+        `position` says where each annotator of these statistics is among all.
         """
         counts = np.zeros((n_annotators, *self.counts.shape[1:]))
         counts[position] = self.counts
@@ -165,19 +110,6 @@ class Stepwise(FrozenArrays):
         """The statistics of two streams of the same annotators and classes, added, and parameters from these.
 
         What was chosen stays as it was chosen for the stream with more examples.
-
-        Parameters
-        ----------
-        other : Stepwise
-            Of other examples.
-        model : AnnotatorModel
-            How annotators err.
-        fit_intercept : bool
-            Whether the classifier has an intercept.
-
-        Returns
-        -------
-        stepwise : Stepwise
         """
         if other.n_examples > self.n_examples:
             return other.joined(self, model, fit_intercept=fit_intercept)
@@ -230,25 +162,7 @@ class Stepwise(FrozenArrays):
         self, blocks: Sequence[CheckedBlock], annotators: Array, classes: Array, model: AnnotatorModel, levels: Levels,
         *, fit_intercept: bool,
     ) -> Stepwise:  # fmt: skip
-        """Learn from one more batch.
-
-        Parameters
-        ----------
-        blocks : sequence of CheckedBlock
-            The batch.
-        annotators, classes : ndarray
-            All annotators and classes so far, as those of the statistics are numbered.
-        model : AnnotatorModel
-            How annotators err.
-        levels : Levels
-            What examples of every level of disagreement count.
-        fit_intercept : bool
-            Whether the classifier has an intercept.
-
-        Returns
-        -------
-        stepwise : Stepwise
-        """
+        """Learn from one more batch; annotators and classes are all so far, as those of the statistics are numbered."""
         blocks = [block.among(annotators, classes) for block in blocks if len(block)]
         if not blocks:
             return self

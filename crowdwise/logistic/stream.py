@@ -23,28 +23,14 @@ from crowdwise.streaming import Declared
 
 @dataclass(frozen=True, eq=False)
 class LogisticStream(FrozenArrays):
-    """All that is kept of the examples of a stream.
+    """All that is kept of the examples of a stream."""
 
-    Parameters
-    ----------
-    seen : Survey
-        Who and what was in the batches.
-    kept : KeptRows
-        A sample of the rows; all of them, as long as there is room.
-    fixed_classes, fixed_annotators : bool
-        Whether they were declared, so that there can be no others.
-    batches : tuple
-        Names of the batches.
-    stepwise : Stepwise or None
-        The statistics, once there are more rows than are kept.
-    """
-
-    seen: Survey
-    kept: KeptRows
-    fixed_classes: bool = False
-    fixed_annotators: bool = False
-    batches: tuple[Any, ...] = ()
-    stepwise: Stepwise | None = None
+    seen: Survey  # who and what was in the batches
+    kept: KeptRows  # a sample of the rows; all of them, as long as there is room
+    fixed_classes: bool = False  # whether they were declared, so that there can be no others
+    fixed_annotators: bool = False  # the same of annotators
+    batches: tuple[Any, ...] = ()  # names of the batches
+    stepwise: Stepwise | None = None  # the statistics, once there are more rows than are kept
 
     @classmethod
     def nothing(cls, n_features: int, declared: Declared) -> LogisticStream:

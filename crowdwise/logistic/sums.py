@@ -32,50 +32,27 @@ _BLOCK_NUMBERS = 2**17
 
 @dataclass(frozen=True, eq=False)
 class RoundState:
-    """The parameters of a round: all that the sums over a block depend on, besides the block.
+    """The parameters of a round: all that the sums over a block depend on, besides the block."""
 
-    Parameters
-    ----------
-    annotators, classes : ndarray
-        What labels are coded by.
-    model : AnnotatorModel
-        How annotators err.
-    behaviour : Behaviour
-        How these annotators answer.
-    levels : ndarray of shape (n_levels,)
-        Levels of disagreement, ascending.
-    easiness : ndarray of shape (n_levels,)
-        What an example of each level counts.
-    class_weight : ndarray of shape (n_classes,)
-        What each class counts for the classifier.
-    unit : float
-        What features are divided by.
-    shift : ndarray of shape (n_features,) or None
-        What is subtracted then; None for sparse features.
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs) or None
-        Coefficients of the models whose slopes are summed. Several leave a fold out each; None is no model.
-    prior : ndarray of shape (n_classes,), or (n_features + 1, n_folds, n_outputs)
-        What is believed before labels are looked at: logarithms of the frequencies of classes, or coefficients of a
-        classifier for the rows of every fold, with temperature and damping.
-    together : Together, default=Together()
-        Who shares a vote, and whether votes decide what the classifier learns.
-    fold_columns : int or None, default=None
-        How many columns tell the fold of a row; None is all.
-    """
-
-    annotators: Array
+    annotators: Array  # what labels are coded by, as by the classes
     classes: Array
-    model: AnnotatorModel
-    behaviour: Behaviour
-    levels: NDArray[np.int64]
-    easiness: Floats
-    class_weight: Floats
-    unit: float
-    shift: Floats | None
+    model: AnnotatorModel  # how annotators err
+    behaviour: Behaviour  # how these annotators answer
+    levels: NDArray[np.int64]  # (n_levels,): levels of disagreement, ascending
+    easiness: Floats  # (n_levels,): what an example of each level counts
+    class_weight: Floats  # (n_classes,): what each class counts for the classifier
+    unit: float  # what features are divided by
+    shift: Floats | None  # (n_features,): what is subtracted then; None for sparse features
+    # (n_features + 1, n_models, n_outputs): coefficients of the models whose slopes are summed. Several leave a fold
+    # out each; None is no model.
     theta: Floats | None
+    # What is believed before labels are looked at: logarithms of the frequencies of classes, of shape (n_classes,), or
+    # coefficients of a classifier for the rows of every fold, with temperature and damping, of shape (n_features + 1,
+    # n_folds, n_outputs).
     prior: Floats
+    # Who shares a vote, and whether votes decide what the classifier learns.
     together: Together = field(default_factory=Together)
-    fold_columns: int | None = None
+    fold_columns: int | None = None  # how many columns tell the fold of a row; None is all
 
     @property
     def n_models(self) -> int:
@@ -103,42 +80,20 @@ class RoundState:
 
 @dataclass(frozen=True, eq=False)
 class LogisticSums:
-    """Sums over examples at the parameters of a round.
-
-    Parameters
-    ----------
-    n_examples : int
-        Number of examples.
-    evidence : float
-        Weighted sum of the logarithms of the probabilities of their labels.
-    counts : ndarray of shape (n_annotators, n_states, n_classes)
-        How often each annotator said c in every state.
-    share : ndarray of shape (n_difficulties, n_classes)
-        How many examples are in every state.
-    parts : ndarray of shape (n_annotators,)
-        Sums of the parts of votes that their labels are.
-    votes : ndarray of shape (n_classes,)
-        Sums of the shares of votes.
-    value : ndarray of shape (n_models,)
-        The part of the losses of the models in which classes do not occur.
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Its slope.
-    targets : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Sums of features (with a one) times classes, over the rows of every fold, or of all rows.
-    present : ndarray of shape (n_features + 1, n_models)
-        Sums of features alone.
-    """
+    """Sums over examples at the parameters of a round."""
 
     n_examples: int
-    evidence: float
-    counts: Floats
-    share: Floats
-    parts: Floats
-    votes: Floats
-    value: Floats
-    slope: Floats
+    evidence: float  # weighted sum of the logarithms of the probabilities of their labels
+    counts: Floats  # (n_annotators, n_states, n_classes): how often each annotator said c in every state
+    share: Floats  # (n_difficulties, n_classes): how many examples are in every state
+    parts: Floats  # (n_annotators,): sums of the parts of votes that their labels are
+    votes: Floats  # (n_classes,): sums of the shares of votes
+    value: Floats  # (n_models,): the part of the losses of the models in which classes do not occur
+    slope: Floats  # (n_features + 1, n_models, n_outputs): its slope
+    # (n_features + 1, n_models, n_outputs): sums of features (with a one) times classes, over the rows of every fold,
+    # or of all rows.
     targets: Floats
-    present: Floats
+    present: Floats  # (n_features + 1, n_models): sums of features alone
 
     def __add__(self, other: LogisticSums) -> LogisticSums:
         return LogisticSums(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(LogisticSums)))
@@ -165,25 +120,11 @@ def row_folds(X: Any, n_folds: int, n_columns: int) -> Codes:
 
 
 def block_sums(state: RoundState, given: Any) -> LogisticSums:
-    """The sums over one block.
-
-    Parameters
-    ----------
-    state : RoundState
-        The parameters of the round.
-    given : CheckedBlock or tuple
-        (X, labels) or (X, labels, sample_weight).
-
-    Returns
-    -------
-    sums : LogisticSums
-    """
+    """The sums over one block: a `CheckedBlock`, (X, labels) or (X, labels, sample_weight)."""
     block = CheckedBlock.of(given).among(state.annotators, state.classes)
     n_classes, weight = len(state.classes), state.weights(block)
     part = state.together.parts(block.labels)
-    unknown = np.ones((0, len(state.behaviour.share), n_classes))
-    annotators = Annotators(Incidence.of(block.labels, part), state.model, unknown)
-    annotators.behaviour = state.behaviour
+    annotators = Annotators.of_behaviour(Incidence.of(block.labels, part), state.model, state.behaviour)
     likelihood = annotators.log_likelihood()
     votes = np.zeros(n_classes)
     if state.prior.ndim == 1:

@@ -37,45 +37,21 @@ _PAIRS = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Who and what is in some blocks.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features.
-    feature_names : tuple of str or None
-        Their names, if they have any.
-    n_examples : int
-        Examples with a label and a weight: those that take part.
-    n_unlabelled : int
-        Examples without a label.
-    classes : ndarray of shape (n_classes,)
-        The classes, sorted unless one block declared them all.
-    annotators : ndarray of shape (n_annotators,)
-        All annotators, in the order in which blocks name them.
-    labels_per_class : ndarray of shape (n_classes,)
-        How many labels are of each class.
-    labels_per_annotator : ndarray of shape (n_annotators,)
-        How many labels each annotator gave.
-    levels : ndarray of shape (n_levels,)
-        Levels of disagreement that occur, ascending; a number for both labels and differing pairs of an example.
-    examples_per_level : ndarray of shape (n_levels,)
-        How many examples are of each, every one as often as it counts.
-    kept : tuple of (keys, CheckedBlock)
-        Rows with the smallest keys.
-    """
+    """Who and what is in some blocks."""
 
     n_features: int
-    feature_names: tuple[str, ...] | None
-    n_examples: int
-    n_unlabelled: int
-    classes: Array
-    annotators: Array
-    labels_per_class: NDArray[np.int64]
-    labels_per_annotator: NDArray[np.int64]
+    feature_names: tuple[str, ...] | None  # their names, if they have any
+    n_examples: int  # examples with a label and a weight: those that take part
+    n_unlabelled: int  # examples without a label
+    classes: Array  # (n_classes,): the classes, sorted unless one block declared them all
+    annotators: Array  # (n_annotators,): all annotators, in the order in which blocks name them
+    labels_per_class: NDArray[np.int64]  # (n_classes,): how many labels are of each class
+    labels_per_annotator: NDArray[np.int64]  # (n_annotators,): how many labels each annotator gave
+    # (n_levels,): levels of disagreement that occur, ascending; a number for both labels and differing pairs of an
+    # example.
     levels: NDArray[np.int64]
-    examples_per_level: Floats
-    kept: tuple[tuple[Keys, CheckedBlock], ...]
+    examples_per_level: Floats  # (n_levels,): how many examples are of each, every one as often as it counts
+    kept: tuple[tuple[Keys, CheckedBlock], ...]  # rows with the smallest keys
 
     @classmethod
     def of(cls, given: Any, *, keep: bool = True) -> Survey:

@@ -22,27 +22,13 @@ _TRAINING_SHARE = 0.75  # of a benchmark data set that has no test part
 
 @dataclass(frozen=True)
 class Draw:
-    """One random version of a data set.
+    """One random version of a data set."""
 
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_train, n_features)
-        Features of the training examples.
-    labels : CrowdLabels
-        Of the training examples.
-    X_test : array or sparse array of shape (n_test, n_features)
-        Features of the test examples.
-    truth_test : ndarray of shape (n_test,)
-        Their truth, -1 or +1.
-    redrawn : int, default=0
-        How many versions were thrown away before this one.
-    """
-
-    X: Any
+    X: Any  # array or sparse array of shape (n_train, n_features): of the training examples, as the labels
     labels: CrowdLabels
-    X_test: Any
-    truth_test: NDArray[np.int64]
-    redrawn: int = 0
+    X_test: Any  # array or sparse array of shape (n_test, n_features)
+    truth_test: NDArray[np.int64]  # (n_test,): their truth, -1 or +1
+    redrawn: int = 0  # how many versions were thrown away before this one
 
 
 def synthetic(rng: np.random.Generator, clarity: float) -> Draw:

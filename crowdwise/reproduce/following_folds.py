@@ -30,21 +30,11 @@ TOL = 1e-7
 
 @dataclass(eq=False)
 class FollowingFolds:
-    """A problem whose folds are cut anew from the signs of the consensus.
+    """A problem whose folds are cut anew from the signs of the consensus."""
 
-    Parameters
-    ----------
-    data : RidgeData
-        What is to be learnt from.
-    easiness : ndarray of shape (n_examples,)
-        The weights.
-    choice : L2Choice
-        The l2, chosen in every round.
-    """
-
-    data: RidgeData
-    easiness: Floats
-    choice: L2Choice
+    data: RidgeData  # what is to be learnt from
+    easiness: Floats  # (n_examples,): the weights
+    choice: L2Choice  # the l2, chosen in every round
     rank: int = field(default=0, init=False)
     _fold: Codes | None = field(default=None, init=False)
 

@@ -19,27 +19,13 @@ _STRONG = 65  # wins of 100; with p below 0.01 we call this, or 35 and fewer, a 
 
 @dataclass(frozen=True)
 class Wins:
-    """How the weighted method fares against the unweighted one.
+    """How the weighted method fares against the unweighted one."""
 
-    Parameters
-    ----------
-    wins : int
-        Trials in which it is better.
-    ties : int
-        Trials in which both are equal.
-    trials : int
-        All of them.
-    p_value : float
-        Of the two-sided Wilcoxon signed-rank test.
-    mean, mean_unweighted : float
-        Means over the trials.
-    """
-
-    wins: int
-    ties: int
-    trials: int
-    p_value: float
-    mean: float
+    wins: int  # trials in which it is better
+    ties: int  # trials in which both are equal
+    trials: int  # all of them
+    p_value: float  # of the two-sided Wilcoxon signed-rank test
+    mean: float  # over the trials
     mean_unweighted: float
 
     @property

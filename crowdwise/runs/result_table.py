@@ -21,8 +21,6 @@ from crowdwise.formats.csv_file import safe_cell
 _WIDEST = 72
 _DIGITS = 6
 _BLOCK = 10_000
-# Of the shapes of JSON, where it is not 1: it goes up when a key is renamed, removed or gets another meaning.
-_VERSIONS: dict[str, int] = {}
 # Columns whose cells are texts, or whole numbers if all of them are; those of all other columns are numbers.
 TEXTS = frozenset({"example", "label", "majority", "annotator", "flags", "reason"})
 _WHOLE = re.compile(r"|0|-?[1-9][0-9]{0,17}")
@@ -125,8 +123,8 @@ def as_json(name: str, content: Mapping[str, Any]) -> str:
 
 
 def schema(name: str) -> str:
-    """The name of a shape of JSON, with its version."""
-    return f"crowdwise.{name}/{_VERSIONS.get(name, 1)}"
+    """The name of a shape of JSON, with its version: that goes up when a key is renamed or gets another meaning."""
+    return f"crowdwise.{name}/1"
 
 
 def _values(column: Any) -> list[Any]:

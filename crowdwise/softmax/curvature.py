@@ -27,24 +27,12 @@ _BLOCK_ENTRIES, _CACHED_ENTRIES = 2**20, 2**16
 
 @dataclass(frozen=True)
 class Weighted:
-    """What the weights of the rows make of the models, which no step changes.
+    """What the weights of the rows make of the models, which no step changes."""
 
-    Parameters
-    ----------
-    weight : ndarray of shape (n_examples,)
-        How much each row counts.
-    sums : ndarray of shape (n_columns, n_folds)
-        Weighted sums of the rows of each fold, with the sum of the weights last.
-    others : ndarray of shape (n_folds, n_models)
-        One where a model does not leave a fold out.
-    bends : ndarray of shape (n, n) or (n,)
-        About the curvature of all models without penalties, as `curvature` gives it.
-    """
-
-    weight: Floats
-    sums: Floats
-    others: Floats
-    bends: Floats
+    weight: Floats  # (n_examples,): how much each row counts
+    sums: Floats  # (n_columns, n_folds): weighted sums of the rows of each fold, with the sum of the weights last
+    others: Floats  # (n_folds, n_models): one where a model does not leave a fold out
+    bends: Floats  # (n, n) or (n,): about the curvature of all models without penalties, as `curvature` gives it
 
     @classmethod
     def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:
@@ -90,16 +78,7 @@ class Weighted:
 def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
     """Divides slopes by a curvature, a row per model.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (n, n) or (n,)
-        What `factored` gives; n is the number of columns, or of columns times outputs.
-    shape : tuple (n_columns, n_models, n_outputs)
-        That of coefficients side by side.
-
-    Returns
-    -------
-    solve : callable
+    The factor is what `factored` gives; the shape that of coefficients side by side: columns, models and outputs.
     """
     n_models, n = shape[1], len(factor)
     if factor.ndim == 1:
@@ -127,22 +106,9 @@ def factored(bends: Floats, l2: float, n_columns: int) -> Floats:
 def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
     """About the second derivative of a model's loss at the mean of some coefficients, without penalty.
 
-    Of all columns and outputs, if they are few; else of all pairs of columns, the same for every output; else a
-    diagonal. Some of the rows are enough.
-
-    Parameters
-    ----------
-    rows : SoftmaxRows
-        Features.
-    weight : ndarray of shape (n_examples,)
-        How much each row counts.
-    theta : ndarray of shape (n_columns, n_models, n_outputs)
-        The coefficients, intercepts last.
-
-    Returns
-    -------
-    bends : ndarray of shape (n, n) or (n,)
-        Outputs of the same column come next to each other.
+    Of all columns and outputs, if they are few, outputs of the same column next to each other; else of all pairs of
+    columns, the same for every output; else a diagonal. Some of the rows are enough. Coefficients are of (n_columns,
+    n_models, n_outputs), intercepts last.
     """
     n_rows, n_columns, n_outputs = len(weight), len(theta), theta.shape[2]
     together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)

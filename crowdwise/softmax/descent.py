@@ -27,37 +27,19 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Point:
-    """Where all problems are.
+    """Where all problems are."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_problems, n)
-        The point.
-    value : ndarray of shape (n_problems,)
-        The losses there.
-    slope : ndarray of shape (n_problems, n)
-        Their slopes.
-    found : object
-        Anything else that was found there.
-    """
-
-    theta: Floats
-    value: Floats
-    slope: Floats
-    found: Any = None
+    theta: Floats  # (n_problems, n): the point
+    value: Floats  # (n_problems,): the losses there
+    slope: Floats  # (n_problems, n): their slopes
+    found: Any = None  # anything else that was found there
 
 
 @dataclass
 class Memory:
-    """The last steps and how the slope changed along them: what is known of the curvature.
+    """The last steps and how the slope changed along them: what is known of the curvature."""
 
-    Parameters
-    ----------
-    size : int, default=6
-        How many steps are kept.
-    """
-
-    size: int = 6
+    size: int = 6  # how many steps are kept
     _steps: deque[tuple[Floats, Floats, Floats, Floats]] = field(default_factory=deque, init=False)
 
     def add(self, step: Floats, bend: Floats, solve: Solve) -> None:
@@ -95,26 +77,10 @@ class Memory:
 def descend(
     loss: Callable[[Floats], Point], point: Point, memory: Memory, solve: Solve, *, max_steps: int, tol: Floats
 ) -> Point:
-    """A point where all losses are lower, or at their lowest if there are steps enough.
+    """A point where all losses are lower, or at their lowest if there are steps enough; the memory is changed.
 
-    Parameters
-    ----------
-    loss : callable
-        From coefficients to a point.
-    point : Point
-        Where to begin.
-    memory : Memory
-        Of earlier steps; changed.
-    solve : callable
-        From slopes to these divided by a bound of the curvature.
-    max_steps : int
-        The most steps.
-    tol : ndarray of shape (n_problems,)
-        A problem is done when its slope, measured by that bound, is not longer.
-
-    Returns
-    -------
-    point : Point
+    `solve` divides slopes by a bound of the curvature. A problem is done when its slope, measured by that bound, is not
+    longer than its `tol`.
     """
     for _ in range(max_steps):
         open_ = np.sqrt(np.maximum(dot(point.slope, solve(point.slope)), 0.0)) > tol
@@ -150,6 +116,16 @@ def _search(loss: Callable[[Floats], Point], point: Point, direction: Floats, fa
 def dot(left: Floats, right: Floats) -> Floats:
     """The inner product of each problem, of shape (n_problems,)."""
     return np.einsum("ji,ji->j", left, right)
+
+
+def by_model(values: Floats) -> Floats:
+    """Coefficients or slopes of (n_columns, n_models, n_outputs) as points: a row per model."""
+    return values.transpose(1, 0, 2).reshape(values.shape[1], -1)
+
+
+def side_by_side(points: Floats, shape: tuple[int, ...]) -> Floats:
+    """The way back, to that shape."""
+    return np.ascontiguousarray(points.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
 
 
 def per_problem(values: Floats | Bools) -> Floats:

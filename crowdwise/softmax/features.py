@@ -23,23 +23,12 @@ class LogisticFeatures:
     """Features in a unit and with a shift that cost no digits, and the way back.
 
     Fewer rows than columns are coordinates of the space that the rows span: coefficients lie in it.
-
-    Parameters
-    ----------
-    unit : float
-        What all features were divided by.
-    rows : Rows
-        The features in that unit, with their shift.
-    space : RowSpace or None
-        How to come back from coordinates, if they are used.
-    variance : float
-        That of an average feature in its unit.
     """
 
-    unit: float
-    rows: Rows
-    space: RowSpace | None
-    variance: float
+    unit: float  # what all features were divided by
+    rows: Rows  # the features in that unit, with their shift
+    space: RowSpace | None  # how to come back from coordinates, if they are used
+    variance: float  # that of an average feature in its unit
 
     @classmethod
     def of(cls, X: Any, weight: Floats, *, centred: bool) -> LogisticFeatures:
@@ -78,20 +67,8 @@ class LogisticFeatures:
 def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Floats, Floats, Floats | None]:
     """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero).
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_outputs)
-        Coefficients of features in another unit, minus a shift.
-    unit : float
-        That unit.
-    shift, spread : ndarray of shape (n_features,)
-        In that unit: what was subtracted, and how wide each feature is.
-
-    Returns
-    -------
-    coef : ndarray of shape (n_features, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-    shift : ndarray of shape (n_features,) or None
+    From coefficients, intercepts last, of features in another unit, minus a shift; shift and `spread`, how wide each
+    feature is, are in that unit.
     """
     coef, intercept, shift = theta[:-1] / unit, theta[-1], shift * unit
     if distant_offset(shift, spread * unit) is None:

@@ -15,14 +15,8 @@ _FAR = 700.0
 def log_softmax(scores: Floats) -> Floats:
     """Logarithms of probabilities that are as exp(score); a few passes over columns are much faster than over rows.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        Of every class; one column is the second of two classes compared with the first.
-
-    Returns
-    -------
-    log_probabilities : ndarray of shape (n_examples, n_classes)
+    One column is the second of two classes compared with the first; there are as many columns as classes in what comes
+    out.
     """
     if scores.shape[1] == 1:
         return _of_log_odds(scores[:, 0])
@@ -41,18 +35,9 @@ def _of_log_odds(away: Floats) -> Floats:
 
 
 def shares_of_sum(logarithms: Floats, shares: Floats) -> Floats:
-    """The logarithm of a sum of exponentials.
+    """The logarithm of a sum of exponentials over the first axis; `shares` is given the share of each term in it.
 
-    Parameters
-    ----------
-    logarithms : ndarray of shape (n_terms, ...)
-        Of the terms of the sum; overwritten.
-    shares : ndarray of shape (n_terms, ...)
-        Is given the share of each term in the sum.
-
-    Returns
-    -------
-    logarithm : ndarray of shape (...)
+    The logarithms of the terms are overwritten.
     """
     if len(logarithms) == 2:
         return _of_two(logarithms, shares)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdwise.arrays import Floats
 from crowdwise.softmax.curvature import Weighted, factored, solver
-from crowdwise.softmax.descent import Memory, Point, descend
+from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
 from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.rows import SoftmaxRows
 
@@ -26,45 +26,23 @@ _FAR = 700.0
 
 @dataclass(frozen=True)
 class _Pass:
-    """What a pass over the rows found at some coefficients.
+    """What a pass over the rows found at some coefficients."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        The coefficients.
-    value : ndarray of shape (n_models,)
-        The part of the losses in which neither classes nor penalties occur.
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Its slope.
-    held_out : ndarray of shape (n_examples, n_outputs)
-        Scores of every row by the model that leaves its fold out.
-    """
-
-    theta: Floats
-    value: Floats
-    slope: Floats
-    held_out: Floats
+    theta: Floats  # (n_features + 1, n_models, n_outputs): the coefficients
+    value: Floats  # (n_models,): the part of the losses in which neither classes nor penalties occur
+    slope: Floats  # (n_features + 1, n_models, n_outputs): its slope
+    held_out: Floats  # (n_examples, n_outputs): scores of every row by the model that leaves its fold out
 
 
 @dataclass
 class SoftmaxModels:
-    """Logistic regressions on the same rows; fitting goes on from where it was.
+    """Logistic regressions on the same rows; fitting goes on from where it was."""
 
-    Parameters
-    ----------
-    rows : SoftmaxRows
-        What they are fitted to.
-    left_out : ndarray of shape (n_models,)
-        The fold that each model leaves out; -1 for none.
-    l2 : float
-        Strength of the penalty; one over scikit-learn's C.
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs), default=None
-        Coefficients with the intercept last; one output for two classes, else one per class. Zero to begin with.
-    """
-
-    rows: SoftmaxRows
-    left_out: NDArray[np.int64]
-    l2: float
+    rows: SoftmaxRows  # what they are fitted to
+    left_out: NDArray[np.int64]  # (n_models,): the fold that each model leaves out; -1 for none
+    l2: float  # strength of the penalty; one over scikit-learn's C
+    # (n_features + 1, n_models, n_outputs): coefficients with the intercept last; one output for two classes, else one
+    # per class. Zero to begin with.
     theta: Floats | None = None
     _weighted: Weighted | None = field(default=None, init=False)
     _targets: Floats | None = field(default=None, init=False)
@@ -75,20 +53,8 @@ class SoftmaxModels:
     def fit(self, posterior: Floats, weight: Floats, *, max_steps: int, tol: float = 1e-8) -> Floats:
         """Coefficients that maximise the weighted log-likelihood of soft classes minus l2 / 2 times squared length.
 
-        Parameters
-        ----------
-        posterior : ndarray of shape (n_examples, n_classes)
-            How much each example is of each class.
-        weight : ndarray of shape (n_examples,)
-            How much each example counts.
-        max_steps : int
-            The most steps of L-BFGS.
-        tol : float, default=1e-08
-            Stop when no model's slope, measured by the curvature and per root of the weight, is longer.
-
-        Returns
-        -------
-        theta : ndarray of shape (n_features + 1, n_models, n_outputs)
+        They are found by L-BFGS, until no model's slope, measured by the curvature and per root of the weight, is
+        longer than the tolerance.
         """
         self.aim(posterior, weight)
         return self.go_on(max_steps=max_steps, tol=tol)
@@ -110,12 +76,6 @@ class SoftmaxModels:
         if self._factor is None:
             self._factor = factored(weighted.bends, self.l2, shape[0])
 
-        def by_model(values: Floats) -> Floats:
-            return values.transpose(1, 0, 2).reshape(shape[1], -1)
-
-        def side_by_side(values: Floats) -> Floats:
-            return np.ascontiguousarray(values.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
-
         def loss(at: _Pass) -> Point:
             added, added_slope = penalty(at.theta, weighted.middle, self.l2, self.rows.class_prior)
             value = at.value + added - np.einsum("pjo,pjo->j", targets, at.theta)
@@ -125,7 +85,7 @@ class SoftmaxModels:
             return Point(by_model(at.theta), value, by_model(slope), at)
 
         end = descend(
-            lambda point: loss(self._normaliser(side_by_side(point), weighted)),
+            lambda point: loss(self._normaliser(side_by_side(point, shape), weighted)),
             loss(self._begin(weighted)),
             self._memory,
             solver(self._factor, shape),
@@ -225,21 +185,8 @@ class SoftmaxModels:
 def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tuple[Floats, Floats]:
     """l2 / 2 times squared length minus the log-likelihood of the examples added, and its slope, per model.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1, n_models, n_outputs)
-        Coefficients with the intercept last, which is not penalised.
-    middle : ndarray of shape (n_features + 1, n_models)
-        Weighted means of the features of each model's rows, with a one: where examples are added.
-    l2 : float
-        Strength of the penalty.
-    class_prior : float
-        Examples added, evenly of all classes.
-
-    Returns
-    -------
-    value : ndarray of shape (n_models,)
-    slope : ndarray of shape (n_features + 1, n_models, n_outputs)
+    Coefficients are of (n_features + 1, n_models, n_outputs), with the intercept last, which is not penalised. Examples
+    are added evenly of all classes in the `middle`: weighted means of each model's rows, with a one.
     """
     slope = l2 * theta
     slope[-1] = 0.0
@@ -257,34 +204,23 @@ def penalty(theta: Floats, middle: Floats, l2: float, class_prior: float) -> tup
 def normalisers(scores: Floats) -> tuple[Floats, Floats]:
     """Logarithms of the sums of exponentials, and probabilities of the outputs.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_outputs, n_models, n_examples)
-        Of all classes, or of the second of two.
-
-    Returns
-    -------
-    logarithm : ndarray of shape (n_models, n_examples)
-    probabilities : ndarray of shape (n_outputs, n_models, n_examples)
+    Scores of (n_outputs, n_models, n_examples) are those of all classes, or of the second of two.
     """
-    return _two_classes(scores) if len(scores) == 1 else _many_classes(scores)
-
-
-def _two_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of the second class."""
-    far = scores.max(initial=0.0) > _FAR
-    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
-    total = proba[0] + 1
-    proba /= total
-    np.log(total, out=total)
-    return np.maximum(total, scores[0], out=total) if far else total, proba
-
-
-def _many_classes(scores: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the sums of exponentials, and probabilities of all classes."""
+    if len(scores) == 1:
+        return _of_two_classes(scores)
     top = reduce(np.maximum, scores)
     proba = scores - top
     np.exp(proba, out=proba)
     total = reduce(np.add, proba)
     proba /= total
     return np.log(total, out=total) + top, proba
+
+
+def _of_two_classes(scores: Floats) -> tuple[Floats, Floats]:
+    """The same with one exponential, from the scores of the second class."""
+    far = scores.max(initial=0.0) > _FAR
+    proba = np.exp(np.minimum(scores, _FAR) if far else scores)
+    total = proba[0] + 1
+    proba /= total
+    np.log(total, out=total)
+    return np.maximum(total, scores[0], out=total) if far else total, proba

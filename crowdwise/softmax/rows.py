@@ -22,27 +22,13 @@ _TASK_BLOCKS = 4
 
 @dataclass(frozen=True)
 class SoftmaxRows:
-    """The rows that all models see, and which part of them each leaves out.
+    """The rows that all models see, and which part of them each leaves out."""
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_examples, n_features)
-        Features.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from dense features when they are read.
-    fold : ndarray of shape (n_examples,)
-        The part that each row belongs to, from 0.
-    fit_intercept : bool
-        Whether models have an intercept, which is not penalised.
-    class_prior : float
-        Examples added in the middle of a model's rows, evenly of all classes.
-    """
-
-    X: Any
-    shift: Floats | None
-    fold: Codes
-    fit_intercept: bool = True
-    class_prior: float = 0.0
+    X: Any  # ndarray or sparse matrix of shape (n_examples, n_features)
+    shift: Floats | None  # (n_features,): subtracted from dense features when they are read
+    fold: Codes  # (n_examples,): the part that each row belongs to, from 0
+    fit_intercept: bool = True  # whether models have an intercept, which is not penalised
+    class_prior: float = 0.0  # examples added in the middle of a model's rows, evenly of all classes
 
     @property
     def n_folds(self) -> int:
@@ -65,16 +51,9 @@ class SoftmaxRows:
         return run_parallel(task, tasks, n_rows * n_features * n_columns)
 
     def fold_sums(self, values: Floats) -> Floats:
-        """Sums of features (with a one) times values over the rows of every fold.
+        """Sums of features (with a one) times a few values per row, over the rows of every fold.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_examples, n_outputs)
-            A few numbers per row.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_features + 1, n_folds, n_outputs)
+        Of shape (n_features + 1, n_folds, n_outputs).
         """
         n_folds, n_outputs = self.n_folds, values.shape[1]
         shape = (n_outputs * n_folds, self.X.shape[1] + 1)

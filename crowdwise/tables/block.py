@@ -14,18 +14,10 @@ N_ROWS = 2**15
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Parameters
-    ----------
-    columns : sequence of sequences of str
-        One per column, all of the same length.
-    line_of : callable
-        From the position of a row in the block to the line of the file that it begins on.
-    """
-
-    columns: Sequence[Sequence[str]]
-    line_of: Callable[[int], int]
+    columns: Sequence[Sequence[str]]  # one per column, all of the same length
+    line_of: Callable[[int], int]  # from the position of a row in the block to the line of the file that it begins on
 
 
 def no_header(name: str) -> DataError:

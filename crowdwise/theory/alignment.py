@@ -115,21 +115,11 @@ def alignment_expertise(
 
 @dataclass(frozen=True)
 class Pairs:
-    """Labels with, for means over pairs of examples, how often each sum has to be counted.
+    """Labels with, for means over pairs of examples, how often each sum has to be counted."""
 
-    Parameters
-    ----------
-    signs : csr_array of shape (n_examples, n_annotators)
-        -1 or +1; nothing is stored where there is no label.
-    answered : ndarray of shape (n_annotators,)
-        Labels of each annotator.
-    shared : ndarray of shape (n_annotators, n_annotators)
-        Examples that two annotators both labelled.
-    """
-
-    signs: Any
-    answered: Floats
-    shared: Floats
+    signs: Any  # csr_array of shape (n_examples, n_annotators): -1 or +1; nothing is stored where there is no label
+    answered: Floats  # (n_annotators,): labels of each annotator
+    shared: Floats  # (n_annotators, n_annotators): examples that two annotators both labelled
 
     @classmethod
     def of(cls, signs: Any) -> Pairs:
@@ -188,27 +178,13 @@ def solve_box(agreement: Floats, alignment: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Similarity:
-    """A centred kernel on the examples, with entries in [-1, 1], of which only blocks are ever computed.
+    """A centred kernel on the examples, with entries in [-1, 1], of which only blocks are ever computed."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_examples, n_columns)
-        Examples, or features whose products are the kernel.
-    kernel : callable or None
-        None for the products of rows.
-    means : ndarray of shape (n_examples,)
-        Mean similarity of each example to all.
-    diagonal : ndarray of shape (n_examples,)
-        Centred and scaled similarity of each example to itself.
-    scale : float
-        What centred entries are divided by.
-    """
-
-    rows: Floats
-    kernel: Callable[[Floats, Floats], Floats] | None
-    means: Floats
-    diagonal: Floats
-    scale: float
+    rows: Floats  # (n_examples, n_columns): examples, or features whose products are the kernel
+    kernel: Callable[[Floats, Floats], Floats] | None  # None for the products of rows
+    means: Floats  # (n_examples,): mean similarity of each example to all
+    diagonal: Floats  # (n_examples,): centred and scaled similarity of each example to itself
+    scale: float  # what centred entries are divided by
 
     def block(self, left: Positions, right: Positions) -> Floats:
         """Centred and scaled similarities of some examples to others."""

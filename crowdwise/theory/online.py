@@ -107,33 +107,15 @@ def weight_sum(signed: Floats, mistakes: Positions, start: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far a perceptron has come: all that is needed to go on.
+    """How far a perceptron has come: all that is needed to go on."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_columns,)
-        After the last example.
-    total : ndarray of shape (n_columns,)
-        The sum of the weights after every example.
-    n_fed : int
-        Examples fed, counted in every epoch.
-    n_seen : int
-        Examples of all batches, fed or not.
-    radius : float
-        The largest norm of an example fed.
-    mistakes : ndarray of int
-        The examples that were mistakes, counted over all batches, in the order of the mistakes.
-    per_epoch : tuple of int
-        Mistakes in every pass.
-    """
-
-    weights: Floats
-    total: Floats
-    n_fed: int
-    n_seen: int
-    radius: float
-    mistakes: Positions
-    per_epoch: tuple[int, ...]
+    weights: Floats  # (n_columns,): after the last example
+    total: Floats  # (n_columns,): the sum of the weights after every example
+    n_fed: int  # examples fed, counted in every epoch
+    n_seen: int  # examples of all batches, fed or not
+    radius: float  # the largest norm of an example fed
+    mistakes: Positions  # the examples that were mistakes, counted over all batches, in the order of the mistakes
+    per_epoch: tuple[int, ...]  # mistakes in every pass
 
     @classmethod
     def start(cls, n_columns: int) -> Progress:

@@ -39,35 +39,16 @@ _ROUNDS = 200
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How probabilities of a model become ones that are as sure as it is right.
+    """How probabilities of a model become ones that are as sure as it is right."""
 
-    Parameters
-    ----------
-    temperature : float
-        What the logarithms of its probabilities are multiplied by.
-    shares : ndarray of shape (n_members,)
-        Of the model, and of each of `votes`, in the mixture of probabilities.
-    votes : tuple of VoteWeights
-        What votes count by themselves.
-    """
-
-    temperature: float
-    shares: Floats
-    votes: tuple[VoteWeights, ...] = ()
+    temperature: float  # what the logarithms of its probabilities are multiplied by
+    shares: Floats  # (n_members,): of the model, and of each of `votes`, in the mixture of probabilities
+    votes: tuple[VoteWeights, ...] = ()  # what votes count by themselves
 
     def apply(self, proba: Floats, labels: CrowdLabels) -> Floats:
         """Calibrated probabilities of examples from those of the model and from their labels.
 
-        Parameters
-        ----------
-        proba : ndarray of shape (n_examples, n_classes)
-            By the model.
-        labels : CrowdLabels
-            Labels of the same examples, coded by the classes of the fit. Where there are none, votes say nothing.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_examples, n_classes)
+        Labels are coded by the classes of the fit. Where there are none, votes say nothing.
         """
         ours = np.exp(_tempered(_logarithms(proba), self.temperature))
         if not self.votes:
@@ -80,24 +61,9 @@ class Calibration:
 def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> tuple[Calibration, Floats]:
     """The calibration of a model by truths, and what it says about each truth when that is held out.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n_known, n_classes)
-        By models that did not know the class of the example.
-    codes : ndarray of shape (n_known,)
-        The true classes.
-    labels : CrowdLabels
-        Labels of these examples.
-    fold : ndarray of shape (n_known,)
-        Which of them were held out together.
-
-    Returns
-    -------
-    calibration : Calibration
-        From all of them.
-    held_out : ndarray of shape (n_known, n_classes)
-        Calibrated probabilities, each by a calibration from the truths of other folds. (Shares of a mixture are found
-        from predictions of those, which may have learnt from this one: two numbers, which one truth hardly moves.)
+    Probabilities are by models that did not know the class of the example; those of a fold were held out together. What
+    comes second is calibrated by the truths of other folds. (Shares of a mixture are found from predictions of those,
+    which may have learnt from this one: two numbers, which one truth hardly moves.)
     """
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)
@@ -119,22 +85,7 @@ def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> 
 
 
 def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[Calibration, RatingCheck]:
-    """The same for ratings: a temperature for their precision, and how far they are off.
-
-    Parameters
-    ----------
-    rating, std : ndarray of shape (n_known,)
-        By models that did not know the true rating, with standard deviations.
-    truth : ndarray of shape (n_known,)
-        The true ratings.
-    fold : ndarray of shape (n_known,)
-        Which of them were held out together.
-
-    Returns
-    -------
-    calibration : Calibration
-    check : RatingCheck
-    """
+    """The same for ratings with standard deviations: a temperature for their precision, and how far they are off."""
     squared = (rating - truth) ** 2
     surprise = squared / std**2
 
@@ -149,18 +100,9 @@ def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -
 
 
 def folds_of_truths(right: Floats) -> Codes:
-    """Parts of the truths to hold out, dealt out in the order of how probable each was.
+    """Parts of the truths to hold out, dealt out in the order of how probable each was, or how far off its rating is.
 
     The order of the examples, of the annotators and of the classes plays no part in it.
-
-    Parameters
-    ----------
-    right : ndarray of shape (n_known,)
-        Probability of the true class of each, or how far off its rating is.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_known,)
     """
     fold = np.empty(len(right), dtype=np.intp)
     fold[np.argsort(np.round(right, 9), kind="stable")] = np.arange(len(right)) % N_FOLDS
@@ -204,14 +146,7 @@ def _temperature(logarithms: Floats, codes: Codes) -> float:
 def _shares(right: Floats) -> Floats:
     """The shares of members under which the truths are most probable, near equal ones if they are few.
 
-    Parameters
-    ----------
-    right : ndarray of shape (n_known, n_members)
-        Probability of the true class by each member.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_members,)
+    From the probability of the true class by each member, of shape (n_known, n_members).
     """
     n_known, n_members = right.shape
     shares = np.full(n_members, 1 / n_members)

@@ -12,8 +12,9 @@ from scipy import stats
 from crowdwise.arrays import Codes, Floats
 from crowdwise.checks import check_number
 
-# Of intervals.
+# Of intervals, and how many standard deviations of a normal distribution hold this share of it.
 _CONFIDENCE = 0.95
+_Z = float(stats.norm.ppf((1 + _CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class TruthCheck:
             0 if there are enough.
         """
         check_number("within", within, above=True)
-        z = _normal(_CONFIDENCE)
+        z = _Z
         share = (self.right + z**2 / 2) / (self.n + z**2)
         return max(0, ceil(share * (1 - share) * (z / within) ** 2 - z**2) - self.n)
 
@@ -137,7 +138,7 @@ class RatingCheck:
             0 if there are enough.
         """
         check_number("within", within, above=True)
-        return max(0, ceil((_normal(_CONFIDENCE) / within) ** 2 / 2) - self.n)
+        return max(0, ceil((_Z / within) ** 2 / 2) - self.n)
 
     def plain(self) -> dict[str, Any]:
         """The same as plain values, for reports and JSON."""
@@ -163,50 +164,19 @@ class RatingCheck:
 def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -> TruthCheck:
     """How good probabilities are that were given without knowing the true classes.
 
-    Parameters
-    ----------
-    held_out : ndarray of shape (n_known, n_classes)
-        Probabilities.
-    codes : ndarray of shape (n_known,)
-        The true classes.
-    chosen : ndarray of shape (n_known,), default=None
-        The classes that are taken; by default the most probable ones.
-
-    Returns
-    -------
-    check : TruthCheck
+    The classes that are taken are by default the most probable ones.
     """
     chosen = held_out.argmax(axis=1) if chosen is None else chosen
     sure = held_out[np.arange(len(codes)), chosen]
     return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()))
 
 
-def wilson_interval(right: Codes, n: Codes, confidence: float = _CONFIDENCE) -> tuple[Floats, Floats]:
-    """Wilson's interval of a share.
-
-    Parameters
-    ----------
-    right : ndarray
-        How many are right.
-    n : ndarray
-        Of how many; at least one.
-    confidence : float, default=0.95
-        Of the interval.
-
-    Returns
-    -------
-    low, high : ndarray
-    """
-    z = _normal(confidence)
-    share = right / n
+def wilson_interval(right: Codes, n: Codes) -> tuple[Floats, Floats]:
+    """Wilson's interval of the shares that are right of n, which is at least one."""
+    share, z = right / n, _Z
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
-
-
-def _normal(confidence: float) -> float:
-    """How many standard deviations of a normal distribution hold this share of it."""
-    return float(stats.norm.ppf((1 + confidence) / 2))
 
 
 def _truths(n: int) -> str:

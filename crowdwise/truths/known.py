@@ -21,18 +21,10 @@ _IMPOSSIBLE = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """The examples whose answer is known, among those of a fit.
+    """The examples whose answer is known, among those of a fit."""
 
-    Parameters
-    ----------
-    at : ndarray of shape (n_known,)
-        Positions of the examples, ascending.
-    answers : ndarray of shape (n_known,)
-        Positions of their classes, or their ratings.
-    """
-
-    at: Positions
-    answers: Array
+    at: Positions  # (n_known,): positions of the examples, ascending
+    answers: Array  # (n_known,): positions of their classes, or their ratings
 
     @classmethod
     def of(cls, answers: Array) -> Known | None:
@@ -77,23 +69,12 @@ def is_known(answers: Array) -> Bools:
 
 
 def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:
-    """What `fit` was given as truth, matched with the examples.
+    """What `fit` was given as truth, matched with the examples; None if nothing is known at all.
 
-    Parameters
-    ----------
-    truth : None, array-like of shape (n_examples,), series, mapping or frame
-        As an array with None or NaN where nothing is known; else by the ids of the examples, which may be some only. A
-        frame has one column and the ids as index, or a column of ids and one of answers.
-    X : array-like
-        Features, whose index names the rows if it has one; the labels do otherwise.
-    labels : CrowdLabels
-        Labels of the same rows.
-
-    Returns
-    -------
-    answers : ndarray of shape (n_examples,) or None
-        Positions among the classes, -1 where nothing is known; or ratings, NaN where nothing is known. None if nothing
-        is known at all.
+    An array has None or NaN where nothing is known; anything else names examples by their ids, which may be some only.
+    A frame has one column and the ids as index, or a column of ids and one of answers. The index of X names the rows if
+    it has one; the labels do otherwise. Answers are positions among the classes, -1 where nothing is known; or ratings,
+    and NaN there.
     """
     if truth is None:
         return None

@@ -28,22 +28,13 @@ _MOST_PARAMETERS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class VoteWeights:
-    """What votes count.
+    """What votes count."""
 
-    Parameters
-    ----------
-    annotators : ndarray of shape (n_annotators,)
-        Who votes.
-    table : ndarray of shape (n_annotators + 1, n_classes, n_classes)
-        What it adds to the score of each class (last axis) that an annotator gave an answer; at the end for anybody
-        else.
-    classes : ndarray of shape (n_classes,)
-        What each class has without votes.
-    """
-
-    annotators: Array
+    annotators: Array  # (n_annotators,): who votes
+    # (n_annotators + 1, n_classes, n_classes): what it adds to the score of each class (last axis) that an annotator
+    # gave an answer; at the end for anybody else.
     table: Floats
-    classes: Floats
+    classes: Floats  # (n_classes,): what each class has without votes
 
     def log_proba(self, labels: CrowdLabels) -> Floats:
         """Logarithms of the probabilities of the classes, of shape (n_examples, n_classes)."""
@@ -55,21 +46,11 @@ class VoteWeights:
 
 @dataclass(frozen=True, eq=False)
 class Ballot:
-    """Votes on examples of known class, as the fit of weights needs them.
+    """Votes on examples of known class, as the fit of weights needs them."""
 
-    Parameters
-    ----------
-    annotators : ndarray of shape (n_annotators,)
-        Who votes.
-    votes : sparse array of shape (n_known, n_annotators * n_classes)
-        A one for every vote.
-    truth : ndarray of shape (n_known, n_classes)
-        A one for the class of each example.
-    """
-
-    annotators: Array
-    votes: sparse.csr_array
-    truth: Floats
+    annotators: Array  # (n_annotators,): who votes
+    votes: sparse.csr_array  # (n_known, n_annotators * n_classes): a one for every vote
+    truth: Floats  # (n_known, n_classes): a one for the class of each example
 
     @classmethod
     def of(cls, labels: CrowdLabels, codes: Array, n_classes: int) -> Ballot:

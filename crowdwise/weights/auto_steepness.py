@@ -43,24 +43,11 @@ def choose_steepness(
 ) -> float:
     """The steepness that suits a crowd.
 
-    Parameters
-    ----------
-    scores_of : callable
-        From weights of the examples to scores of models that have not seen the example, one column for two classes,
-        else one per class.
-    labels : CrowdLabels
-        Classes.
-    disagreement : ndarray of shape (n_examples,)
-        Of each example.
-    weight : ndarray of shape (n_examples,), default=None
-        How often each example counts in the rankings. Whole numbers are counts: the choice is that of repeated
-        examples. Of others only ratios matter.
-
-    Returns
-    -------
-    steepness : float
-        0 if the majority among contested examples is ranked surely better than by chance; else the steepness under
-        which it is ranked worst, compared with the majority among easy examples (the smallest of those that tie).
+    0 if the majority among contested examples is ranked surely better than by chance; else the steepness under which it
+    is ranked worst, compared with the majority among easy examples (the smallest of those that tie). `scores_of` makes
+    of weights of the examples scores of models that have not seen the example, one column for two classes, else one per
+    class. `weight` says how often each example counts in the rankings. Whole numbers are counts: the choice is that of
+    repeated examples. Of others only ratios matter.
     """
     count = np.ones(len(labels)) if weight is None else counts_of(weight)
     tally = labels.tally

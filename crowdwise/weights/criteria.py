@@ -34,21 +34,8 @@ def counts_of(weight: Floats) -> Floats:
 def ranking(scores: Floats, codes: NDArray[Any], n_classes: int, weight: Floats | None = None) -> float:
     """The probability that an example of a class is scored above one of another; 0.5 is chance.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_examples, 1) or (n_examples, n_classes)
-        One column for two classes, else one per class.
-    codes : ndarray of shape (n_examples,)
-        The classes that the examples are taken to have.
-    n_classes : int
-        Number of classes.
-    weight : ndarray of shape (n_examples,), default=None
-        How often each example counts; once by default.
-
-    Returns
-    -------
-    ranking : float
-        Mean over the classes that occur, each against all others; NaN if fewer than two occur.
+    The mean over the classes that occur, each against all others; NaN if fewer than two occur. Scores have one column
+    for two classes, else one per class; each example counts once by default.
     """
     one_column, count = scores.shape[1] == 1, _counts(weight, len(codes))
     areas = []
@@ -86,37 +73,24 @@ def standard_errors_above_chance(
 
 
 def contested_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
-    """The examples that annotators agree on least: whole levels of disagreement, a quarter of all or more.
+    """The examples that annotators agree on least, ascending: whole levels of disagreement, a quarter of all or more.
 
-    Parameters
-    ----------
-    disagreement : ndarray of shape (n_examples,)
-        Of each example; those without any are not contested.
-    tally : ndarray of shape (n_examples, n_classes)
-        How many labels of each class it has; examples without a clear majority are left out.
-    weight : ndarray of shape (n_examples,), default=None
-        How often each example counts; once by default.
-
-    Returns
-    -------
-    examples : ndarray of indices, ascending
+    Those without disagreement or without a clear majority are left out; each example counts once by default.
     """
     clear = _clear_majority(tally)
     chosen = clear[_lowest(-disagreement[clear], _counts(weight, len(tally))[clear], _CONTESTED_SHARE)]
     return chosen[disagreement[chosen] > 0]
 
 
-def easiest_examples(
-    disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None, seed: int = 0
-) -> NDArray[np.intp]:
+def easiest_examples(disagreement: Floats, tally: NDArray[Any], weight: Floats | None = None) -> NDArray[np.intp]:
     """The examples that annotators agree on most: whole levels of disagreement, a quarter of all or more.
 
-    Parameters are those of `contested_examples`; the seed is for the choice among more examples than are needed.
+    Parameters are those of `contested_examples`.
     """
     clear = _clear_majority(tally)
     easiest = clear[_lowest(disagreement[clear], _counts(weight, len(tally))[clear], EASIEST_SHARE)]
     if len(easiest) > _ENOUGH:
-        easiest = np.sort(np.random.default_rng(seed).choice(easiest, _ENOUGH, replace=False))
+        easiest = np.sort(np.random.default_rng(0).choice(easiest, _ENOUGH, replace=False))
     return easiest
 
 

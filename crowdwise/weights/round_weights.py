@@ -13,21 +13,11 @@ from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
 @dataclass(frozen=True)
 class SoftTargets:
-    """What a classifier and the annotators' matrices are estimated from in one round.
+    """What a classifier and the annotators' matrices are estimated from in one round."""
 
-    Parameters
-    ----------
-    posterior : ndarray of shape (n_examples, n_classes)
-        Probability of every class.
-    weight : ndarray of shape (n_examples,)
-        How much each example counts; zero for those that the curriculum leaves out.
-    class_weight : ndarray of shape (n_classes,)
-        How much each class counts for the classifier; ones if all count alike.
-    """
-
-    posterior: Floats
-    weight: Floats
-    class_weight: Floats
+    posterior: Floats  # (n_examples, n_classes): probability of every class
+    weight: Floats  # (n_examples,): how much each example counts; zero for those that the curriculum leaves out
+    class_weight: Floats  # (n_classes,): how much each class counts for the classifier; ones if all count alike
 
     def by_class(self) -> tuple[Floats, Floats]:
         """Soft classes and weights of the examples in which each class counts by its weight; rows still sum to one."""
@@ -40,30 +30,14 @@ class SoftTargets:
 
 @dataclass
 class RoundWeights:
-    """The weights of one fit, round after round.
+    """The weights of one fit, round after round."""
 
-    Parameters
-    ----------
-    curriculum : Curriculum
-        How the weights change.
-    easiness : ndarray of shape (n_examples,)
-        Weights by disagreement.
-    sample_weight : ndarray of shape (n_examples,)
-        How often each example counts.
-    class_weight : None, "balanced" or ndarray of shape (n_classes,)
-        What `check_class_weight` gave.
-    rng : Generator
-        For curricula that draw.
-    known : ndarray of positions or None, default=None
-        Examples whose class is known: they are never left out, and weigh as the easiest.
-    """
-
-    curriculum: Curriculum
-    easiness: Floats
-    sample_weight: Floats
-    class_weight: Floats | str | None
-    rng: np.random.Generator
-    known: Positions | None = None
+    curriculum: Curriculum  # how the weights change
+    easiness: Floats  # (n_examples,): weights by disagreement
+    sample_weight: Floats  # (n_examples,): how often each example counts
+    class_weight: Floats | str | None  # what `check_class_weight` gave
+    rng: np.random.Generator  # for curricula that draw
+    known: Positions | None = None  # examples whose class is known: they are never left out, and weigh as the easiest
     n_rounds: int = 0
     weight: Floats = field(init=False, repr=False)
 
@@ -95,7 +69,7 @@ class RoundWeights:
     def next(self, posterior: Floats, log_prior: Floats | None) -> SoftTargets:
         """What the next round is fitted to, by the consensus and what the classifier said in the last round, if any."""
         self.n_rounds += 1
-        if self.n_rounds > 1 and type(self.curriculum) is Fixed:  # nothing has changed
+        if type(self.curriculum) is Fixed:  # nothing changes
             return self.again(posterior)
         losses = None
         if log_prior is not None and self.curriculum.reads_losses:

@@ -19,7 +19,7 @@ from crowdwise.em.labels_alone import vote_shares
 from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.logistic.penalty import simplest_of_the_best
+from crowdwise.logistic.in_memory import simplest_of_the_best
 from crowdwise.softmax.log_space import log_softmax
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
