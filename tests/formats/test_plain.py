@@ -343,6 +343,16 @@ def test_a_doubt_whether_there_is_a_column_per_annotator_is_an_error(saved, cont
         formats.read(saved(content))
 
 
+@pytest.mark.parametrize("no_label", ["missing", "abstain"])
+def test_what_is_no_label_is_none_in_any_spelling_if_spellings_are_one(saved, no_label):
+    path = saved("task,worker,label\na,ann,yes\na,bob,Unsure \nb,ann,no\nb,bob,UNSURE\n")
+    file = formats.read(path, strip=True, **{no_label: ["unsure"]})
+    assert file.labels.classes.tolist() == ["no", "yes"]
+    assert file.labels.n_labels == 2
+    assert "never given" not in " ".join(file.notes)
+    assert "never given" in " ".join(formats.read(path, strip=True, **{no_label: ["unsure", "don't know"]}).notes)
+
+
 def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
     path = saved("task,worker,label\na,ann,Yes\na,bob, yes\nb,ann,no\nb,bob,NO \nc,ann, NA\nc,bob,no\nc,cy,yes\n")
     file = formats.read(path, strip=True)
