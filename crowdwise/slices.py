@@ -10,6 +10,7 @@ from scipy import stats
 
 from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions, ratio
 from crowdwise.checks import check_number
+from crowdwise.counts import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels, match_examples
@@ -64,12 +65,12 @@ class SliceAccuracy(FrozenArrays):
         return len(self.accuracy)
 
     def __repr__(self) -> str:
-        n_slices = len(set(self.slice.tolist()))
+        n_annotators, n_slices = (len(set(column.tolist())) for column in (self.annotator, self.slice))
         worse = self.differs & (self.accuracy < self.elsewhere)
         lines = [
-            f"SliceAccuracy against the {self.reference}: {len(set(self.annotator.tolist())):,} annotators in "
-            f"{n_slices:,} slices; less often right than elsewhere in {int(worse.sum()):,} of {len(self):,} places, "
-            f"more often in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g} % false discoveries)"
+            f"SliceAccuracy against the {self.reference}: {count(n_annotators, 'annotator')} in "
+            f"{count(n_slices, 'slice')}; less often right than elsewhere in {int(worse.sum()):,} of {len(self):,} "
+            f"places, more often in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g} % false discoveries)"
         ]
         for i in np.flatnonzero(worse)[np.argsort(self.p_value[worse], kind="stable")][:5]:
             lines.append(

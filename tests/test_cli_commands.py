@@ -254,6 +254,21 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
     code, _, err = run("fit", *files, "--force", "--strip")
     assert code == 65
     assert "If it means that the answer is not known: --missing -1" in err
+    (tmp_path / "truth.csv").write_text("task,label\n0, Yes\n1,NO\n2,UNSURE\n")
+    assert run("fit", *files, "--force", "--strip", "--abstain", "unsure")[0] == 0
+
+
+def test_the_columns_of_annotators_are_named_with_commas(run, tmp_path):
+    rows = [f"{i},why {i},{'ab'[i % 2]},{'ab'[i % 3 > 0]},a" for i in range(12)]
+    (tmp_path / "wide.csv").write_text("\n".join(["id,prompt,gpt 4,claude,llama", *rows]))
+    check = ["check", str(tmp_path / "wide.csv"), "--wide"]
+    code, _, err = run(*check)
+    assert code == 65
+    assert "--annotator 'gpt 4,claude,llama' --wide" in err
+    code, out, err = run(*check, "--annotator", "gpt 4, claude,llama")
+    assert (code, out[:41]) == (0, "36 labels of 12 examples by 3 annotators\n")
+    assert "columns that are not used: prompt" in err
+    assert run(*check, "--annotator", "claude,,llama")[0] == 2
 
 
 def test_a_run_without_its_files_says_what_makes_it_again(here, run, tmp_path):

@@ -125,6 +125,7 @@ def test_one_slice_has_no_elsewhere():
     assert_array_equal(found.accuracy, [1, 0.5])
     assert np.isnan(found.p_adjusted).all()
     assert not found.differs.any()
+    assert "2 annotators in 1 slice;" in repr(slice_accuracy([[1, 1], [0, 0], [1, 0]], ["a", "a", "a"], [1, 0, 1]))
 
 
 def test_wilsons_interval_by_hand():

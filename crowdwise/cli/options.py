@@ -96,7 +96,11 @@ encoding_option = click.option(
 )
 labels_options = in_order(
     click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
-    click.option("--annotator", metavar="COLUMN", help="Column with the annotator's name."),
+    click.option(
+        "--annotator",
+        metavar="COLUMN",
+        help="Column with the annotator's name; with --wide the annotators' columns: A,B,...",
+    ),
     click.option("--label", metavar="COLUMN", help="Column with the label."),
     click.option("--wide", is_flag=True, default=None, help="The table has a column per annotator."),
     click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
@@ -169,7 +173,7 @@ def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
             raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
         given["kind"] = "rating"
     if given["wide"] and given["annotator"]:
-        given["annotator"] = given["annotator"].split(",")
+        given["annotator"] = Names().convert(given["annotator"], None, None)
     return given
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise.arrays import Array, Codes, Floats, ratio
-from crowdwise.checks import check_whole
+from crowdwise.checks import check_choice, check_whole
 from crowdwise.crowd.pairs import label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -69,7 +69,7 @@ class PairAgreement:
         return make_frame(columns)
 
 
-def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
+def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1, weights: Weights | None = None) -> PairAgreement:
     """Cohen's kappa of every pair of annotators, on the examples that both labelled.
 
     Parameters
@@ -78,6 +78,8 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
         Classes.
     min_shared : int, default=1
         Leave out pairs with fewer examples in common.
+    weights : {"linear", "quadratic"} or None, default=None
+        For classes with an order, that of ``labels.classes``: how much more it counts if two are further apart.
 
     Returns
     -------
@@ -94,10 +96,11 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1) -> PairAgreement:
     ([0], [1], [4], [0.5])
     """
     check_whole("min_shared", min_shared)
+    check_choice("weights", weights, ("linear", "quadratic", None))
     if labels.classes is None:
         raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
-    nominal = distances(np.arange(len(labels.classes), dtype=np.float64), None)
-    first, second, n_shared, kappa = kappas_of_pairs(labels, nominal, min_shared)
+    distance = distances(np.arange(len(labels.classes), dtype=np.float64), weights)
+    first, second, n_shared, kappa = kappas_of_pairs(labels, distance, min_shared)
     return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa)
 
 

@@ -189,7 +189,7 @@ def note_votes(has_truths: bool, kind: ClassKind) -> None:
     """Say that the model does not decide."""
     then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
     if kind == "class":
-        advice = 'If classes are levels, such as stars, say so: kind="ordinal".'
+        advice = 'If classes are levels, such as stars, say so: kind="ordinal" (--kind ordinal).'
     else:
         advice = "The default annotator_model, Ordinal(), knows the order of levels; the one that was given does not."
     warn(

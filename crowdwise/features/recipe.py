@@ -25,6 +25,8 @@ MATRIX = "the matrix"
 _ANSWERS = frozenset({"label", "labels", "truth", "gold", "answer", "class", "target", "y"})
 # What pandas calls the index of a frame in a file, and what a column without a name is called here.
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+|column \d+")
+# A number with a comma in place of a point, as spreadsheets write it in much of Europe.
+_WITH_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,20 @@ def _guess(name: str, cells: Sequence[Any], *, wanted: bool) -> tuple[Column | N
             return None, f"column {name!r} is left out, for it numbers the rows (--columns to use it)"
         return Numbers.learn(name, numbers[:, np.newaxis]), ""
     values = distinct(cells)
+    _refuse_decimal_commas(name, values)
     if len(values) > MOST_CATEGORIES and not wanted:
         return None, f"column {name!r} is left out: {len(values):,} different texts (--text {name} to use it)"
     return Categories.learn(name, cells), ""
+
+
+def _refuse_decimal_commas(name: str, values: Sequence[str]) -> None:
+    """An error if these are numbers but for a comma: as categories they would say next to nothing."""
+    commas = [value for value in values if _WITH_COMMA.fullmatch(value)]
+    if commas and as_numbers([value.replace(",", ".") for value in values]) is not None:
+        raise DataError(
+            f"the column {name!r} holds numbers with a comma, such as {commas[0]!r}: write them with a point, or leave "
+            "the column out by naming those to use: --columns A,B,..."
+        )
 
 
 def _is_count(numbers: Floats) -> bool:

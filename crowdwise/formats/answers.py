@@ -36,6 +36,31 @@ class _Codes(dict[str, int]):
         return len(self) - 1
 
 
+class Stripped(dict[str, str]):
+    """Labels without spaces at their ends; one that is spelt like a label that means "none" is that one.
+
+    Parameters
+    ----------
+    missing : collection of str
+        Labels that mean "none". The usual ones, such as NA, count as they are written only: "na" may be a class.
+
+    Examples
+    --------
+    >>> from crowdwise.formats.answers import Stripped
+    >>> stripped = Stripped(["NA", "unsure"])
+    >>> stripped[" Yes"], stripped["UNSURE "], stripped["na"]
+    ('Yes', 'unsure', 'na')
+    """
+
+    def __init__(self, missing: Collection[str]) -> None:
+        super().__init__()
+        self._none = {plain_spelling(text): text for text in missing if text not in MISSING}
+
+    def __missing__(self, text: str) -> str:
+        self[text] = self._none.get(plain_spelling(text), text.strip())
+        return self[text]
+
+
 class Answers:
     """Labels in the order of a file.
 
@@ -58,6 +83,7 @@ class Answers:
 
     def __init__(self, missing: Collection[str] = MISSING, *, strip: bool = False) -> None:
         self.strip = strip
+        self._stripped = Stripped(missing)
         self.missing = frozenset({"", *missing})
         self.n_missing: dict[str, int] = {}
         self.texts: dict[str, str] = {}
@@ -77,7 +103,7 @@ class Answers:
     def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
         """Take columns of answers; no example and no annotator may be empty where there is a label."""
         if self.strip:
-            labels = list(map(str.strip, labels))
+            labels = list(map(self._stripped.__getitem__, labels))
         if not self.missing.isdisjoint(labels):
             examples, annotators, labels = self._given(examples, annotators, labels)
         for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
@@ -155,12 +181,12 @@ class Answers:
                 )
 
     def has_label(self, text: str) -> bool:
-        """Whether a label was given. Only before `labels`."""
-        return text in self._indices[2]
+        """Whether a label was given, in any spelling if these are one. Only before `labels`."""
+        return bool(self.spelt_like(text, parts=False)) if self.strip else text in self._indices[2]
 
-    def spelt_like(self, text: str) -> list[str]:
+    def spelt_like(self, text: str, *, parts: bool = True) -> list[str]:
         """Labels that may be meant by another text: spelt alike, or named in it with commas. Only before `labels`."""
-        meant = {plain_spelling(part) for part in (text, *text.split(","))}
+        meant = {plain_spelling(part) for part in (text, *(text.split(",") if parts else ()))}
         return [label for label in self._indices[2] if plain_spelling(label) in meant]
 
     def texts_by_example(self) -> dict[Any, str] | None:

@@ -10,13 +10,23 @@ from crowdwise.counts import some_names
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import NUMBER, Answers
 from crowdwise.formats.label_file import WIDE, LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import TEXT_WORDS, candidates, find_columns, find_example, plain_name, text_column
+from crowdwise.formats.names import (
+    TEXT_WORDS,
+    candidates,
+    find_columns,
+    find_example,
+    plain_name,
+    shell_word,
+    text_column,
+)
 from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import refuse_id_column
+from crowdwise.labels.mistakes import plain_spelling, refuse_id_column
 from crowdwise.tables import Block, Table
 
 # Columns that hold more values in all are not taken for those of annotators unless they are said to be.
 _MOST_CLASSES = 20
+# A column with so many answers, most of which nobody else gave, is hardly that of an annotator.
+_MANY_ANSWERS = 10
 _ONE_OF_MANY = re.compile(
     r"(annotator|worker|rater|judge|coder|labell?er|assessor|grader|expert|user|participant|reviewer|ann|anno)_?([0-9]+|[a-z])"
 )
@@ -157,6 +167,8 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]
     if not ids:
         _refuse_ids(columns, annotators, wishes)
+    if wishes.annotator is None and wishes.kind == "class":
+        _refuse_no_annotator(name, {each: columns[each] for each in annotators}, {"", *wishes.missing, *wishes.abstain})
     _refuse_empty_or_repeated(table, ids, examples)
     answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, f"a column per annotator: {some_names(annotators)}{how and f' ({how})'}"]
@@ -190,6 +202,27 @@ def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], wishes: Wi
     matrix = as_objects([cell for name in annotators for cell in columns[name]]).reshape(len(annotators), -1).T
     matrix[matrix == ""] = None
     refuse_id_column(matrix, annotators, ratings=wishes.kind == "rating")
+
+
+def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:
+    """An error if a column gives answers of its own where other columns share theirs: a text, a source, a number."""
+    given = {annotator: set(map(plain_spelling, set(cells) - none)) for annotator, cells in columns.items()}
+    often = Counter(value for values in given.values() for value in values)
+    own = [
+        annotator
+        for annotator, values in given.items()
+        if sum(cell not in none for cell in columns[annotator]) >= _MANY_ANSWERS
+        and 2 * sum(often[value] > 1 for value in values) < len(values)
+        and not _ONE_OF_MANY.fullmatch(plain_name(annotator))
+    ]
+    others = [annotator for annotator in columns if annotator not in own]
+    if own and len(others) >= 2:
+        one = next(cell for cell in columns[own[0]] if cell not in none)
+        raise LabelError(
+            f"{name}: the column {own[0]!r} is hardly that of an annotator: most of what it holds, such as "
+            f"{one[:40]!r}, is in no other column. Name the annotators' columns: --annotator "
+            f"{shell_word(','.join(others))} --wide (in Python: annotator=[...]); name {own[0]!r} too if it is one."
+        )
 
 
 def _refuse_empty_or_repeated(table: Table, ids: Sequence[str], examples: Sequence[str]) -> None:

@@ -117,15 +117,16 @@ def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
     return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
 
 
-def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
+def pairs(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any] | None:
     """Cohen's kappa of pairs with enough examples in common; None if there are none.
 
-    How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators.
+    How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators. If classes
+    have an order, kappa is weighted by the square of how far labels are apart.
     """
     if labels.classes is None:
         return None
     part, share = _part_of(labels)
-    found = cohen_kappas(part, min_shared=_FEWEST_SHARED)
+    found = cohen_kappas(part, min_shared=_FEWEST_SHARED, weights="quadratic" if ordered else None)
     known = np.flatnonzero(~np.isnan(found.kappa))
     if len(known) == 0:
         return None

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from crowdwise.arrays import Bools, Floats, Positions
+from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.fit_record import FitRecord
@@ -32,10 +33,10 @@ class Estimate:
         return {name: None if np.isnan(part) else float(part) for name, part in vars(self).items()}
 
 
-def alpha_interval(labels: CrowdLabels) -> Estimate:
+def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> Estimate:
     """Krippendorff's alpha with an interval over examples that might have been drawn instead.
 
-    All NaN if no example has two labels.
+    All NaN if no example has two labels. If classes have an order (`ordered`), it is the one that knows it.
 
     Examples
     --------
@@ -48,6 +49,9 @@ def alpha_interval(labels: CrowdLabels) -> Estimate:
     if not paired.any():
         return Estimate(float("nan"))
     kept = labels[paired]
+    if ordered:
+        found = agreement(kept, "ordinal", min_shared=len(kept) + 1).alpha
+        return Estimate(found.value, found.low, found.high)
     alpha = krippendorff_alpha(kept)
     n, n_labels = kept.labels_per_example, kept.n_labels
     within = disagreement(kept, scale=None) / (n - 1)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.consensus import Consensus
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -66,19 +67,22 @@ def summarize(
         raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(record.labels)}. Give the features of the fit.")
     known = None if truth is None else codes_or_ratings(record, truth)
     examples = Examples(record, _texts(record, texts), None if known is None else _shown_truth(record, known))
+    consensus = record.results.consensus
+    ordered_classes = isinstance(consensus, Consensus) and consensus.levels is not None
     summary: dict[str, Any] = {
         "version": VERSION,
         "kind": record.labels.kind,
         "size": _size(record),
         "classes": None if record.classes is None else [named(name) for name in record.classes],
         "model": _model(record),
-        "alpha": alpha_interval(record.labels).plain(),
+        "ordered": ordered_classes,
+        "alpha": alpha_interval(record.labels, ordered=ordered_classes).plain(),
         "votes": _votes(record),
         "quality": quality_part(record, known),
         "truth_check": None if record.results.truth_check is None else record.results.truth_check.plain(),
         "changed": changed(examples),
         "annotators": annotators(record),
-        "pairs": pairs(record.labels),
+        "pairs": pairs(record.labels, ordered=ordered_classes),
         "disagreement": disagreement_part(record),
         "margin": None if X is None else margin_part(record, X),
         "contested": contested(examples),

@@ -81,7 +81,12 @@ def agreement_sentence(summary: Summary) -> str:
     if alpha["low"] is not None and alpha["low"] <= 0 <= value:
         how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
-    return f"These {who} {how}: Krippendorff’s alpha is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+    return f"These {who} {how}: {alpha_name(summary)} is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+
+
+def alpha_name(summary: Summary) -> str:
+    """What the agreement is called: where classes have an order, alpha knows it."""
+    return f"Krippendorff’s alpha{' for ordered labels' if summary.get('ordered') else ''}"
 
 
 def votes_sentence(summary: Summary) -> str:
@@ -204,7 +209,7 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
     """The four numbers of the first screen, each with what it is and a note."""
     alpha, quality, known = summary["alpha"], summary["quality"], _known(summary)
     first = {"value": "–" if alpha["value"] is None else decimal(alpha["value"]), "name": "agreement beyond chance"}
-    first["note"] = "Krippendorff’s alpha" + ("" if alpha["low"] is None else f", {interval(alpha)}")
+    first["note"] = alpha_name(summary) + ("" if alpha["low"] is None else f", {interval(alpha)}")
     flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
     last = {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
     if summary["kind"] == "rating":
@@ -314,7 +319,8 @@ def _alpha_line(summary: Summary) -> str:
         sentence = agreement_sentence(summary)
         return f"unknown: {sentence[0].lower()}{sentence[1:]}"
     span = "" if alpha["low"] is None else f" ({interval(alpha)})"
-    return f"Krippendorff's alpha {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
+    name = alpha_name(summary).replace("’", "'")
+    return f"{name} {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
 
 
 def _quality_lines(summary: Summary) -> list[str]:

@@ -56,6 +56,8 @@ class Check:
         What to look at.
     weighting : str or None
         Whether weighting suits this crowd, and why; None without features.
+    ordered : bool, default=False
+        Whether classes have an order, which alpha and the kappas then know.
     """
 
     size: dict[str, int]
@@ -69,6 +71,7 @@ class Check:
     effective_annotators: float | None
     problems: tuple[str, ...]
     weighting: str | None
+    ordered: bool = False
 
     def as_text(self) -> str:
         """One screen for a person."""
@@ -96,11 +99,12 @@ class Check:
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
     def _agreement(self) -> list[str]:
-        rows = [_row("all together", _alpha_line(self.alpha))]
+        rows = [_row("all together", _alpha_line(self.alpha, self.ordered))]
         if self.kappas is not None:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
             span = f"80 % of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
-            rows.append(_row("two at a time", f"median Cohen's kappa {middle:.2f}; {span}"))
+            name = "weighted kappa" if self.ordered else "Cohen's kappa"
+            rows.append(_row("two at a time", f"median {name} {middle:.2f}; {span}"))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:
@@ -149,11 +153,12 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
         alpha=_alpha(labels, bool(paired.any()), kind),
-        kappas=None if labels.classes is None else _kappas(labels),
+        kappas=None if labels.classes is None else _kappas(labels, kind),
         unanimous=None if agree is None else float(agree.mean()),
         effective_annotators=None if found is None else found.effective_annotators,
         problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
+        ordered=kind == "ordinal" and labels.classes is not None,
     )
 
 
@@ -245,8 +250,8 @@ def _alpha(labels: CrowdLabels, comparable: bool, kind: ClassKind) -> float | No
     return None if np.isnan(alpha) else alpha
 
 
-def _kappas(labels: CrowdLabels) -> dict[str, float] | None:
-    pairs = cohen_kappas(labels, min_shared=_ENOUGH)
+def _kappas(labels: CrowdLabels, kind: ClassKind) -> dict[str, float] | None:
+    pairs = cohen_kappas(labels, min_shared=_ENOUGH, weights="quadratic" if kind == "ordinal" else None)
     known = pairs.kappa[~np.isnan(pairs.kappa)]
     if len(known) == 0:
         return None
@@ -289,9 +294,9 @@ def _span(spread: dict[str, float]) -> str:
     return f"{spread['least']:,.0f} to {spread['most']:,.0f}, median {spread['median']:,.4g}"
 
 
-def _alpha_line(alpha: float | None) -> str:
+def _alpha_line(alpha: float | None, ordered: bool) -> str:
     if alpha is None:
         return "unknown: no example has two labels, or all labels are the same"
     words = ((0.8, "high"), (0.667, "fair"), (0.4, "low"), (0.1, "very low"), (0.0, "hardly more than chance"))
     word = next((word for limit, word in words if alpha >= limit), "less than chance")
-    return f"Krippendorff's alpha {alpha:.2f}: {word}"
+    return f"Krippendorff's alpha{' for ordered labels' if ordered else ''} {alpha:.2f}: {word}"

@@ -16,7 +16,7 @@ from crowdwise.checks import check_choice
 from crowdwise.counts import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats.answers import MISSING
+from crowdwise.formats.answers import MISSING, Stripped
 from crowdwise.formats.names import candidates, shell_word
 from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -211,10 +211,11 @@ def read_truth(
     columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
     examples = {str(example): example for example in labels.examples.tolist()}
     value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
+    stripped = Stripped(missing)
     truth: dict[Any, Any] = {}
     n_unknown = 0
     for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
-        label = label.strip() if strip else label
+        label = stripped[label] if strip else label
         if not label or label in missing:
             continue
         try:

@@ -14,7 +14,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from crowdwise.arrays import Codes, Floats
+from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import shown
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.vote_weights import Ballot, VoteWeights
 
@@ -22,6 +24,8 @@ from crowdwise.truths.vote_weights import Ballot, VoteWeights
 N_FOLDS = 5
 # If the average annotator has labelled fewer of the truths than this, the model has nothing but a temperature.
 _ENOUGH = 15
+# So many truths are hardly all of one class by chance.
+_MANY = 10
 # More truths than this make nothing surer.
 _MOST = 5000
 # No probability is taken to be smaller: no model knows its own errors so well.
@@ -65,6 +69,7 @@ def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> 
     comes second is calibrated by the truths of other folds. (Shares of a mixture are found from predictions of those,
     which may have learnt from this one: two numbers, which one truth hardly moves.)
     """
+    _note_one_class(codes, labels)
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)
     members = _n_members(ballot)
@@ -109,8 +114,20 @@ def folds_of_truths(right: Floats) -> Codes:
     return fold
 
 
+def _note_one_class(codes: Codes, labels: CrowdLabels) -> None:
+    """Say so if many truths are of one class."""
+    if len(codes) >= _MANY and labels.classes is not None and (codes == codes[0]).all():
+        warn(
+            f"all {len(codes):,} known answers are {shown(labels.classes[codes[0]])}: they do not tell how annotators "
+            "answer where it is another class, and how often the consensus is right about them is no measure of the "
+            "other classes. If they were picked for their class, add some of other classes, or of examples at random."
+        )
+
+
 def _n_members(ballot: Ballot) -> int:
     if len(ballot.annotators) < 2 or ballot.votes.nnz < _ENOUGH * len(ballot.annotators):
+        return 1
+    if ballot.truth.any(axis=0).sum() < 2:  # a regression would learn that everything is of this class
         return 1
     return 3 if ballot.can_be_told_apart else 2
 

@@ -171,3 +171,13 @@ def test_ten_thousand_annotators():
     n = labels.labels_per_example
     assert pairs.n_shared.sum() == (n * (n - 1) // 2).sum()
     assert len(pairs) < 130_000
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_weighted_kappas_of_pairs_are_those_of_scikit_learn(weights):
+    said = np.random.default_rng(0).integers(0, 4, (60, 3))
+    found = cohen_kappas(CrowdLabels.from_matrix(said), weights=weights)
+    expected = [cohen_kappa_score(said[:, i], said[:, j], weights=weights) for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert_allclose(found.kappa, expected)
+    with pytest.raises(ValueError, match="weights"):
+        cohen_kappas(CrowdLabels.from_matrix(said), weights="cubic")

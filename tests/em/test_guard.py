@@ -117,7 +117,7 @@ def test_levels_are_recommended_only_where_classes_were_not_said_to_be_levels(mo
     def fit(**settings):
         return aggregate(labels, **settings) if model is None else clone(model).set_params(**settings).fit(X, labels)
 
-    with pytest.warns(CrowdWarning, match='say so: kind="ordinal"'):
+    with pytest.warns(CrowdWarning, match=r'say so: kind="ordinal" \(--kind ordinal\)'):
         fit()
     with pytest.warns(CrowdWarning, match=r"annotator_model, Ordinal\(\), knows the order") as told:
         fit(kind="ordinal", annotator_model=Confusion())

@@ -58,6 +58,14 @@ def test_the_index_of_a_frame_that_was_written_beside_the_columns_is_left_out_an
         assert Recipe.learn({name: kept}, columns=wanted)[0].columns[0].name == name
 
 
+@pytest.mark.parametrize("cells", [["0,5", "1,25", "NA"], ["-3,5", "2", "1,0"]])
+def test_numbers_with_a_decimal_comma_are_neither_categories_nor_texts(cells):
+    table = {"size": cells, "age": ["1", "2", "3"], "pair": ["1,2", "a", "b"]}
+    with pytest.raises(DataError, match=r"'size' holds numbers with a comma, such as '.*': write them with a point"):
+        Recipe.learn(table)
+    assert len(Recipe.learn(table, columns=["age", "pair"])[0].columns) == 2
+
+
 def test_a_column_of_many_texts_is_left_out_with_the_flag_that_uses_it():
     many = [f"text {i}" for i in range(60)]
     _, notes = Recipe.learn({"size": list(map(str, range(60))), "words": many})

@@ -210,6 +210,25 @@ def test_a_column_per_annotator_can_be_asked_for(saved):
     assert formats.read(saved("ann,bob\nyes,no\nno,no\n"), wide=True).labels.examples.tolist() == [0, 1]
 
 
+def test_a_column_of_texts_is_not_taken_for_an_annotator(saved):
+    rows = [f"q{i},Which is better {i % 12}?,A,{'Aa'[i % 2]},{'AB'[i % 3 > 0]},m{i % 2}" for i in range(20)]
+    path = saved("\n".join(["id,prompt,gpt,claude,llama,source", *rows]))
+    match = "'prompt' is hardly that of an annotator.*--annotator 'gpt,claude,llama' --wide.*name 'prompt' too"
+    with pytest.raises(LabelError, match=match):
+        formats.read(path, wide=True, strip=True)
+    file = formats.read(path, wide=True, strip=True, annotator=["gpt", "claude", "llama"])
+    assert file.labels.classes.tolist() == ["A", "B"]
+    said = formats.read(path, wide=True, strip=True, annotator=["gpt", "claude", "llama", "source"])
+    assert said.labels.n_annotators == 4  # whoever is named is an annotator
+
+
+def test_annotators_with_answers_of_their_own_are_no_doubt_if_these_are_few_or_all_have_them(saved):
+    rows = [f"q{i},yes,no,{'maybe' if i < 9 else ''}" for i in range(20)]
+    assert formats.read(saved("\n".join(["id,ann,bob,cy", *rows])), wide=True, classes=["no", "yes", "maybe"])
+    texts = [f"q{i},one {i},two {i},three {i}" for i in range(20)]
+    assert formats.read(saved("\n".join(["id,ann,bob,cy", *texts])), wide=True).labels.n_annotators == 3
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -341,6 +360,16 @@ def test_a_table_without_a_header_is_asked_for_one(saved):
 def test_a_doubt_whether_there_is_a_column_per_annotator_is_an_error(saved, content):
     with pytest.raises(LabelError, match="--wide"):
         formats.read(saved(content))
+
+
+@pytest.mark.parametrize("no_label", ["missing", "abstain"])
+def test_what_is_no_label_is_none_in_any_spelling_if_spellings_are_one(saved, no_label):
+    path = saved("task,worker,label\na,ann,yes\na,bob,Unsure \nb,ann,no\nb,bob,UNSURE\n")
+    file = formats.read(path, strip=True, **{no_label: ["unsure"]})
+    assert file.labels.classes.tolist() == ["no", "yes"]
+    assert file.labels.n_labels == 2
+    assert "never given" not in " ".join(file.notes)
+    assert "never given" in " ".join(formats.read(path, strip=True, **{no_label: ["unsure", "don't know"]}).notes)
 
 
 def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):

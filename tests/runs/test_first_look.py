@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from crowd_files import write_crowd
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, aggregate, agreement
 from crowdwise.crowd import krippendorff_alpha
+from crowdwise.reporting import summarize, summary_lines
 from crowdwise.runs import Inputs, check, read_inputs
 
 
@@ -86,3 +87,20 @@ def test_many_examples_are_looked_at_in_part(monkeypatch):
     features = type("Features", (), {"X": X})
     assert check(Inputs(labels, features)).weighting == "Weight"
     assert seen == [(40, 40)]
+
+
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
+def test_levels_are_compared_as_levels_here_and_in_the_report():
+    rng = np.random.default_rng(0)
+    stars = np.clip(rng.integers(1, 6, (60, 1)) + rng.choice([-1, 0, 0, 1], (60, 3)), 1, 5)
+    labels = CrowdLabels.from_matrix(stars)
+    found, summary = check(Inputs(labels), kind="ordinal"), summarize(aggregate(labels, kind="ordinal"), labels)
+    measured = agreement(labels, "ordinal")
+    assert found.alpha == summary["alpha"]["value"] == measured.alpha.value
+    assert found.kappas["median"] == pytest.approx(np.median(measured.pairs.kappa))
+    assert summary["pairs"]["median"] == pytest.approx(np.median(measured.pairs.kappa))
+    told = f"Krippendorff's alpha for ordered labels {measured.alpha.value:.2f}"
+    assert told in found.as_text()
+    assert any(told in line for line in summary_lines(summary))
+    assert "median weighted kappa" in found.as_text()
+    assert "for ordered labels" not in check(Inputs(labels)).as_text()

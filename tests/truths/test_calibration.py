@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, aggregate
+from crowdwise.exceptions import CrowdWarning
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
 
 
@@ -41,6 +42,18 @@ def test_the_temperature_is_the_best_one_by_a_grid():
 
     grid = np.exp(np.linspace(-5, 2, 20_001))
     assert calibration.temperature == pytest.approx(grid[np.argmin([loss(t) for t in grid])], rel=1e-3)
+
+
+def test_truths_of_one_class_do_not_make_every_example_one_of_it():
+    rng = np.random.default_rng(2)
+    truth = np.repeat(["no", "yes"], 60)
+    said = np.where(rng.random((120, 4)) < 0.85, truth[:, np.newaxis], truth[::-1, np.newaxis])
+    known = dict.fromkeys(range(60, 120), "yes")
+    with pytest.warns(CrowdWarning, match="all 60 known answers are 'yes': they do not tell"):
+        result = aggregate(said, truth=known)
+    assert (result.label[:60] == "no").mean() > 0.8  # regressions on the votes would make it 0.48
+    assert result.fitted.calibration.votes == ()
+    assert aggregate(said, truth=known | {0: "no"}).fitted.calibration.votes != ()
 
 
 @settings(max_examples=25)
