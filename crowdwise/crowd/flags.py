@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.crowd.votes import same_answer
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
@@ -30,6 +31,7 @@ def flag_annotators(
     An agreement with the scores below zero is worse than chance. `n_labels` says how many labels each gave, if these
     are a sample of all; annotators of the same number in `copies` were found to copy each other.
     """
+    same = np.zeros(labels.n_annotators, dtype=bool) if labels.classes is None else same_answer(labels)
     twins, near = _copies(labels, labels.labels_per_annotator), _near_copies(labels, copies)
     n_labels = labels.labels_per_annotator if n_labels is None else n_labels
     flags: dict[Any, tuple[str, ...]] = {}
@@ -39,6 +41,8 @@ def flag_annotators(
             found.append("no labels")
         elif n_labels[i] < _FEW_LABELS:
             found.append("few labels")
+        if same[i]:
+            found.append("always the same answer")
         if n_labels[i] and agreement[i] < 0:
             found.append("worse than chance")
         if i in twins:

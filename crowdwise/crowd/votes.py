@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Bools, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.label_rows import sparse_blocks
 from crowdwise.threads import EXPONENTIAL, each_block
@@ -24,6 +24,9 @@ from crowdwise.threads import EXPONENTIAL, each_block
 COMMON_ERRORS = 0.43
 # How many examples are enough for a mean.
 _ENOUGH = 20_000
+# An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
+# give another one at least this often. Most annotators differ within the first labels already.
+_SAME, _OTHERWISE, _FIRST_LABELS = 20, 0.25, 2**16
 
 
 def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
@@ -33,6 +36,33 @@ def vote_parts(labels: CrowdLabels, group: Positions | None) -> Floats | None:
     place = labels.example_index.astype(np.int64) * (int(group.max()) + 1) + group[labels.annotator_index]
     _, which, members = np.unique(place, return_inverse=True, return_counts=True)
     return 1.0 / members[which]
+
+
+def same_answer(labels: CrowdLabels) -> Bools:
+    """Which annotators give always the same class, where those who labelled the same examples do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd.votes import same_answer
+    >>> said = np.column_stack([np.arange(40) % 2, np.arange(40) % 3 % 2, np.ones(40)])
+    >>> same_answer(CrowdLabels.from_matrix(said)).tolist()
+    [False, False, True]
+    """
+    same: Bools = labels.labels_per_annotator >= _SAME
+    for some in (slice(_FIRST_LABELS), slice(None)):
+        who, what = labels.annotator_index[some], labels.values[some]
+        answer = np.zeros(labels.n_annotators, dtype=what.dtype)
+        answer[who] = what
+        same[who[what != answer[who]]] = False
+        if not same.any():
+            return same
+    of_same = np.flatnonzero(same[labels.annotator_index])
+    who, example = labels.annotator_index[of_same], labels.example_index[of_same]
+    alike = np.bincount(who, labels.tally[example, labels.values[of_same]] - 1.0, labels.n_annotators)
+    others = np.bincount(who, labels.labels_per_example[example] - 1.0, labels.n_annotators)
+    return same & (others >= _SAME) & (alike <= (1 - _OTHERWISE) * others)
 
 
 def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -> Floats:

@@ -327,9 +327,10 @@ def aggregate(
     steepness, crowd = check_number("steepness", steepness), as_labels(labels)
     check_abstentions(crowd, informative_abstentions)
     reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
-    model, difficulties = reading.annotator_model(annotator_model), check_hard_examples(hard_examples, reading)
+    difficulties = check_hard_examples(hard_examples, reading)
     answers = known_answers(truth, crowd, crowd)
     training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
+    model = reading.annotator_model(annotator_model, training.core.n_annotators)
     if training.core.n_annotators == 1:
         return _believed(training, reading, steepness)
     weight = example_weights(training.weighing_disagreement, steepness)
@@ -339,6 +340,7 @@ def aggregate(
             training, weight, model,
             difficulties=difficulties, groups=groups, errors_in_common=errors_in_common,
         )  # fmt: skip
+        model = reading.annotator_model(annotator_model, together.n_voters(training.core.n_annotators))
         patterns, weight, where = distinct_patterns(training.core, weight, known)
         if known is not None and where is not None:
             known = Known(where[known.at], known.answers)

@@ -12,7 +12,7 @@ from crowdwise.checks import check_choice
 from crowdwise.crowd.beyond_class import estimated_common
 from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.pairs import copies, enough_pairs, groups_of_pairs, numbered, suspects
-from crowdwise.crowd.votes import COMMON_ERRORS, vote_counts
+from crowdwise.crowd.votes import COMMON_ERRORS, same_answer, vote_counts
 from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.annotators import Annotators, Sharing, label_residuals
 from crowdwise.em.confusion import AnnotatorModel, Incidence
@@ -22,7 +22,9 @@ from crowdwise.em.ordinal import Ordinal
 from crowdwise.em.priors import ClassFrequencies
 from crowdwise.em.rounds import Rounds, expectation, run_em
 from crowdwise.em.together import Together, vote_strength
+from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import shown
 from crowdwise.progress import SILENT, Reporter
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.known import Known
@@ -41,6 +43,8 @@ _MORE_ROUNDS, _FEW_ROUNDS = 50, 5
 _CLOSE = 0.01
 # Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
+# Probabilities of an example never change by more.
+_ANY = 2.0
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,8 @@ def fit_labels(
         report, most = None, min(max_rounds, _ROUNDS_OF_PART)
         if len(weight) == len(labels):  # of a part of them, nothing is kept
             most = max_rounds
+            if len(fit.rounds.objective) == most:
+                return fit
             report = reporter.rounds("labels" if fit.annotators.n_difficulties == 1 else "labels with hard examples")
         rounds = run_em(
             fit.annotators, fit.prior, RoundWeights.fixed(weight), fit.rounds.posterior,
@@ -158,6 +164,8 @@ def fit_labels(
         return next(fit for fit, reached in zip(tried, evidence, strict=True) if reached >= least)
 
     def best() -> LabelsFit:
+        if together.n_voters(labels.n_annotators) == 1:  # nobody to compare with: who has the only vote is believed
+            return run(labels, weight, difficulties[0], _ANY)
         if len(difficulties) == 1:
             return run(labels, weight, difficulties[0], tol)
         if len(labels) > _ENOUGH:
@@ -211,15 +219,33 @@ def who_errs_together(
     groups: Any,
     errors_in_common: Any,
 ) -> Together:
-    """Who shares a vote among the annotators of a fit, as users say or as labels show."""
+    """Who shares a vote among the annotators of a fit, as users say or as labels show, and who has none."""
     group = check_groups(groups, training.labels.annotators)
     if not check_choice("errors_in_common", errors_in_common, (True, False)):
         if group is not None:
             raise ValueError("groups err together: with errors_in_common=False they have no effect. Give one of both.")
         return Together()
     if group is not None:
-        return Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
-    return find_copies(training.core, weight, model, difficulties)
+        together = Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
+    else:
+        together = find_copies(training.core, weight, model, difficulties)
+    silent = same_answer(training.core)
+    if silent.all() or not silent.any():
+        return together
+    together = replace(together, silent=silent)
+    if (n_voters := together.n_voters(len(silent))) <= 2:  # of more, a flag is enough
+        _note_silent(training.core.annotators[silent].tolist(), n_voters)
+    return together
+
+
+def _note_silent(names: list[Any], n_voters: int) -> None:
+    """Say that few annotators are left who have a say."""
+    who = " and ".join(map(shown, names[:3])) + (" and others" if len(names) > 3 else "")
+    left = "One annotator is left to be believed." if n_voters == 1 else "Two are left; labels do not tell who errs."
+    warn(
+        f"{who} always gave the same answer where others did not. That says nothing about an example, and has no say "
+        f"in the consensus. {left}"
+    )
 
 
 def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, difficulties: tuple[int, ...]) -> Together:
@@ -247,7 +273,7 @@ def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple
 def vote_shares(labels: CrowdLabels, part: Floats | None = None) -> Floats:
     """The share of each class among the labels of each example; even where there is none.
 
-    `part` is what each label counts, if some annotators share a vote.
+    `part` is what each label counts, if not all count one.
     """
     counts = vote_counts(labels, part)
     total = counts.sum(axis=1, keepdims=True)

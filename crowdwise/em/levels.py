@@ -11,13 +11,15 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice
 from crowdwise.consensus import ConsensusBy
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel, Shared, check_annotator_model
 from crowdwise.em.ordinal import Ordinal
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers
 
 ClassKind = Literal["class", "ordinal"]
+# Labels do not tell which of two annotators is right, so they are held more firmly to what both are together.
+_OF_TWO = 30.0
 # Squares of the differences between larger levels overflow.
 _LARGEST = 1e150
 
@@ -30,10 +32,12 @@ class Reading:
     levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
     informative_abstentions: bool = False  # whether abstaining is an answer of annotators
 
-    def annotator_model(self, given: Any) -> AnnotatorModel:
-        """The model of annotators that was given; by default the one for labels of this kind."""
+    def annotator_model(self, given: Any, n_voters: int) -> AnnotatorModel:
+        """The model of annotators that was given; by default the one for labels of this kind, and for so many votes."""
         if self.levels is not None and (given is None or (isinstance(given, Ordinal) and given.levels is None)):
             given = replace(given or Ordinal(), levels=tuple(self.levels.tolist()))
+        elif given is None and n_voters == 2:
+            given = Shared(strength=_OF_TWO)
         model = check_annotator_model(given)
         return Abstaining(model) if self.informative_abstentions else model
 

@@ -1,8 +1,9 @@
 """Annotators who err together -> what their votes count, and how sure of a class one may be.
 
-Members of a group have one vote on an example, and all votes have errors in common: `crowd.votes` says what votes count
-then. Stated probabilities are those of independent votes, to a power of less than one. The most probable class stays
-the same, unless the classes of the model do not mean what labels say: then votes decide.
+Members of a group have one vote on an example, who gives always the same answer has none, and all votes have errors in
+common: `crowd.votes` says what votes count then. Stated probabilities are those of independent votes, to a power of
+less than one. The most probable class stays the same, unless the classes of the model do not mean what labels say: then
+votes decide.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import entr
 
-from crowdwise.arrays import Floats, FrozenArrays, Positions, in_c_order
+from crowdwise.arrays import Bools, Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.crowd.pairs import numbered
 from crowdwise.crowd.votes import n_votes, tempered, vote_counts, vote_parts
 from crowdwise.em.confusion import blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
+
+# What a label counts that says nothing. Zero would leave nothing to estimate those from who give it.
+_HARDLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,22 +33,37 @@ class Together(FrozenArrays):
     # Whether votes decide and the model only where they tie: its classes do not mean what labels say.
     by_votes: bool = False
     given: bool = False  # whether groups were given, rather than found
+    # (n_annotators,): who gives always the same answer, which says nothing about an example; None if nobody does.
+    silent: Bools | None = None
 
     def numbers(self, n_annotators: int) -> Positions:
         """The group of each of so many annotators; everybody's own if there are none."""
         return np.arange(n_annotators) if self.group is None else numbered(self.group)
 
+    @property
+    def all_alike(self) -> bool:
+        """Whether every label counts one."""
+        return self.group is None and self.silent is None
+
+    def n_voters(self, n_annotators: int) -> int:
+        """How many votes so many annotators have, if all of them label an example."""
+        numbers = self.numbers(n_annotators)
+        return len(np.unique(numbers if self.silent is None else numbers[~self.silent]))
+
     def parts(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts; None if each counts one."""
-        return vote_parts(labels, self.group)
+        part = vote_parts(labels, self.group)
+        if self.silent is None:
+            return part
+        heard = np.where(self.silent[labels.annotator_index], _HARDLY, 1.0)
+        return heard if part is None else part * heard
 
     def at(self, position: Positions) -> Together:
         """Of the annotators at some positions; one at -1 is unknown and alone."""
-        if self.group is None:
-            return self
-        known = self.group[np.maximum(position, 0)]
-        alone = len(self.group) + np.arange(len(position))
-        return replace(self, group=np.where(position < 0, alone, known))
+        group, silent, known = self.group, self.silent, np.maximum(position, 0)
+        if group is not None:
+            group = np.where(position < 0, len(group) + np.arange(len(position)), group[known])
+        return replace(self, group=group, silent=None if silent is None else silent[known] & (position >= 0))
 
     def stated(self, posterior: Floats, labels: CrowdLabels, log_prior: Floats, strength: Floats) -> Floats:
         """The probabilities to state, from the posterior of independent votes; for `strength` see `vote_strength`."""

@@ -82,7 +82,7 @@ class WithFeaturesMixin(CrowdClassifierMixin):
     def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
         reading = self._reading(training)
         return who_errs_together(
-            training, weight, reading.annotator_model(self.annotator_model),
+            training, weight, reading.annotator_model(self.annotator_model, training.core.n_annotators),
             difficulties=check_hard_examples(self.hard_examples, reading),
             groups=groups, errors_in_common=self.errors_in_common,
         )  # fmt: skip
@@ -95,7 +95,7 @@ class WithFeaturesMixin(CrowdClassifierMixin):
         difficulties = check_hard_examples(self.hard_examples, reading)
         check_choice("joint", self.joint, (True, False, "auto"))
         check_choice("init", self.init, ("labels", "votes"))
-        model = reading.annotator_model(self.annotator_model)
+        model = reading.annotator_model(self.annotator_model, together.n_voters(labels.n_annotators))
         fit = fit_labels(
             labels, weight, model,
             together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, self.tol), reporter=reporter,

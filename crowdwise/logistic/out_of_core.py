@@ -142,7 +142,7 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         first = self._fit_sample(sample, groups)
         reporter.step(f"sample of {len(sample):,} examples")
         together, active = _together(first, survey, groups), np.flatnonzero(survey.labels_per_annotator > 0)
-        settings = self._block_settings(first, curriculum, together.at(active))
+        settings = self._block_settings(first, curriculum, together.at(active), len(active))
         rounds = BlockRounds(blocks, survey, settings, _begin(first, survey), mapper, reporter)
         self._keep_blocks(first, survey, together, rounds.sample.labels, rounds.fit())
         reporter.done()
@@ -164,12 +164,12 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         return 0.0 if self.steepness == "auto" and not first.model_weight_ else first.steepness_
 
     def _block_settings(
-        self, first: LogisticOutOfCoreMixin, curriculum: Curriculum, together: Together
+        self, first: LogisticOutOfCoreMixin, curriculum: Curriculum, together: Together, n_annotators: int
     ) -> BlockSettings:
         reading = _reading_of(first)
         return BlockSettings(
             reading,
-            reading.annotator_model(self.annotator_model),
+            reading.annotator_model(self.annotator_model, together.n_voters(n_annotators)),
             self._chosen_joint(first),
             first.steepness_,
             self._label_steepness(first),
@@ -298,7 +298,8 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         if theirs.stepwise is None:
             self._restart(self._after(mine, theirs.rows(), theirs.batches).declared_as(mine, theirs))
             return self
-        model = self._stream_reading(mine).annotator_model(self.annotator_model)
+        n_annotators = len(set(mine.seen.annotators.tolist()) | set(theirs.seen.annotators.tolist()))
+        model = self._stream_reading(mine).annotator_model(self.annotator_model, n_annotators)
         with one_blas_thread():
             joined = mine.joined(theirs, model, fit_intercept=self.fit_intercept)
         self._restart(joined.declared_as(mine, theirs))
@@ -361,7 +362,9 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
         seen, chosen = stream.seen, stepwise.chosen
         levels = stream.weighting(self.scale, chosen.steepness, chosen.label_steepness)
-        model = self._stream_reading(stream).annotator_model(self.annotator_model)
+        n_known = len(stepwise.counts)  # others may be new
+        n_voters = stepwise.together.n_voters(n_known) + len(seen.annotators) - n_known
+        model = self._stream_reading(stream).annotator_model(self.annotator_model, n_voters)
         with one_blas_thread():
             return stepwise.step(blocks, seen.annotators, seen.classes, model, levels, fit_intercept=self.fit_intercept)
 

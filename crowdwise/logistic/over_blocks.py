@@ -213,7 +213,7 @@ class BlockRounds:
                 f"blocks must be the same in every pass; the first had {n_first} examples with labels, pass "
                 f"{self.n_passes + 1} had {n_now}. An iterator that is used up cannot be read again."
             )
-        if self.settings.together.group is not None:
+        if not self.settings.together.all_alike:
             given = self.survey.labels_per_annotator[self.survey.labels_per_annotator > 0]
             self.annotators.sharing = Sharing(self.settings.together.numbers(len(given)), sums.parts / given)
         return sums

@@ -290,7 +290,7 @@ def _log_frequency(share: Floats) -> Floats:
 
 def _sharing(together: Together, given: Floats | None) -> Sharing | None:
     """Who has a vote together with others, and the mean part of it that each has."""
-    if together.group is None or given is None:
+    if together.all_alike or given is None:
         return None
     labels, parts = given.T
     mean = np.divide(parts, labels, out=np.ones_like(parts), where=labels > 0)

@@ -140,6 +140,13 @@ def test_rounds_that_do_not_settle_are_told():
         assert not aggregate(labels_of(matrix), max_rounds=2, tol=1e-12).converged
 
 
+def test_rounds_that_are_used_up_while_hard_examples_are_tried_end_there():
+    labels = np.repeat([[0, 0], [1, 0]], 1500, axis=0)
+    with pytest.warns(CrowdConvergenceWarning, match="after 50 rounds"):
+        result = aggregate(labels, annotator_model=Shared(), errors_in_common=False, max_rounds=50)
+    assert len(result.objective) == 50
+
+
 def test_hard_examples_that_hardly_make_labels_more_probable_are_none(monkeypatch):
     rng = np.random.default_rng(0)
     truth, hard = rng.integers(0, 2, 500), rng.random(500) < 0.3

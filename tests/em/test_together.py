@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, load
 from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
+from crowdwise.em import Shared
 from crowdwise.em.annotators import Sharing
 from crowdwise.em.together import Together, vote_strength
 from crowdwise.exceptions import CrowdWarning
@@ -289,3 +290,59 @@ def test_stated_probabilities_are_about_right_on_simulated_crowds_with_errors_in
         matrix = np.where(wrong, np.where(as_others, mislead[:, None], other), truth[:, None])
         off.append(off_by(aggregate(labels_of(matrix, 3)).proba, truth))
     assert np.mean(off) < 0.08
+
+
+@pytest.mark.parametrize("n_judges", [2, 4])
+def test_a_judge_who_always_answers_the_same_has_no_say(n_judges):
+    matrix, truth = judges(1, n_examples=80, n_judges=n_judges, n_classes=2, accuracy=(0.8, 0.8, 0.8, 0.7)[:n_judges])
+    with warnings.catch_warnings(action="ignore"):
+        others = aggregate(matrix[:, 1:])
+        matrix[:, 0] = 1
+        result = aggregate(matrix)
+    assert_array_equal(result.label, others.label)
+    assert (result.label == truth).mean() > 0.7
+    assert result.annotator_flags[0] == ("always the same answer",)
+    # They are estimated from all of their labels all the same: right about the one class, wrong about the other.
+    assert_allclose(result.fitted.confusion[0], [[0, 1], [0, 1]], atol=0.15)
+    with warnings.catch_warnings(action="ignore"):
+        unguarded = aggregate(matrix, errors_in_common=False)
+    assert unguarded.fitted.together.silent is None
+
+
+def test_it_is_said_if_few_others_are_left():
+    matrix, _ = judges(1, n_examples=80, n_judges=3, n_classes=2, accuracy=(0.8, 0.8, 0.8))
+    matrix[:, 0] = 1
+    with pytest.warns(CrowdWarning, match=r"0 always gave the same answer where others did not.*Two are left; labels"):
+        aggregate(matrix)
+    with pytest.warns(CrowdWarning, match="One annotator is left to be believed"):
+        result = aggregate(matrix[:, :2])
+    assert result.converged
+    assert_array_equal(result.label, matrix[:, 1])
+
+
+def test_nobody_is_silent_where_all_are():
+    with pytest.warns(CrowdWarning):
+        result = aggregate(np.column_stack([np.zeros(40, dtype=int), np.ones(40, dtype=int)]))
+    assert result.fitted.together.silent is None
+
+
+def test_silence_is_saved_and_holds_for_other_labels(tmp_path):
+    matrix, _ = judges(2, n_examples=80, n_judges=4, n_classes=2, accuracy=(0.85, 0.8, 0.8, 0.7))
+    matrix[:, 2] = 0
+    result = aggregate(matrix)
+    assert result.fitted.together.silent.tolist() == [False, False, True, False]
+    result.save(tmp_path / "judges")
+    again = load(tmp_path / "judges")
+    alone = CrowdLabels.from_matrix([[0], [1]], annotators=[2])
+    assert_array_equal(again.fitted.together.silent, result.fitted.together.silent)
+    assert_allclose(again.fitted.posterior(alone), np.tile(result.class_prior, (2, 1)), atol=1e-2)
+
+
+def test_two_annotators_are_held_to_what_both_are_together_unless_another_model_is_given():
+    matrix, _ = judges(2, n_examples=85, n_judges=2, n_classes=2, accuracy=(0.8, 0.7))
+    by_default, firmly = aggregate(matrix), aggregate(matrix, annotator_model=Shared(strength=30.0))
+    assert_array_equal(by_default.proba, firmly.proba)
+    assert (aggregate(matrix, annotator_model=Shared()).proba != by_default.proba).any()
+    three = aggregate(np.column_stack([matrix, matrix[:, :1]]), groups=["one", "other", "one"])
+    assert three.fitted.together.n_voters(3) == 2
+    assert_array_equal(three.label, by_default.label)

@@ -139,6 +139,20 @@ def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_ro
         model(errors_in_common=False).fit(read_blocks([(X, labels)]), groups={"copy 0": 1})
 
 
+@pytest.mark.filterwarnings("ignore:.*always gave the same answer")
+@pytest.mark.parametrize("n_annotators", [3, 7])
+def test_who_always_answers_the_same_has_no_say_over_blocks_as_in_memory(n_annotators, in_rounds):
+    X, labels, _ = clear_crowd(6, n_examples=300, n_annotators=n_annotators, missing=0.2)
+    matrix = labels.to_matrix().astype(object)
+    matrix[:, 1] = 1
+    labels = CrowdLabels.from_matrix(matrix)
+    memory = CrowdLogisticClassifier(**TIGHT).fit(X, labels)
+    blocks = CrowdLogisticClassifier(**TIGHT).fit(read_blocks(blocks_of(X, labels, [60, 200])))
+    assert memory.fitted_.annotators.together.silent.tolist() == [i == 1 for i in range(n_annotators)]
+    assert blocks.annotator_flags_ == memory.annotator_flags_
+    assert_same(blocks, memory, X, labels)
+
+
 def test_where_votes_decide_the_classifier_learns_them_as_in_memory(in_rounds, monkeypatch):
     X, labels = with_copies(6, n_examples=300)
     monkeypatch.setattr("crowdwise.em.labels_alone.classes_hold", lambda *arguments: False)

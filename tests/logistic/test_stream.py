@@ -99,6 +99,19 @@ def test_copies_share_a_vote_as_in_fit(monkeypatch, tmp_path):
     assert_allclose(merged.confusion_[same], whole.confusion_, atol=0.05)
 
 
+def test_who_always_answers_the_same_has_no_say_as_in_fit(few_are_kept):
+    X, labels, _ = clear_crowd(6, n_examples=400, missing=0.2)
+    matrix = labels.to_matrix().astype(object)
+    matrix[:, 1] = 1
+    labels = CrowdLabels.from_matrix(matrix)
+    whole = CrowdLogisticClassifier(**SETTINGS).fit(X, labels)
+    stream = in_batches(CrowdLogisticClassifier(**SETTINGS), X, labels, range(50, 400, 50))
+    assert stream.stream_.stepwise.together.silent.tolist() == [i == 1 for i in range(7)]
+    assert_allclose(stream.confusion_, whole.confusion_, atol=0.1)
+    late = CrowdLabels.from_matrix(np.arange(40)[:, np.newaxis] % 2, annotators=["late"])
+    assert stream.partial_fit(X[:40], late).stream_.stepwise.together.silent.tolist() == [i == 1 for i in range(8)]
+
+
 def test_a_first_batch_larger_than_what_is_kept_is_learnt_from_as_a_whole(few_are_kept):
     X, labels, _ = clear_crowd(2, n_examples=500)
     whole = CrowdLogisticClassifier(**SETTINGS).fit(X, labels)
