@@ -193,8 +193,8 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
     expertise_, expertise_share_ : ndarray of shape (n_annotators,)
         A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
-        "same labels as ...".
+        Annotators of whom something is remarkable: "no labels", "few labels", "always the same answer", "worse than
+        chance" or "same labels as ...".
     annotator_group_ : ndarray of shape (n_annotators,)
         Annotators of the same number have one vote together.
     effective_annotators_ : float

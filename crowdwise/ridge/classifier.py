@@ -106,8 +106,8 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
     accuracy_ : ndarray of shape (n_annotators,)
         Estimated probability of being right: the mean of `consensus_proba_` over the labels of each annotator.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable: "no labels", "few labels", "worse than chance" or
-        "same labels as ...".
+        Annotators of whom something is remarkable: "no labels", "few labels", "always the same answer", "worse than
+        chance" or "same labels as ...".
     annotator_group_ : ndarray of shape (n_annotators,)
         Annotators of the same number have one vote together in the consensus.
     effective_annotators_ : float
