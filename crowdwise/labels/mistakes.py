@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdwise.arrays import Array
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import missing_mask, shown
+from crowdwise.labels.encode import encode, missing_mask, shown
 from crowdwise.labels.frames import USUAL_NAMES
 
 # Columns of these names hold ids if their values are all different.
@@ -115,3 +115,23 @@ def note_spellings(classes: Array) -> None:
             f"different: {shown_names}. Make them one: --strip, or read_labels(..., strip=True); for a "
             "frame, frame.apply(lambda column: column.str.strip().str.lower())."
         )
+
+
+def note_never_given(values: Array, abstain: Array) -> None:
+    """Say so if answers that were declared to be none are not among those given, with those that may be meant."""
+    if len(abstain) == 0:
+        return
+    spellings: dict[str, list[str]] = {}
+    for value in encode(values, ids=True)[1].tolist():
+        spellings.setdefault(plain_spelling(str(value)), []).append(shown(value))
+    meant = (spellings.get(plain_spelling(str(value)), []) for value in abstain.tolist())
+    named = ", ".join(shown(value) + perhaps(alike) for value, alike in zip(abstain.tolist(), meant, strict=True))
+    warn(f"abstain must name answers as they were given; nobody gave {named}.")
+
+
+def perhaps(meant: Sequence[str]) -> str:
+    """A question in brackets, whether these names are meant by another; nothing if there are none."""
+    if not meant:
+        return ""
+    names = ", ".join(meant)
+    return f" (is {names} meant?)" if len(meant) == 1 else f" (are {names} meant? Name each by itself)"
