@@ -328,6 +328,9 @@ def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, number
         source = path if len(some) < 64 else data.slice(0, 0)
         with pytest.raises(AlignmentError, match=message):
             CrowdRidgeClassifier().fit(read_blocks(source, some, **given))
+    spaced = CrowdLabels.from_matrix(votes, examples=[f" {name}" for name in ids])
+    with pytest.raises(AlignmentError, match=r"12 of 12 rows .* 12 ids would match but for spaces at the ends"):
+        CrowdRidgeClassifier().fit(read_blocks(path, spaced, **given))
     part = CrowdLabels.from_matrix(votes[5:60], examples=ids[5:60])
     inner = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(data.slice(0, 50), part, join="inner", **given))
     assert_same(inner, CrowdRidgeClassifier(**TIGHT).fit(X[5:50], CrowdLabels.from_matrix(votes[5:50])))
