@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from crowdwise.checks import check_choice
 from crowdwise.counts import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats.answers import MISSING, Stripped
+from crowdwise.formats.answers import MISSING, NUMBER, Stripped
 from crowdwise.formats.names import candidates, shell_word
 from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -242,9 +243,15 @@ def read_truth(
 def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
     spelt = plain_spelling if strip else str
     known = {spelt(str(value)): value for value in classes}
+    numbers = {Decimal(name): value for name, value in known.items() if NUMBER.fullmatch(name)}
 
     def value_of(label: str) -> Any:
         if spelt(label) not in known:
+            same = numbers.get(Decimal(label)) if NUMBER.fullmatch(label) else None
+            if same is not None and not isinstance(same, str):  # 5.0, as a column with gaps is often written
+                return same
+            if same is not None:
+                raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
             raise ValueError(
                 f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
                 f"that the answer is not known: --missing {shell_word(label)}. If it is a class that nobody gave: "

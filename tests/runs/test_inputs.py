@@ -125,6 +125,19 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
     assert last.startswith("1 id would match but for leading zeros, such as '002' and '2': write them alike")
 
 
+def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
+    (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,5\n")
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n2,5.0\n")
+    assert read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv").truth == {1: 4, 2: 5}
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.5\n")
+    with pytest.raises(DataError, match=r"'4\.5' is none of the classes of the labels"):
+        read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
+    (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,none\n")  # texts, as a version is
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n")
+    with pytest.raises(DataError, match=r"row 1 .*'4\.0' is the number of the class '4': write it as the labels do"):
+        read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
