@@ -18,7 +18,14 @@ from crowdwise import (
     aggregate,
     read_blocks,
 )
-from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError, MissingExtraError
+from crowdwise.exceptions import (
+    AlignmentError,
+    CrowdWarning,
+    DataError,
+    LabelError,
+    MissingDataError,
+    MissingExtraError,
+)
 from crowdwise.out_of_core import arrow
 from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
 
@@ -185,6 +192,21 @@ def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_
 def test_wrong_blocks_are_refused(blocks, error, message):
     with pytest.raises(error, match=message):
         CrowdRidgeClassifier().fit(read_blocks(blocks))
+
+
+def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
+    _, X, y = saved
+    with pytest.raises(MissingDataError, match=r"there is no file .*absent\.npy\."):
+        read_blocks(tmp_path / "absent.npy", y)
+    with pytest.raises(MissingDataError, match=r"there is no file .*absent\.npy\."):
+        read_blocks(X, tmp_path / "absent.npy")
+    with pytest.raises(DataError, match=r"absent is of no kind that blocks are read of: use \.npy"):
+        read_blocks(tmp_path / "absent", labels=["ann"])
+    pytest.importorskip("pyarrow")
+    (tmp_path / "there.csv").write_text("x,ann\n1,0\n")
+    for source in (tmp_path / "absent.csv", [tmp_path / "there.csv", tmp_path / "absent.csv"]):
+        with pytest.raises(MissingDataError, match=r"there is no file .*absent\.csv\."):
+            read_blocks(source, labels=["ann"])
 
 
 def test_wrong_sources_are_refused(saved):
