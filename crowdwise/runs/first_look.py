@@ -94,7 +94,8 @@ class Check:
 
     def _what_was_given(self) -> str:
         if self.classes is not None:
-            return _row("classes", some_names([f"{name} {percent(share)}" for name, share in self.classes.items()]))
+            shares = [f"{_as_shown(name)}: {percent(share)}" for name, share in self.classes.items()]
+            return _row("classes", some_names(shares))
         assert self.ratings is not None
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
@@ -218,7 +219,7 @@ def _rare_classes(labels: CrowdLabels) -> list[str]:
     assert labels.classes is not None
     given = labels.tally.sum(axis=0)
     rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
-    return [f"{labels.classes[k]} ({count(int(given[k]), 'time')})" for k in rare]
+    return [f"{_as_shown(str(labels.classes[k]))} ({count(int(given[k]), 'time')})" for k in rare]
 
 
 def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
@@ -282,6 +283,12 @@ def _spread(numbers: Any) -> dict[str, float]:
         "median": float(np.median(numbers)),
         "most": numbers.max().item(),
     }
+
+
+def _as_shown(name: str) -> str:
+    """A class as it is, in quotes if one could not see where it begins and ends."""
+    plain = name == name.strip() and name.isprintable() and not set(name) & set(",:")
+    return name if name and plain else repr(name)
 
 
 def _row(name: str, value: str) -> str:

@@ -55,7 +55,16 @@ def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
     assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
     found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]])))
-    assert "n/a under 1 %" in found.as_text()
+    assert "n/a: under 1 %" in found.as_text()
+
+
+def test_classes_are_told_from_their_shares():
+    numbered = check(Inputs(CrowdLabels.from_matrix([[1, 1], [2, 2], [2, 2], [2, 2]])))
+    assert "classes               1: 25 %, 2: 75 %\n" in numbered.as_text()
+    named = check(
+        Inputs(CrowdLabels.from_matrix([[" B", " B"], ["yes, a bit", "yes, a bit"], ["no", "no"], ["no", "no"]]))
+    )
+    assert "' B': 25 %, no: 50 %, 'yes, a bit': 25 %\n" in named.as_text()
 
 
 @pytest.mark.filterwarnings("ignore:.*differ only in spaces")
