@@ -80,7 +80,8 @@ class TrainingSet:
         labelled = labels.labels_per_example > 0
         learnt = labelled & (weight > 0)
         if not labelled.any():
-            raise LabelError(f"there is no label: all {len(labels)} examples are without one.")
+            who = "the only example is" if len(labels) == 1 else f"all {len(labels)} examples are"
+            raise LabelError(f"there is no label: {who} without one.")
         if not learnt.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
         note_unlabelled(int((~labelled).sum()), len(labels))

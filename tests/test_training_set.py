@@ -152,6 +152,8 @@ def test_examples_without_a_label_or_a_weight_take_no_part():
 def test_nothing_to_learn_from_is_an_error():
     with pytest.raises(LabelError, match="there is no label: all 2 examples are without one"):
         TrainingSet.of(X[:2], CrowdLabels.from_matrix([[None], [None]]), None)
+    with pytest.raises(LabelError, match="there is no label: the only example is without one"):
+        TrainingSet.of(X[:1], CrowdLabels.from_matrix([[None]]), None)
     with pytest.raises(DataError, match="the sample_weight of every labelled example is zero"):
         TrainingSet.of(X, LABELS, 0)
     with pytest.raises(LabelError, match="at least two classes are needed; all labels are of the one class 1"):

@@ -355,7 +355,7 @@ def aggregate(
     reporter.done()
     note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
     if fit.together.by_votes:
-        note_votes(known is not None, kind)
+        note_votes(fit.together, known is not None, kind)
     posterior, hardness = fit.believed(patterns), fit.annotators.hardness(fit.rounds.posterior)
     if where is not None:
         posterior, hardness = posterior[where], hardness[where]

@@ -425,7 +425,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Start, Rounds]:
         """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
         if self.by_votes_:
-            note_votes(training.known is not None, self.kind)
+            note_votes(start.alone.together, training.known is not None, self.kind)
             self.model_weight_ = 0.0
             return start, start.alone.rounds
         first = folds.out_of_fold(weights.again(start.posterior))

@@ -31,6 +31,7 @@ from crowdwise.em.annotators import Annotators, Behaviour
 from crowdwise.em.levels import ClassKind
 from crowdwise.em.rounds import expectation
 from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.em.together import Together
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.softmax.log_space import log_softmax
@@ -185,8 +186,10 @@ def beyond_votes(annotators: Annotators, log_frequency: Floats, posterior: Float
     return float(weight @ beyond / max(weight.sum(), np.finfo(np.float64).tiny))
 
 
-def note_votes(has_truths: bool, kind: ClassKind) -> None:
-    """Say that the model does not decide."""
+def note_votes(together: Together, has_truths: bool, kind: ClassKind) -> None:
+    """Say that the model does not decide, unless that follows from groups, which is said already."""
+    if together.one_group:
+        return
     then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
     if kind == "class":
         advice = 'If classes are levels, such as stars, say so: kind="ordinal" (--kind ordinal).'

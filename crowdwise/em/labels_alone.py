@@ -227,6 +227,8 @@ def who_errs_together(
         return Together()
     if group is not None:
         together = Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
+        if together.one_group:
+            _note_one_group(training.core.n_annotators)
     else:
         together = find_copies(training.core, weight, model, difficulties)
     silent = same_answer(training.core)
@@ -236,6 +238,15 @@ def who_errs_together(
     if (n_voters := together.n_voters(len(silent))) <= 2:  # of more, a flag is enough
         _note_silent(training.core.annotators[silent].tolist(), n_voters)
     return together
+
+
+def _note_one_group(n_annotators: int) -> None:
+    """Say that nobody is left to compare annotators with."""
+    warn(
+        f"groups puts all {n_annotators} annotators into one: they have one vote together, so nothing can be told "
+        "about them, neither whom to believe nor how often each is right; an accuracy stated of one does not measure "
+        "it. Leave groups out, or put together only those who err together."
+    )
 
 
 def _note_silent(names: list[Any], n_voters: int) -> None:

@@ -45,6 +45,13 @@ class Together(FrozenArrays):
         """Whether every label counts one."""
         return self.group is None and self.silent is None
 
+    @property
+    def one_group(self) -> bool:
+        """Whether groups were given that put all annotators into one."""
+        return (
+            self.given and self.group is not None and len(self.group) > 1 and bool((self.group == self.group[0]).all())
+        )
+
     def n_voters(self, n_annotators: int) -> int:
         """How many votes so many annotators have, if all of them label an example."""
         numbers = self.numbers(n_annotators)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import MISSING, Answers
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.mistakes import perhaps
 
 WIDE = "wide table"  # the format of a table with a column per annotator
 
@@ -86,12 +87,5 @@ def _never_given(answers: Answers, wishes: Wishes) -> list[str]:
     """What was said to be no label, and is none in this file: perhaps it is spelt otherwise."""
     absent = [text for text in wishes.missing if text and text not in (*MISSING, *answers.n_missing)]
     absent += [text for text in wishes.abstain if not answers.has_label(text)]
-    shown = ", ".join(repr(text) + _perhaps(answers.spelt_like(text)) for text in absent)
+    shown = ", ".join(repr(text) + perhaps(list(map(repr, answers.spelt_like(text)))) for text in absent)
     return [f"never given, though said to be no label: {shown}"] if absent else []
-
-
-def _perhaps(meant: Sequence[str]) -> str:
-    if not meant:
-        return ""
-    names = ", ".join(map(repr, meant))
-    return f" (is {names} meant?)" if len(meant) == 1 else f" (are {names} meant? Name each by itself)"

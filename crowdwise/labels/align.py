@@ -21,6 +21,7 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, as_objects, encode_declared, id_array, shown
 from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
+from crowdwise.labels.mistakes import ids_spelt_otherwise
 
 
 def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
@@ -232,16 +233,20 @@ def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
     unlabelled, found = ids[place < 0], np.zeros(len(label_ids), dtype=bool)
     found[place[place >= 0]] = True
     unknown = label_ids[~found]
+    advice = ids_spelt_otherwise(unlabelled, unknown)
     if not found.any():
+        advice = advice or "Give X the examples' ids as index, of the same type: X.set_index(...)."
         return (
             f"no identifier of X (such as {unlabelled[:3].tolist()}) is among those of the labels (such as "
-            f"{unknown[:3].tolist()}). Give X the examples' ids as index, of the same type: X.set_index(...)."
+            f"{unknown[:3].tolist()}). {advice}"
         )
+    advice = advice or (
+        'Use crowdwise.align(X, labels, join="inner") to keep what is on both sides, or join="left" to keep all of X.'
+    )
     return (
         f"the identifiers of X and of the labels do not match: {int(found.sum())} are on both sides, "
         f"{len(unlabelled)} only in X (such as {unlabelled[:3].tolist()}), "
-        f"{len(unknown)} only in the labels (such as {unknown[:3].tolist()}). "
-        'Use crowdwise.align(X, labels, join="inner") to keep what is on both sides, or join="left" to keep all of X.'
+        f"{len(unknown)} only in the labels (such as {unknown[:3].tolist()}). {advice}"
     )
 
 
@@ -254,7 +259,10 @@ def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str,
     if len(unknown) == 0:
         return f"{without}. " + (f"If none is known, leave {what} out." if partial else "Give one value per example.")
     may = f" Examples may be without {what}, but those that it names must be there." if partial else ""
+    advice = ids_spelt_otherwise(rows[absent], unknown) or (
+        f"Give {what} the ids of the examples as its index or keys, or an array in their order."
+    )
     return (
         f"{without}, and {len(unknown)} of the examples that {what} names (such as {unknown[:3].tolist()}) are not "
-        f"among these.{may} Give {what} the ids of the examples as its index or keys, or an array in their order."
+        f"among these.{may} {advice}"
     )

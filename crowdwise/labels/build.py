@@ -28,7 +28,13 @@ from crowdwise.labels.encode import (
 )
 from crowdwise.labels.frames import find_column, frame_matrix, index_of, is_default, is_frame, table_columns
 from crowdwise.labels.label_rows import IdSource
-from crowdwise.labels.mistakes import note_spellings, refuse_fractions, refuse_id_column, refuse_long_table
+from crowdwise.labels.mistakes import (
+    note_never_given,
+    note_spellings,
+    refuse_fractions,
+    refuse_id_column,
+    refuse_long_table,
+)
 
 Kind = Literal["class", "rating"]
 # Codes, and the distinct values that they point to.
@@ -96,7 +102,7 @@ def parts_of_matrix(
         annotators=_names(names if annotators is None else annotators, n_annotators, "annotators"),
         examples=_names(ids, n_examples, "examples"),
         classes=classes,
-        abstain=abstain,
+        abstained=None if abstain is None else _is_abstention(flat, abstain, classes),
         kind=kind,
         id_source=id_source,
     )
@@ -144,7 +150,7 @@ def parts_of_table(
         what[given],
         on_duplicate=on_duplicate,
         classes=classes,
-        abstain=abstain,
+        abstained=None if abstain is None else _is_abstention(what[given], abstain, classes),
         kind=kind,
         id_source="sorted" if examples is None and not is_default(example_ids) else "given",
     )
@@ -199,7 +205,7 @@ def _parts_of_rows(
     names: Array | None = None,
     on_duplicate: str,
     classes: ArrayLike | None,
-    abstain: ArrayLike | None = None,
+    abstained: NDArray[np.bool_] | None = None,
     kind: Kind,
     id_source: IdSource,
 ) -> Parts:
@@ -209,6 +215,7 @@ def _parts_of_rows(
     del rows, who  # all that is deleted here is as long as the table
     order = np.argsort(key, kind="stable")
     key, what = key[order], what[order]
+    abstained = None if abstained is None else abstained[order]
     del order
     keep = _Answers(key, what, examples, annotators, names).settle(on_duplicate)
     key, what = key[keep], what[keep]
@@ -219,7 +226,7 @@ def _parts_of_rows(
         annotators=annotators,
         examples=examples,
         classes=classes,
-        abstain=abstain,
+        abstained=None if abstained is None else abstained[keep],
         kind=kind,
         id_source=id_source,
     )
@@ -297,14 +304,13 @@ def _checked(
     annotators: Array,
     examples: Array,
     classes: ArrayLike | None,
-    abstain: ArrayLike | None = None,
+    abstained: NDArray[np.bool_] | None = None,
     kind: Kind,
     id_source: IdSource,
 ) -> Parts:
     """Labels in their final order, checked and coded; abstentions are taken out."""
     abstentions = None
-    if abstain is not None:
-        abstained = _is_abstention(values, abstain, classes)
+    if abstained is not None:
         abstentions = sparse.csr_array(
             (np.ones(int(abstained.sum()), dtype=np.int8), annotator_index[abstained], _starts(abstained)[indptr]),
             shape=(len(examples), len(annotators)),
@@ -351,7 +357,10 @@ def _is_abstention(values: Array, abstain: ArrayLike, classes: ArrayLike | None)
         raise LabelError(
             f"an answer is a class or an abstention, not both; classes and abstain both name {list(both)}."
         )
-    return encode_declared(values, declared) >= 0
+    codes = encode_declared(values, declared)
+    if classes is None:  # a batch may well be without; and where classes are declared, another spelling is an error
+        note_never_given(values, np.delete(declared, codes[codes >= 0]))
+    return codes >= 0
 
 
 def _declared(values: Array, classes: ArrayLike, place: Callable[[int], str]) -> tuple[Array, Array]:

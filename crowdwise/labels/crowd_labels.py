@@ -111,7 +111,7 @@ class CrowdLabels(LabelRows):
             One more value that means "no label", such as -1.
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
-            and `abstentions_per_example`.
+            and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
 
@@ -179,7 +179,7 @@ class CrowdLabels(LabelRows):
             One more value that means "no label", such as -1.
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
-            and `abstentions_per_example`.
+            and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
         kind : {"class", "rating"}, default="class"
             Whether labels are classes or real numbers.
 

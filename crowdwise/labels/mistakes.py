@@ -1,4 +1,4 @@
-"""Labels that look like a mistake (a long table, a column of ids, a class spelt twice) -> an error or a warning."""
+"""Labels that look like a mistake (a long table, a column of ids, a name spelt twice) -> an error or a warning."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from crowdwise.arrays import Array
+from crowdwise.counts import count
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import missing_mask, shown
+from crowdwise.labels.encode import encode, missing_mask, shown
 from crowdwise.labels.frames import USUAL_NAMES
 
 # Columns of these names hold ids if their values are all different.
@@ -20,6 +21,7 @@ _MANY_EXAMPLES = 10
 # The other columns are looked at in the first rows only, and the column itself in the first few before all others.
 _FIRST_ROWS, _FEW_ROWS = 1000, 20
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+_ZEROS = re.compile(r"^0+(?=[0-9])")
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
@@ -115,3 +117,52 @@ def note_spellings(classes: Array) -> None:
             f"different: {shown_names}. Make them one: --strip, or read_labels(..., strip=True); for a "
             "frame, frame.apply(lambda column: column.str.strip().str.lower())."
         )
+
+
+def note_never_given(values: Array, abstain: Array) -> None:
+    """Say so if answers that were declared to be none are not among those given, with those that may be meant."""
+    if len(abstain) == 0:
+        return
+    spellings: dict[str, list[str]] = {}
+    for value in encode(values, ids=True)[1].tolist():
+        spellings.setdefault(plain_spelling(str(value)), []).append(shown(value))
+    meant = (spellings.get(plain_spelling(str(value)), []) for value in abstain.tolist())
+    named = ", ".join(shown(value) + perhaps(alike) for value, alike in zip(abstain.tolist(), meant, strict=True))
+    warn(f"abstain must name answers as they were given; nobody gave {named}.")
+
+
+def perhaps(meant: Sequence[str]) -> str:
+    """A question in brackets, whether these names are meant by another; nothing if there are none."""
+    if not meant:
+        return ""
+    names = ", ".join(meant)
+    return f" (is {names} meant?)" if len(meant) == 1 else f" (are {names} meant? Name each by itself)"
+
+
+def ids_spelt_otherwise(ids: Array, others: Array) -> str:
+    """Why ids of two sides that are not the same may be meant to be, and what to do; nothing if they may not.
+
+    They may if they are the same without spaces at their ends and leading zeros, as numbers or as text.
+    """
+    known = {_bare_id(other): other for other in others.tolist()}
+    pairs = [(one, known[bare]) for one in ids.tolist() if (bare := _bare_id(one)) in known]
+    if not pairs:
+        return ""
+    texts = [(str(one), str(other)) for one, other in pairs]
+    zeros = any(one.strip() != other.strip() for one, other in texts)
+    causes = {
+        "leading zeros": zeros,
+        "spaces at the ends": any(text != text.strip() for pair in texts for text in pair),
+        "being text or a number": any(one == other for one, other in texts),
+    }
+    said = " and ".join(cause for cause, is_one in causes.items() if is_one)
+    dropped = "; spreadsheets drop leading zeros, and so does pandas.read_csv without dtype=str" if zeros else ""
+    first = " and ".join(map(shown, pairs[0]))
+    return (
+        f"{count(len(pairs), 'id')} would match but for {said}, such as {first}: write them alike on both sides"
+        f"{dropped}."
+    )
+
+
+def _bare_id(name: object) -> str:
+    return _ZEROS.sub("", str(name).strip())

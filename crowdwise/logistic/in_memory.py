@@ -132,7 +132,7 @@ class LogisticInMemoryMixin(WithFeaturesMixin):
         if training.core.n_annotators == 1:
             rounds = start.alone.rounds
         elif self.by_votes_:
-            note_votes(training.known is not None, self.kind)
+            note_votes(start.alone.together, training.known is not None, self.kind)
             self.model_weight_, rounds = 0.0, start.alone.rounds
         elif self.cross_fit and not self._features_count(training, first, start):
             start = self._without_features(training, start, reporter)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array
-from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError
 from crowdwise.extras import how_to_install
 from crowdwise.labels.frames import USUAL_NAMES
 
@@ -47,12 +47,14 @@ def open_dataset(source: Any) -> Any:
             f"blocks of Parquet, Arrow and CSV files need pyarrow: {how_to_install('arrow')}."
         ) from None
     paths = [os.fspath(one) for one in source] if isinstance(source, list | tuple) else os.fspath(source)
-    first = Path(paths[0] if isinstance(paths, list) else paths)
+    several = paths if isinstance(paths, list) else [paths]
+    first = Path(several[0])
     try:
         return dataset.dataset(paths, format=_format_of(first))
+    except FileNotFoundError:
+        absent = next((one for one in several if not os.path.exists(one)), first)
+        raise MissingDataError(f"there is no file {absent}.") from None
     except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
         raise DataError(f"{first} cannot be read: {error}") from error
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from crowdwise.arrays import Array, Bools, Positions
 from crowdwise.exceptions import AlignmentError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.mistakes import ids_spelt_otherwise
 
 Join = Literal["exact", "inner"]
 
@@ -43,10 +44,11 @@ class LabelsById:
         place = self._places(_comparable(ids))
         known = place >= 0
         if self.join == "exact" and not known.all():
+            advice = ids_spelt_otherwise(ids[~known], self.labels.examples[~self._met])
             raise AlignmentError(
                 f"{int((~known).sum())} of {len(ids)} rows of a block (such as {ids[~known][:3].tolist()}) have no "
-                f'labels, whose identifiers are such as {self.labels.examples[:3].tolist()}. Use join="inner" to go '
-                "on without them."
+                f"labels, whose identifiers are such as {self.labels.examples[:3].tolist()}. "
+                + (advice or 'Use join="inner" to go on without them.')
             )
         at = place[known]
         if self._met[at].any() or len(np.unique(at)) < len(at):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.checks import check_choice, check_whole
-from crowdwise.exceptions import AlignmentError, DataError, warn
+from crowdwise.exceptions import AlignmentError, DataError, MissingDataError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, named_like_ids, open_dataset
 from crowdwise.out_of_core.blocks import MAX_BYTES, Block, Blocks, rows_per_block
@@ -79,9 +79,9 @@ def read_blocks(
     if is_table(X):
         labels, features = ([names] if isinstance(names, str) else names for names in (labels, features))
         return _of_table(X, y, labels, features, example, sample_weight, join, max_bytes)
+    X = _mapped(X)
     if labels is not None or features is not None or example is not None:
         raise ValueError("labels=, features= and example= name columns of a table, and X is none.")
-    X = _mapped(X)
     if hasattr(X, "shape"):
         return _of_arrays(X, _mapped_labels(y), _mapped(sample_weight), max_bytes)
     return _of_blocks(X, y, sample_weight)
@@ -97,6 +97,8 @@ def _mapped(array: Any) -> Any:
         )
     try:
         return np.load(array, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise MissingDataError(f"there is no file {os.fspath(array)}.") from None
     except ValueError as error:
         raise DataError(f"{os.fspath(array)} cannot be read as an array: {error}") from error
 

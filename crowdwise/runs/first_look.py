@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,9 @@ from crowdwise.runs.inputs import Inputs
 _ENOUGH = 10  # shared examples, for the kappa of a pair
 _MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
 _MOST_FLAGS = 8
+_MOST_LEVELS = 10
 _MANY = 5  # consecutive whole numbers may be levels with an order
+_LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
@@ -94,7 +97,8 @@ class Check:
 
     def _what_was_given(self) -> str:
         if self.classes is not None:
-            return _row("classes", some_names([f"{name} {percent(share)}" for name, share in self.classes.items()]))
+            shares = [f"{_as_shown(name)}: {percent(share)}" for name, share in self.classes.items()]
+            return _row("classes", some_names(shares))
         assert self.ratings is not None
         return _row("ratings", "{least:g} to {most:g}, median {median:g}".format(**self.ratings))
 
@@ -186,9 +190,8 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
     if labels.classes is None:
         return found
-    if kind == "class" and _may_be_levels(labels.classes):
-        first, last = labels.classes[[0, -1]].tolist()
-        found.append(f"classes {first} to {last}: if these are levels, such as stars, say so: --kind ordinal")
+    if kind == "class" and (levels := _may_be_levels(labels.classes)):
+        found.append(_ask_for_order(levels, labels.declared_classes))
     if words := beside_numbers(labels.classes):
         means = "if that means no answer" if len(words) == 1 else "if these mean no answer"
         flags = " ".join(f"--abstain {shell_word(word)}" for word in words)
@@ -196,9 +199,27 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
     return found + _flags(labels, aggregation)
 
 
-def _may_be_levels(classes: Array) -> bool:
-    """Whether classes are five or more consecutive whole numbers."""
-    return len(classes) >= _MANY and classes.dtype.kind in "iu" and bool((np.diff(classes) == 1).all())
+def _may_be_levels(classes: Array) -> list[Any]:
+    """Classes in their order, if they are five or more consecutive whole numbers, perhaps of something; else none."""
+    names = classes.tolist()
+    parts = [found.groups() for found in map(_LEVEL.fullmatch, map(str, names)) if found]
+    of_what = {what.strip().casefold().rstrip("s") for *_, what in parts}  # 1 star, 2 stars
+    if not _MANY <= len(parts) == len(names) or len(of_what) > 1:
+        return []
+    numbers = np.array([int(number) for number, *_ in parts])
+    order = np.argsort(numbers)
+    return [names[k] for k in order] if (np.diff(numbers[order]) == 1).all() else []
+
+
+def _ask_for_order(levels: list[Any], declared: bool) -> str:
+    span, say = f"classes {levels[0]!r} to {levels[-1]!r}", "if these are levels, such as stars,"
+    if any("," in str(level) for level in levels):
+        return f"{span} have a decimal comma: {say} write them with a point, and say so: --kind ordinal"
+    asked = f"{span}: {say} say so: --kind ordinal"
+    if declared or not isinstance(levels[0], str):
+        return asked
+    named = levels if len(levels) <= _MOST_LEVELS else [*levels[:3], "..."]
+    return f"{asked} --classes {shell_word(','.join(named))}"
 
 
 def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
@@ -218,7 +239,7 @@ def _rare_classes(labels: CrowdLabels) -> list[str]:
     assert labels.classes is not None
     given = labels.tally.sum(axis=0)
     rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
-    return [f"{labels.classes[k]} ({count(int(given[k]), 'time')})" for k in rare]
+    return [f"{_as_shown(str(labels.classes[k]))} ({count(int(given[k]), 'time')})" for k in rare]
 
 
 def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
@@ -282,6 +303,12 @@ def _spread(numbers: Any) -> dict[str, float]:
         "median": float(np.median(numbers)),
         "most": numbers.max().item(),
     }
+
+
+def _as_shown(name: str) -> str:
+    """A class as it is, in quotes if one could not see where it begins and ends."""
+    plain = name == name.strip() and name.isprintable() and not set(name) & set(",:")
+    return name if name and plain else repr(name)
 
 
 def _row(name: str, value: str) -> str:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +17,12 @@ from crowdwise.checks import check_choice
 from crowdwise.counts import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats.answers import MISSING, Stripped
+from crowdwise.formats.answers import MISSING, NUMBER, Stripped
 from crowdwise.formats.names import candidates, shell_word
 from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import plain_spelling
+from crowdwise.labels.mistakes import ids_spelt_otherwise, plain_spelling
 from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
@@ -168,14 +169,12 @@ def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_bot
             "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of "
             "numbers: --embedding COLUMN)."
         )
+    advice = ids_spelt_otherwise(only_labels, only_features)
     if n_both == 0:
-        return (
-            f"no example has both labels and features: {sides}. Are the right columns taken for ids? --example, --id."
-        )
-    return (
-        f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. Complete the features, or "
-        "leave out examples without them: --join inner."
-    )
+        advice = advice or "Are the right columns taken for ids? --example, --id."
+        return f"no example has both labels and features: {sides}. {advice}"
+    advice = advice or "Complete the features, or leave out examples without them: --join inner."
+    return f"{count(n_both, 'example has', 'examples have')} labels and features, but {sides}. {advice}"
 
 
 def _with_unlabelled(labels: CrowdLabels, at: Array, ids: Array) -> CrowdLabels:
@@ -213,7 +212,7 @@ def read_truth(
     value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
     stripped = Stripped(missing)
     truth: dict[Any, Any] = {}
-    n_unknown = 0
+    unknown: list[str] = []
     for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
         label = stripped[label] if strip else label
         if not label or label in missing:
@@ -223,25 +222,36 @@ def read_truth(
         except ValueError as error:
             raise DataError(f"{name}, row {row} after the header: {error}") from None
         if example not in examples:
-            n_unknown += 1
+            unknown.append(example)
         elif truth.setdefault(examples[example], value) != value:
             raise DataError(
                 f"{name}: the example {example!r} has two different labels; one known answer per example was expected."
             )
+    without = as_objects([text for text, example in examples.items() if example not in truth])
+    otherwise = ids_spelt_otherwise(as_objects(unknown), without)
     if not truth:
-        raise DataError(f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}.")
+        first = f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}."
+        raise DataError(f"{first} {otherwise}".rstrip())
     notes = [f"{count(len(truth), 'known answer')} of these examples"]
-    if n_unknown:
-        notes.append(f"{count(n_unknown, 'known answer')} of examples without labels or features, passed over")
+    if unknown:
+        notes.append(f"{count(len(unknown), 'known answer')} of examples without labels or features, passed over")
+    if otherwise:
+        notes.append(otherwise.removesuffix("."))
     return truth, tuple(notes)
 
 
 def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
     spelt = plain_spelling if strip else str
     known = {spelt(str(value)): value for value in classes}
+    numbers = {Decimal(name): value for name, value in known.items() if NUMBER.fullmatch(name)}
 
     def value_of(label: str) -> Any:
         if spelt(label) not in known:
+            same = numbers.get(Decimal(label)) if NUMBER.fullmatch(label) else None
+            if same is not None and not isinstance(same, str):  # 5.0, as a column with gaps is often written
+                return same
+            if same is not None:
+                raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
             raise ValueError(
                 f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
                 f"that the answer is not known: --missing {shell_word(label)}. If it is a class that nobody gave: "

@@ -24,6 +24,8 @@ from crowdwise.truths.vote_weights import Ballot, VoteWeights
 N_FOLDS = 5
 # If the average annotator has labelled fewer of the truths than this, the model has nothing but a temperature.
 _ENOUGH = 15
+# With fewer truths outside the most frequent known class than this, or than a fifth of them all if these are few, too.
+_OUTSIDE = 5
 # So many truths are hardly all of one class by chance.
 _MANY = 10
 # More truths than this make nothing surer.
@@ -127,7 +129,9 @@ def _note_one_class(codes: Codes, labels: CrowdLabels) -> None:
 def _n_members(ballot: Ballot) -> int:
     if len(ballot.annotators) < 2 or ballot.votes.nnz < _ENOUGH * len(ballot.annotators):
         return 1
-    if ballot.truth.any(axis=0).sum() < 2:  # a regression would learn that everything is of this class
+    n_known = len(ballot.truth)
+    outside = n_known - ballot.truth.sum(axis=0).max()
+    if outside < min(_OUTSIDE, n_known // 5):  # a regression would learn that nearly everything is of one class
         return 1
     return 3 if ballot.can_be_told_apart else 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,6 +94,10 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
         value, classes = values[at : at + 1].tolist()[0], labels.classes.tolist()
         if str(value) in map(str, classes):
             advice = "That is spelt like a class, and of another type: convert truth, or the labels."
+        elif same := [name for name in classes if _as_float(name) == _as_float(value)]:
+            advice = (
+                f"That is the number of the class {same[0]!r}: convert truth, or the labels, so that both are alike."
+            )
         else:
             advice = (
                 "If no annotator gave that class, declare it: read_labels(..., classes=[...]), or classes= of "
@@ -103,6 +108,14 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
             f"{shown(labels.examples[at])}. {advice}"
         )
     return codes
+
+
+def _as_float(value: Any) -> float:
+    """The number that is meant; NaN, which is equal to none, if it is not one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _ratings(truth: Any, X: Any, labels: CrowdLabels) -> Floats:

@@ -112,6 +112,16 @@ def test_given_groups_have_one_vote_and_no_flag():
         aggregate(labels, groups={0: "x"}, errors_in_common=False)
 
 
+@pytest.mark.parametrize(("matrix", "by_votes"), [([[0, 1], [1, 0]] * 3, True), ([[0, 0, 1], [1, 1, 1]] * 3, False)])
+def test_one_group_of_all_is_said_to_tell_nothing_about_them(matrix, by_votes):
+    n_annotators = len(matrix[0])
+    words = f"puts all {n_annotators} annotators into one: they have one vote together, so nothing can be told"
+    with pytest.warns(CrowdWarning, match=words) as told:
+        found = aggregate(matrix, groups=["x"] * n_annotators)
+    assert found.fitted.together.by_votes == by_votes
+    assert len(told) == 1  # and nothing about levels
+
+
 @quiet
 def test_copies_and_groups_go_along_when_annotators_and_examples_are_permuted():
     matrix, _ = judges(missing=0.2)

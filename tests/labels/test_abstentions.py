@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLabels, align
 from crowdwise.crowd import krippendorff_alpha
-from crowdwise.exceptions import LabelError
+from crowdwise.exceptions import CrowdWarning, LabelError
 
 TABLE = {
     "task": ["t1", "t1", "t1", "t2", "t2", "t3", "t3"],
@@ -112,6 +112,18 @@ def test_words_may_stand_among_numbers_if_they_are_abstentions():
     ratings = CrowdLabels.from_matrix([[0.5, "Unsure"], [2.5, 5]], abstain=["Unsure"], kind="rating")
     assert ratings.values.tolist() == [0.5, 2.5, 5]
     assert ratings.abstentions_per_annotator.tolist() == [0, 1]
+
+
+def test_an_abstention_that_nobody_gave_is_told_with_what_may_be_meant():
+    with pytest.warns(CrowdWarning, match=r"nobody gave 'unsure ' \(is 'Unsure' meant\?\), 'skip'\.") as told:
+        labels = CrowdLabels.from_table(TABLE, abstain=["unsure ", "skip", "tie"])
+    assert len(told) == 1
+    assert "Unsure" in labels.classes.tolist()
+    with pytest.warns(CrowdWarning, match=r"as they were given; nobody gave '-1' \(is -1 meant\?\)"):
+        CrowdLabels.from_matrix([[1, -1], [0, 1]], abstain=["-1"])
+    with pytest.warns(CrowdWarning, match="nobody gave 9"):
+        CrowdLabels.from_matrix([[1.5, 2.5]], abstain=[9], kind="rating")
+    CrowdLabels.from_matrix([[1, 0]], abstain=["?"], classes=[0, 1])  # with declared classes it cannot be a slip
 
 
 def test_what_cannot_be_meant_is_an_error():

@@ -225,3 +225,12 @@ def test_times_are_matched_whatever_their_unit():
         {"task": np.array(days[::-1], dtype="M8[D]"), "worker": [0, 0], "label": ["x", "y"]}
     )
     assert align(X, labels)[1].majority().tolist() == ["y", "x"]
+
+
+@pytest.mark.parametrize("known", [[], ["100"]])
+def test_ids_without_their_zeros_are_the_reason_why_they_do_not_match(known):
+    labels = CrowdLabels.from_matrix([[0]] * (2 + len(known)), examples=["001", "002", *known])
+    with pytest.raises(AlignmentError, match=r"2 ids would match but for leading zeros, such as '1' and '001'") as said:
+        align(features("1", "2", *known), labels)
+    assert "join=" not in str(said.value)
+    assert "set_index" not in str(said.value)

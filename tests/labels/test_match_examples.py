@@ -163,3 +163,9 @@ def test_values_keep_their_type_where_none_is_absent():
 def test_the_name_of_a_file_is_not_taken_for_values():
     with pytest.raises(LabelError, match=r"truth must be values.*got 'truth.csv'.*pandas.read_csv\('truth.csv'"):
         match_examples("truth.csv", [[1.0], [2.0]], None, "truth")
+
+
+def test_ids_with_spaces_are_the_reason_why_values_do_not_match():
+    words = r"not among these\.* 2 ids would match but for spaces at the ends, such as 'a' and ' a'"
+    with pytest.raises(AlignmentError, match=words):
+        match_examples({" a": "x", " b": "y"}, frame(["a", "b"]), what="truth")

@@ -6,6 +6,8 @@ import pytest
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import CrowdWarning, LabelError
 from crowdwise.labels.align import as_labels
+from crowdwise.labels.encode import as_objects
+from crowdwise.labels.mistakes import ids_spelt_otherwise
 
 CLASSES = {"ann": [0, 1, 1, 0] * 5, "bob": [0, 0, 1, 0] * 5}
 N = 20
@@ -105,3 +107,23 @@ def test_one_class_in_several_spellings_is_noted(names, shown):
             labels = read(values)
         assert sorted(labels.classes.tolist()) == sorted(names)
     assert CrowdLabels.from_matrix([names], classes=names).n_labels == len(names)  # declared: meant so
+
+
+@pytest.mark.parametrize(
+    ("ids", "others", "words"),
+    [
+        (["001", "002"], [1, 2, 3], "2 ids would match but for leading zeros, such as '001' and 1: write them alike"),
+        ([" 7", "8"], ["7", "9"], "1 id would match but for spaces at the ends, such as ' 7' and '7'"),
+        ([" 001"], ["1"], "1 id would match but for leading zeros and spaces at the ends"),
+        (["1"], [1], "1 id would match but for being text or a number, such as '1' and 1"),
+    ],
+)
+def test_ids_that_differ_in_zeros_and_spaces_are_told_apart_from_others(ids, others, words):
+    said = ids_spelt_otherwise(as_objects(ids), as_objects(others))
+    assert said.startswith(words)
+    assert ("read_csv without dtype=str" in said) == ("zeros" in words)
+
+
+@pytest.mark.parametrize(("ids", "others"), [(["10"], ["1"]), (["0"], [""]), (["0a"], ["a"]), ([], ["1"]), (["1"], [])])
+def test_other_ids_are_not_taken_for_spellings_of_each_other(ids, others):
+    assert ids_spelt_otherwise(as_objects(ids), as_objects(others)) == ""

@@ -18,7 +18,14 @@ from crowdwise import (
     aggregate,
     read_blocks,
 )
-from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError, MissingExtraError
+from crowdwise.exceptions import (
+    AlignmentError,
+    CrowdWarning,
+    DataError,
+    LabelError,
+    MissingDataError,
+    MissingExtraError,
+)
 from crowdwise.out_of_core import arrow
 from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
 
@@ -187,6 +194,21 @@ def test_wrong_blocks_are_refused(blocks, error, message):
         CrowdRidgeClassifier().fit(read_blocks(blocks))
 
 
+def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
+    _, X, y = saved
+    with pytest.raises(MissingDataError, match=r"there is no file .*absent\.npy\."):
+        read_blocks(tmp_path / "absent.npy", y)
+    with pytest.raises(MissingDataError, match=r"there is no file .*absent\.npy\."):
+        read_blocks(X, tmp_path / "absent.npy")
+    with pytest.raises(DataError, match=r"absent is of no kind that blocks are read of: use \.npy"):
+        read_blocks(tmp_path / "absent", labels=["ann"])
+    pytest.importorskip("pyarrow")
+    (tmp_path / "there.csv").write_text("x,ann\n1,0\n")
+    for source in (tmp_path / "absent.csv", [tmp_path / "there.csv", tmp_path / "absent.csv"]):
+        with pytest.raises(MissingDataError, match=r"there is no file .*absent\.csv\."):
+            read_blocks(source, labels=["ann"])
+
+
 def test_wrong_sources_are_refused(saved):
     folder, X, y = saved
     with pytest.raises(AlignmentError, match="X has 64 rows and y has 60"):
@@ -328,6 +350,9 @@ def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, number
         source = path if len(some) < 64 else data.slice(0, 0)
         with pytest.raises(AlignmentError, match=message):
             CrowdRidgeClassifier().fit(read_blocks(source, some, **given))
+    spaced = CrowdLabels.from_matrix(votes, examples=[f" {name}" for name in ids])
+    with pytest.raises(AlignmentError, match=r"12 of 12 rows .* 12 ids would match but for spaces at the ends"):
+        CrowdRidgeClassifier().fit(read_blocks(path, spaced, **given))
     part = CrowdLabels.from_matrix(votes[5:60], examples=ids[5:60])
     inner = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(data.slice(0, 50), part, join="inner", **given))
     assert_same(inner, CrowdRidgeClassifier(**TIGHT).fit(X[5:50], CrowdLabels.from_matrix(votes[5:50])))

@@ -55,7 +55,16 @@ def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
     assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
     found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]])))
-    assert "n/a under 1 %" in found.as_text()
+    assert "n/a: under 1 %" in found.as_text()
+
+
+def test_classes_are_told_from_their_shares():
+    numbered = check(Inputs(CrowdLabels.from_matrix([[1, 1], [2, 2], [2, 2], [2, 2]])))
+    assert "classes               1: 25 %, 2: 75 %\n" in numbered.as_text()
+    named = check(
+        Inputs(CrowdLabels.from_matrix([[" B", " B"], ["yes, a bit", "yes, a bit"], ["no", "no"], ["no", "no"]]))
+    )
+    assert "' B': 25 %, no: 50 %, 'yes, a bit': 25 %\n" in named.as_text()
 
 
 @pytest.mark.filterwarnings("ignore:.*differ only in spaces")
@@ -104,3 +113,42 @@ def test_levels_are_compared_as_levels_here_and_in_the_report():
     assert any(told in line for line in summary_lines(summary))
     assert "median weighted kappa" in found.as_text()
     assert "for ordered labels" not in check(Inputs(labels)).as_text()
+
+
+ORDER = "if these are levels, such as stars,"
+STARS = ["1 star", *(f"{n} stars" for n in range(2, 11))]
+
+
+@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
+@pytest.mark.parametrize(
+    ("classes", "declared", "asked"),
+    [
+        (
+            STARS[:5],
+            False,
+            f"classes '1 star' to '5 stars': {ORDER} say so: --kind ordinal --classes '{','.join(STARS[:5])}'",
+        ),
+        (STARS, False, f"classes '1 star' to '10 stars': {ORDER} say so: --kind ordinal --classes '{','.join(STARS)}'"),
+        (STARS[:5], True, f"classes '1 star' to '5 stars': {ORDER} say so: --kind ordinal"),
+        (
+            [f"{n} %" for n in range(50)],
+            False,
+            f"classes '0 %' to '49 %': {ORDER} say so: --kind ordinal --classes '0 %,1 %,2 %,...'",
+        ),
+        (
+            ["1,0", "2,0", "3,0", "4,0", "5,0"],
+            False,
+            f"classes '1,0' to '5,0' have a decimal comma: {ORDER} write them with a point, and say so: --kind ordinal",
+        ),
+        ([-2, -1, 0, 1, 2], False, f"classes -2 to 2: {ORDER} say so: --kind ordinal"),
+        (STARS[:4], False, None),
+        ([*STARS[:4], "6 stars"], False, None),
+        ([*STARS[:4], "5 cats"], False, None),
+        (["1,2", "2,3", "3,4", "4,5", "5,6"], False, None),
+        (["1 star", "1 Star", *STARS[1:5]], True, None),
+    ],
+)
+def test_numbers_of_something_may_be_levels(classes, declared, asked):
+    matrix = [[name, name] for name in classes]
+    found = check(Inputs(CrowdLabels.from_matrix(matrix, classes=classes if declared else None)))
+    assert [problem for problem in found.problems if "levels" in problem] == ([] if asked is None else [asked])

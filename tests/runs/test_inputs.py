@@ -64,6 +64,21 @@ def test_ids_that_never_match_are_shown_from_both_sides(folder):
             inputs_of(folder, "id,size\na,2\nb,3\n", join=join)
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            "001,2\n002,3\n010,4\n",
+            r"no example has both.*\. 3 ids would match but for leading zeros, such as 1 and '001'",
+        ),
+        (" 1,2\n2,3\n10,4\n", r"2 examples have .*\. 1 id would match but for spaces at the ends, such as 1 and ' 1'"),
+    ],
+)
+def test_ids_that_would_match_without_zeros_and_spaces_are_told(folder, rows, words):
+    with pytest.raises(AlignmentError, match=words):
+        inputs_of(folder, f"id,size\n{rows}")
+
+
 def test_a_numpy_file_whose_rows_match_no_id_is_told_that_it_has_none(tmp_path):
     (tmp_path / "labels.csv").write_text("id,annotator,label\nu,ann,yes\nv,ann,no\n")
     np.save(tmp_path / "features.npy", np.eye(2))
@@ -105,6 +120,22 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
         "1 known answer of these examples",
         "1 known answer of examples without labels or features, passed over",
     )
+    (folder / "truth.csv").write_text("example,truth\n1,yes\n002,no\n")
+    last = inputs_of(folder, truth=folder / "truth.csv").notes[-1]
+    assert last.startswith("1 id would match but for leading zeros, such as '002' and '2': write them alike")
+
+
+def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
+    (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,5\n")
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n2,5.0\n")
+    assert read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv").truth == {1: 4, 2: 5}
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.5\n")
+    with pytest.raises(DataError, match=r"'4\.5' is none of the classes of the labels"):
+        read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
+    (tmp_path / "labels.csv").write_text("id,annotator,label\n1,ann,4\n2,ann,none\n")  # texts, as a version is
+    (tmp_path / "truth.csv").write_text("example,label\n1,4.0\n")
+    with pytest.raises(DataError, match=r"row 1 .*'4\.0' is the number of the class '4': write it as the labels do"):
+        read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +144,10 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
         ("example,label\n1,maybe\n", r"truth\.csv, row 1 after the header: the label 'maybe' is none of .*'no', 'yes'"),
         ("example,label\n1,yes\n1,no\n", "'1' has two different labels"),
         ("example,label\n7,yes\n", r"no answer for any of the examples; the first of them is '1'"),
+        (
+            "example,label\n002,yes\n",
+            r"the first of them is '1'\. 1 id would match but for leading zeros.*'002' and '2'",
+        ),
         ("a,b\n7,yes\n", r"one column with the example was expected.*a, b"),
     ],
 )

@@ -44,16 +44,27 @@ def test_the_temperature_is_the_best_one_by_a_grid():
     assert calibration.temperature == pytest.approx(grid[np.argmin([loss(t) for t in grid])], rel=1e-3)
 
 
-def test_truths_of_one_class_do_not_make_every_example_one_of_it():
-    rng = np.random.default_rng(2)
+def one_sided(seed=2):
+    """Labels of four who are right in 85 of 100 cases: sixty examples of no, then sixty of yes."""
+    rng = np.random.default_rng(seed)
     truth = np.repeat(["no", "yes"], 60)
-    said = np.where(rng.random((120, 4)) < 0.85, truth[:, np.newaxis], truth[::-1, np.newaxis])
-    known = dict.fromkeys(range(60, 120), "yes")
+    return np.where(rng.random((120, 4)) < 0.85, truth[:, np.newaxis], truth[::-1, np.newaxis])
+
+
+def test_truths_of_one_class_do_not_make_every_example_one_of_it():
+    said, known = one_sided(), dict.fromkeys(range(60, 120), "yes")
     with pytest.warns(CrowdWarning, match="all 60 known answers are 'yes': they do not tell"):
         result = aggregate(said, truth=known)
     assert (result.label[:60] == "no").mean() > 0.8  # regressions on the votes would make it 0.48
     assert result.fitted.calibration.votes == ()
-    assert aggregate(said, truth=known | {0: "no"}).fitted.calibration.votes != ()
+
+
+@pytest.mark.parametrize(("n_yes", "n_no", "mixed"), [(60, 1, False), (60, 4, False), (60, 5, True), (16, 4, True)])
+def test_votes_are_weighted_only_with_some_truths_outside_the_most_frequent_class(n_yes, n_no, mixed):
+    known = dict.fromkeys(range(60, 60 + n_yes), "yes") | dict.fromkeys(range(n_no), "no")
+    result = aggregate(one_sided(), truth=known)
+    assert (result.fitted.calibration.votes != ()) == mixed
+    assert (result.label[n_no:60] == "no").mean() > 0.75  # regressions would make it 0.47 with 60 and 1
 
 
 @settings(max_examples=25)

@@ -40,6 +40,11 @@ def test_a_class_of_another_type_is_told_from_one_that_nobody_gave():
     stars = CrowdLabels.from_matrix([[1, 2], [2, 3]])
     with pytest.raises(LabelError, match=r"found '3' for example 0\. That is spelt like a class, and of another type"):
         known_answers({0: "3"}, stars, stars)
+    assert_array_equal(known_answers({0: 3.0}, stars, stars), [2, -1])
+    with pytest.raises(LabelError, match=r"found '3\.0' for example 0\. That is the number of the class 3: convert"):
+        known_answers({0: "3.0"}, stars, stars)
+    with pytest.raises(LabelError, match=r"found '4\.0' for example 0\. If no annotator gave that class, declare it"):
+        known_answers({0: "4.0"}, stars, stars)
 
 
 def test_known_classes_are_certain_and_others_impossible():
