@@ -12,6 +12,7 @@ from crowdwise.crowd.votes import same_answer
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
+ALWAYS_SAME = "always the same answer"
 # With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.
 _FEW_LABELS = 3
 # Annotators with the same labels on at least this many examples are flagged as copies.
@@ -42,7 +43,7 @@ def flag_annotators(
         elif n_labels[i] < _FEW_LABELS:
             found.append("few labels")
         if same[i]:
-            found.append("always the same answer")
+            found.append(ALWAYS_SAME)
         if n_labels[i] and agreement[i] < 0:
             found.append("worse than chance")
         if i in twins:

@@ -13,6 +13,7 @@ from crowdwise.arrays import Array
 from crowdwise.counts import count, some_names
 from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.crowd.kappas import cohen_kappas
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
@@ -184,7 +185,8 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
         found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
     if labels.classes is not None and (rare := _rare_classes(labels)):
         found.append(f"given hardly ever, perhaps a slip or no answer at all: {some_names(rare)}")
-    single = _single_minded(labels)
+    flagged = {} if aggregation is None else aggregation.annotator_flags
+    single = [(name, n) for name, n in _single_minded(labels) if ALWAYS_SAME not in flagged.get(name, ())]
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
@@ -230,7 +232,10 @@ def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     for name, flags in aggregation.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
-    meaning = {"worse than chance": f" ({WHAT_CHANCE_IS})"}
+    meaning = {
+        "worse than chance": f" ({WHAT_CHANCE_IS})",
+        ALWAYS_SAME: " (where others differ: that has no say in the consensus)",
+    }
     return [f"{flag}: {some_names(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 
 

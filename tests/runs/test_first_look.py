@@ -43,6 +43,13 @@ def test_what_is_wrong_is_told(matrix, problem):
     assert problem in check(Inputs(CrowdLabels.from_matrix(matrix, missing=None))).problems
 
 
+def test_who_always_gives_the_same_answer_is_told_once():
+    said = np.array([["a", "a", "a", "b"], ["b", "b", "a", "b"], ["b", "a", "b", "b"]] * 10)
+    problems = check(Inputs(CrowdLabels.from_matrix(said, annotators=["ann", "bob", "eve", "stuck"]))).problems
+    told = "always the same answer: stuck (where others differ: that has no say in the consensus)"
+    assert [problem for problem in problems if "stuck" in problem] == [told]
+
+
 def test_without_two_labels_on_an_example_there_is_no_agreement():
     found = check(Inputs(CrowdLabels.from_matrix([["a", None], [None, "b"]])))
     assert found.alpha is None
