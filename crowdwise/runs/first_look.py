@@ -109,7 +109,8 @@ class Check:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
             span = f"80 % of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
             name = "weighted kappa" if self.ordered else "Cohen's kappa"
-            rows.append(_row("two at a time", f"median {name} {middle:.2f}; {span}"))
+            of_pairs = f"{name} {middle:.2f}" if n == 1 else f"median {name} {middle:.2f}; {span}"
+            rows.append(_row("two at a time", of_pairs))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:

@@ -43,6 +43,11 @@ def test_what_is_wrong_is_told(matrix, problem):
     assert problem in check(Inputs(CrowdLabels.from_matrix(matrix, missing=None))).problems
 
 
+def test_one_pair_of_annotators_has_one_kappa():
+    text = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"]] * 5))).as_text()
+    assert "  two at a time         Cohen's kappa 0.50\n" in text
+
+
 def test_who_always_gives_the_same_answer_is_told_once():
     said = np.array([["a", "a", "a", "b"], ["b", "b", "a", "b"], ["b", "a", "b", "b"]] * 10)
     problems = check(Inputs(CrowdLabels.from_matrix(said, annotators=["ann", "bob", "eve", "stuck"]))).problems
