@@ -295,11 +295,11 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
         if mine.stepwise is None:
             mine, theirs = theirs, mine
         mine.check_declared_with(theirs)
-        if theirs.stepwise is None:
+        if mine.stepwise is None or theirs.stepwise is None:  # the latter at least
             self._restart(self._after(mine, theirs.rows(), theirs.batches).declared_as(mine, theirs))
             return self
         n_annotators = len(set(mine.seen.annotators.tolist()) | set(theirs.seen.annotators.tolist()))
-        model = self._stream_reading(mine).annotator_model(self.annotator_model, n_annotators)
+        model = self._stream_reading(mine).annotator_model(self.annotator_model, mine.stepwise.n_voters(n_annotators))
         with one_blas_thread():
             joined = mine.joined(theirs, model, fit_intercept=self.fit_intercept)
         self._restart(joined.declared_as(mine, theirs))
@@ -362,8 +362,7 @@ class LogisticOutOfCoreMixin(StreamMixin, WithFeaturesMixin):
     def _step(self, stepwise: Stepwise, stream: LogisticStream, blocks: list[CheckedBlock]) -> Stepwise:
         seen, chosen = stream.seen, stepwise.chosen
         levels = stream.weighting(self.scale, chosen.steepness, chosen.label_steepness)
-        n_known = len(stepwise.counts)  # others may be new
-        n_voters = stepwise.together.n_voters(n_known) + len(seen.annotators) - n_known
+        n_voters = stepwise.n_voters(len(seen.annotators))
         model = self._stream_reading(stream).annotator_model(self.annotator_model, n_voters)
         with one_blas_thread():
             return stepwise.step(blocks, seen.annotators, seen.classes, model, levels, fit_intercept=self.fit_intercept)

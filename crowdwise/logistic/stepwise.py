@@ -106,6 +106,11 @@ class Stepwise(FrozenArrays):
         behaviour, together = self.behaviour.of(before), self.together.at(before)
         return replace(self, counts=counts, behaviour=behaviour, together=together, given=given)
 
+    def n_voters(self, n_annotators: int) -> int:
+        """How many votes so many annotators have; those of whom these statistics know nothing have their own."""
+        n_known = len(self.counts)
+        return self.together.n_voters(n_known) + n_annotators - n_known
+
     def joined(self, other: Stepwise, model: AnnotatorModel, *, fit_intercept: bool) -> Stepwise:
         """The statistics of two streams of the same annotators and classes, added, and parameters from these.
 

@@ -108,6 +108,7 @@ def test_who_always_answers_the_same_has_no_say_as_in_fit(few_are_kept):
     stream = in_batches(CrowdLogisticClassifier(**SETTINGS), X, labels, range(50, 400, 50))
     assert stream.stream_.stepwise.together.silent.tolist() == [i == 1 for i in range(7)]
     assert_allclose(stream.confusion_, whole.confusion_, atol=0.1)
+    assert [stream.stream_.stepwise.n_voters(n) for n in (7, 9)] == [6, 8]  # whoever is new has a vote
     late = CrowdLabels.from_matrix(np.arange(40)[:, np.newaxis] % 2, annotators=["late"])
     assert stream.partial_fit(X[:40], late).stream_.stepwise.together.silent.tolist() == [i == 1 for i in range(8)]
 
