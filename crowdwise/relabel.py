@@ -1,4 +1,4 @@
-"""A fit and its labels -> what to label next: where one more answer is expected to say most, and why."""
+"""A fit and its labels -> what to label next: where one more answer is expected to say most, and why; or at random."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import entr, softmax
+from sklearn.utils import check_random_state
 
 from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
-from crowdwise.checks import check_whole
+from crowdwise.checks import check_choice, check_whole
 from crowdwise.consensus import RatingConsensus
 from crowdwise.em.annotators import Behaviour
 from crowdwise.fit_record import FitRecord
@@ -23,7 +24,7 @@ _BIT = np.log(2.0)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class NextLabels(FrozenArrays):
-    """Examples to label again, the one first of which another answer is expected to say most.
+    """Examples to label again: first those for which one more answer is expected to say most, or a random draw.
 
     Parameters
     ----------
@@ -68,13 +69,18 @@ class NextLabels(FrozenArrays):
         return make_frame(dict(zip(names, columns, strict=True)), self.frame_library)
 
 
-def what_to_label_next(model: Any, labels: Any, *, n: int = 50) -> NextLabels:
-    """The examples of a fit for which one more answer is expected to say most, with the reason.
+def what_to_label_next(
+    model: Any, labels: Any, *, n: int = 50, at_random: bool = False, random_state: Any = 0
+) -> NextLabels:
+    """The examples of a fit for which one more answer is expected to say most, with the reason; or a random draw.
 
     The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
     (its entropy, in bits) is expected to fall. It is high where the consensus is unsure and an answer would tell; where
     examples are hard for everybody, another answer tells little. For ratings, it is the same of the normal distribution
-    that the model gives them.
+    that the model gives them. Examples whose answer the fit knows (``truth=``) are left out.
+
+    For answers that are given as ``truth=``, take at least half of the examples at random: how often the consensus is
+    right, and how sure it may be, can only be learnt from examples that are like the others.
 
     Parameters
     ----------
@@ -84,11 +90,15 @@ def what_to_label_next(model: Any, labels: Any, *, n: int = 50) -> NextLabels:
         The labels that it was fitted to.
     n : int, default=50
         How many examples at most.
+    at_random : bool, default=False
+        Whether they are drawn at random, each example with the same probability.
+    random_state : int, RandomState instance or None, default=0
+        What the draw is made with: the same number gives the same examples.
 
     Returns
     -------
     examples : NextLabels
-        In the order of the expected gain; `examples.to_frame()` is a table.
+        In the order of the expected gain, or as they were drawn; `examples.to_frame()` is a table.
 
     Examples
     --------
@@ -99,13 +109,22 @@ def what_to_label_next(model: Any, labels: Any, *, n: int = 50) -> NextLabels:
     ([2], ['annotators split 1 to 1'])
     """
     check_whole("n", n)
+    check_choice("at_random", at_random, (True, False))
     record = FitRecord.of(model, labels)
-    return next_labels(record, information_gain(record), n)
+    gain = information_gain(record)
+    rows = best_first(record, gain)
+    rows = check_random_state(random_state).permutation(rows) if at_random else rows
+    return next_labels(record, gain, rows[:n])
 
 
-def next_labels(record: FitRecord, gain: Floats, n: int) -> NextLabels:
-    """The n examples of the highest gain."""
-    rows = np.argsort(-gain, kind="stable")[:n]
+def best_first(record: FitRecord, gain: Floats) -> Positions:
+    """Examples in the order of the gain, without those whose answer is known."""
+    order = np.argsort(-gain, kind="stable")
+    return order[~record.told[order]]
+
+
+def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
+    """These examples, with what is known about them."""
     consensus, per_example = record.results.consensus, record.labels.labels_per_example
     return NextLabels(
         consensus.examples[rows],

@@ -23,7 +23,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
 from crowdwise.threads import BLOCK_ROWS
-from crowdwise.truths.known import Known
+from crowdwise.truths.known import Known, is_known
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
@@ -131,6 +131,11 @@ class TrainingSet:
         differs = self.core_disagreement.copy()
         differs[known.at] = 0.0
         return differs
+
+    @property
+    def unknown(self) -> Bools:
+        """Which examples take part and have no known answer."""
+        return self.learnt if self.truth is None else self.learnt & ~is_known(self.truth)
 
     def with_truth(self, consensus: Any) -> Any:
         """A `Consensus` or `RatingConsensus` on all examples, the known answers being certain."""

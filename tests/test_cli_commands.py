@@ -124,6 +124,16 @@ def test_next_prints_as_many_as_wanted(here, run):
     assert run("next", "run", "-n", "3")[1].count("\n") == 4
 
 
+def test_next_draws_at_random_by_a_seed_and_the_same_from_labels_and_from_their_run(here, run, tmp_path):
+    assert run("fit", "labels.csv", "--out", str(tmp_path / "run"))[0] == 0
+    first, again, other = (run("next", "labels.csv", "-n", "8", "--at-random", "--seed", seed)[1] for seed in "112")
+    assert first == again != other
+    assert first.count("\n") == 9
+    assert first == run("next", str(tmp_path / "run"), "-n", "8", "--at-random", "--seed", "1")[1]
+    every = run("next", "labels.csv", "-n", "60", "--at-random")[1].splitlines()
+    assert sorted(every) == sorted(run("next", "labels.csv", "-n", "60")[1].splitlines())
+
+
 def test_a_table_is_aligned_on_a_terminal(here, monkeypatch):
     class Terminal(io.StringIO):
         encoding = "utf-8"

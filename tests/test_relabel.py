@@ -177,3 +177,31 @@ def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
         what_to_label_next(EasyFirstPerceptron().fit(X, labels), labels)
     with pytest.raises(ValueError, match="n must be"):
         what_to_label_next(found, labels, n=0)
+
+
+def test_known_examples_are_not_labelled_again():
+    _, truth, labels = crowd()
+    known = dict(zip(labels.examples[:20].tolist(), truth[:20].tolist(), strict=True))
+    found = what_to_label_next(aggregate(labels, truth=known), labels, n=len(labels))
+    assert not set(found.examples.tolist()) & set(known)
+    at_random = what_to_label_next(aggregate(labels, truth=known), labels, n=len(labels), at_random=True)
+    assert sorted(at_random.examples.tolist()) == sorted(set(labels.examples.tolist()) - set(known))
+
+
+def test_a_random_draw_takes_every_example_as_often_and_is_the_same_for_the_same_seed():
+    labels = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"], ["a", "a"]]
+    result = aggregate(labels)
+    draws = [
+        what_to_label_next(result, labels, n=2, at_random=True, random_state=seed).examples.tolist()
+        for seed in range(500)
+    ]
+    assert draws[0] == what_to_label_next(result, labels, n=2, at_random=True).examples.tolist()
+    times = np.bincount(np.ravel(draws), minlength=5)
+    assert times.sum() == 1000
+    assert abs(times - 200).max() < 50
+
+
+def test_at_random_is_yes_or_no():
+    labels = [["a", "a"], ["b", "b"]]
+    with pytest.raises(ValueError, match="at_random must be True or False; got 7"):
+        what_to_label_next(aggregate(labels), labels, at_random=7)

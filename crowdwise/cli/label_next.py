@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Any
 
 import click
@@ -15,14 +16,18 @@ from crowdwise.cli.show_table import show_table_of, table_options
 Examples:
   crowdwise next labels.csv -n 10
   crowdwise next run
+  crowdwise next labels.csv -n 50 --at-random > to-answer.csv
 """,
 )
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
+@click.option("--at-random", is_flag=True, help="Draw the examples at random: for answers to be given as --truth.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
 @table_options
-def command(source: str, n: int, **options: Any) -> None:
+def command(source: str, n: int, at_random: bool, seed: int, **options: Any) -> None:
     """Print what to label next, and why.
 
     The examples first for which one more answer by an average annotator is expected to say most.
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
-    show_table_of(source, lambda run: run.table("next").first(n), lambda run: run.next(n), **options)
+    of_any_run = methodcaller("next", n, at_random=at_random, seed=seed)
+    show_table_of(source, of_any_run, of_any_run, **options)

@@ -413,8 +413,9 @@ def _aggregation(
     proba[training.learnt] = fitted.calibrated(posterior, training.core)
     how_hard = np.zeros(len(labels))
     how_hard[training.learnt] = hardness
+    consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
     return Aggregation(
-        training.with_truth(fitted.as_consensus(labels.examples, proba)),
+        consensus,
         fitted,
         fitted.results(labels).against(labels, training.truth),
         training.disagreement,
@@ -424,7 +425,7 @@ def _aggregation(
         converged,
         steepness,
         labels.frame_library,
-        check,
+        check and check.beside(consensus.confidence[training.unknown]),
     )
 
 

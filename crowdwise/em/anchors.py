@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.consensus import chosen_classes
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.labels_alone import first_annotators, vote_shares
@@ -20,6 +20,7 @@ from crowdwise.em.together import Together, vote_strength
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.truths.calibration import Calibration, calibrate, folds_of_truths
 from crowdwise.truths.check import TruthCheck, check_classes
+from crowdwise.truths.draw import Draw, some_others
 from crowdwise.truths.known import Known
 from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
@@ -57,13 +58,13 @@ class Estimated:
     weight: Floats  # (n_examples,): how much each example counts
     together: Together  # who shares a vote, and what may be stated
 
-    def told(self, annotators: Annotators, labels: CrowdLabels, known: Known) -> Floats:
+    def told(self, annotators: Annotators, labels: CrowdLabels, at: Positions) -> Floats:
         """What is stated of some examples by these annotators, as if none were known."""
-        prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[known.at]
-        posterior = expectation(prior, annotators.log_likelihood()[known.at])[0]
+        prior = self.log_prior if self.log_prior.ndim == 1 else self.log_prior[at]
+        posterior = expectation(prior, annotators.log_likelihood()[at])[0]
         frequency = np.exp(prior) if prior.ndim == 1 else np.exp(prior).mean(axis=0)
         strength = vote_strength(annotators.behaviour.by_class(), frequency)
-        return self.together.stated(posterior, labels[known.at], prior, strength)
+        return self.together.stated(posterior, labels[at], prior, strength)
 
     def without(self, labels: CrowdLabels, known: Known | None) -> Annotators:
         """The annotators again, with these truths only."""
@@ -86,15 +87,23 @@ def calibrate_by_truths(
     if known is None:
         return None, None
     if estimated is None:
-        proba = vote_shares(labels[known.at])
+        proba, draw = vote_shares(labels[known.at]), None
         fold = folds_of_truths(proba[np.arange(len(known)), known.answers])
     else:
-        first = estimated.told(estimated.annotators, labels, known)
+        first = estimated.told(estimated.annotators, labels, known.at)
         fold = folds_of_truths(first[np.arange(len(known)), known.answers])
-        proba = _held_out(labels, known, estimated, fold)
-    calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold)
+        proba, draw = _held_out(labels, known, estimated, fold), _draw(labels, known, estimated)
+    calibration, held_out = calibrate(proba, known.answers, labels[known.at], fold, draw)
     chosen = chosen_classes(held_out, reading.by, reading.levels)
-    return calibration, check_classes(held_out, known.answers, chosen)
+    at_random = draw is None or draw.at_random
+    return calibration, check_classes(held_out, known.answers, chosen, at_random=at_random)
+
+
+def _draw(labels: CrowdLabels, known: Known, estimated: Estimated) -> Draw:
+    """How the known examples differ from the others, by annotators who were estimated without any truth."""
+    others = some_others(known.at, len(labels))
+    proba = estimated.told(estimated.without(labels, None), labels, np.concatenate([known.at, others]))
+    return Draw.of(known.answers, proba, estimated.weight[others])
 
 
 def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:
@@ -103,5 +112,5 @@ def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Cod
     for k in np.unique(fold):
         others = known[fold != k]
         annotators = estimated.without(labels, others if len(others) else None)
-        proba[fold == k] = estimated.told(annotators, labels, known[fold == k])
+        proba[fold == k] = estimated.told(annotators, labels, known.at[fold == k])
     return proba

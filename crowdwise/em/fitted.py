@@ -225,13 +225,14 @@ def fit_results(
         proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
+    consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))
     return FitResults(
-        training.with_truth(annotators.as_consensus(labels.examples, proba)),
+        consensus,
         annotators.as_consensus(labels.examples, by_labels),
         annotators.results(labels).against(labels, training.truth),
         training.disagreement,
         steepness,
         rounds.objective,
         rounds.converged,
-        check,
+        check and check.beside(consensus.confidence[training.unknown]),
     )

@@ -12,7 +12,7 @@ from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.relabel import next_labels
+from crowdwise.relabel import best_first, next_labels
 from crowdwise.reporting.columns import easy_to_hard, mean_ratings
 from crowdwise.reporting.quality import changed_examples, majority_shares
 
@@ -161,7 +161,7 @@ def ordered(examples: Examples) -> dict[str, Any]:
 
 def upcoming(examples: Examples, gain: Floats, n: int) -> dict[str, Any]:
     """What to label next."""
-    found = next_labels(examples.record, gain, n)
-    rows = examples.rows(np.argsort(-gain, kind="stable")[:n])
-    more = zip(rows, found.gain.tolist(), found.reason.tolist(), strict=True)
-    return listed(len(gain), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])
+    order = best_first(examples.record, gain)
+    found = next_labels(examples.record, gain, order[:n])
+    more = zip(examples.rows(order[:n]), found.gain.tolist(), found.reason.tolist(), strict=True)
+    return listed(len(order), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])

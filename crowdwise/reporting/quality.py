@@ -100,6 +100,7 @@ class Comparison:
     consensus: Estimate
     majority: Estimate
     difference: Estimate
+    stated: Estimate  # how often the consensus is right by its own probabilities
 
     def plain(self) -> dict[str, Any]:
         """The same as a dict that JSON can hold."""
@@ -118,20 +119,21 @@ def expected_accuracy(record: FitRecord) -> Comparison:
     proba, votes = record.proba[counted], majority_shares(record.labels[counted])
     chosen = np.eye(proba.shape[1])[record.codes[counted]]
     one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
-    return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other))
+    return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other), Estimate(one))
 
 
 def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
     """How often each is right on the labelled examples of known truth: positions of classes, -1 where it is unknown."""
     known = np.flatnonzero((truth >= 0) & (record.labels.labels_per_example > 0))
     if len(known) == 0:
-        return Comparison(0, *[Estimate(float("nan"))] * 3)
+        return Comparison(0, *[Estimate(float("nan"))] * 4)
     one = (record.codes[known] == truth[known]).astype(np.float64)
     other = majority_shares(record.labels[known])[np.arange(len(known)), truth[known]]
     gap = one - other
     half = _HALF_WIDTH * float(gap.std()) / len(known) ** 0.5
     difference = Estimate(float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half))
-    return Comparison(len(known), _of_share(one), _of_share(other), difference)
+    stated = float(record.proba[known, record.codes[known]].mean())
+    return Comparison(len(known), _of_share(one), _of_share(other), difference, Estimate(stated))
 
 
 def _of_share(right: Floats) -> Estimate:

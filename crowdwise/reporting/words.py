@@ -146,6 +146,12 @@ def truth_sentence(check: dict[str, Any]) -> str:
     else:
         found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
         goal, says = f"to ±{100 * check['within']:.0f} points", percent(check["confidence"], 1)
+    if not check.get("at_random", True) and check["others"] is not None:
+        return (
+            f"{learnt}: held out in turn, the consensus is {found} and says {says}. These examples are no random draw, "
+            f"so that says little about the others, of which it says {percent(check['others'], 1)}; answers to "
+            "examples drawn at random would tell (crowdwise next --at-random)."
+        )
     more = f"; {check['needed']:,} more would tell it {goal}" if check["needed"] else ""
     return f"{learnt}: held out in turn, the consensus is {found} and says {says}{more}."
 
@@ -165,11 +171,11 @@ def calibration_sentence(summary: Summary) -> str | None:
     known = _known(summary)
     if summary["kind"] == "rating" or not known:
         return None
-    expected = summary["quality"]["estimated"]["consensus"]["value"]
+    expected = known["stated"]["value"]
     if expected <= known["consensus"]["high"]:
         return None
     return (
-        f"The fit is surer than it should be: it expects {percent(expected, 1)} to be right, and "
+        f"The fit is surer than it should be: it expects {percent(expected, 1)} of these to be right, and "
         f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here: take confidence as an order, "
         "or let the fit learn from these answers (--use-truth; in Python, truth=... of fit), which calibrates it."
     )
@@ -224,6 +230,9 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
     if (check := summary["truth_check"]) and not known:
         second = {"value": percent(check["accuracy"], 1), "name": "of the consensus is right"}
         second["note"] = f"{count(check['n'], 'known answer')}, held out in turn, {interval(check, 100, 1)}"
+        if not check["at_random"]:
+            second["name"] = "right on the known examples"
+            second["note"] = f"{count(check['n'], 'known answer')}, no random draw; {interval(check, 100, 1)}"
     elif known:
         ours = known["consensus"]
         second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}

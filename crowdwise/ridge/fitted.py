@@ -28,6 +28,7 @@ from crowdwise.ridge.votes import Votes, estimated_accuracy
 from crowdwise.threads import run_parallel, spans
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes
+from crowdwise.truths.draw import Draw, some_others
 
 # What a weighted squared difference costs, in multiplications.
 _SQUARING = 20.0
@@ -193,7 +194,7 @@ def ridge_results(
     precision = _model_precision(data, fit, votes, target, unseen)
     fitted, check = _fitted(data, fit, precision, groups), None
     if data.known is not None:
-        calibration, check = calibrate_by_truths(data.known, fit, fitted, unseen[data.known.at], data.targets.centre)
+        calibration, check = calibrate_by_truths(data, data.known, fit, fitted, unseen)
         fitted, votes = replace(fitted, calibration=calibration), Votes.of(training.core, settled.expertise)
         target = votes.mean_targets(data.targets)
     if len(training.core.annotators) == 1:  # in units of this one annotator's expertise
@@ -220,20 +221,20 @@ def ridge_results(
         steepness=fit.steepness,
         objective=settled.objective,
         converged=settled.converged,
-        truth_check=check,
+        truth_check=check.beside(consensus.confidence[training.unknown]) if isinstance(check, TruthCheck) else check,
     )
     return RidgeResults(fitted, results, label_score)
 
 
 def calibrate_by_truths(
-    known: KnownRows, fit: PathFit, fitted: FittedRidge, scores: Floats, centre: float
+    data: RidgeData, known: KnownRows, fit: PathFit, fitted: FittedRidge, unseen: Floats
 ) -> tuple[Calibration, TruthCheck | RatingCheck]:
     """How truths calibrate the consensus of other examples, and how good it is on examples of known answer.
 
-    Each truth is held out. Scores, of shape (n_known, n_targets), are out of fold already. Truths are left out in
-    parts, and the errors of annotators on a part are against these scores then. `centre` was subtracted from ratings.
+    Each truth is held out. Scores of all examples, `unseen`, are out of fold already. Truths are left out in parts, and
+    the errors of annotators on a part are against these scores then.
     """
-    weight, answers = fit.settled.weights.product[known.at], known.known.answers
+    weight, answers, scores = fit.settled.weights.product[known.at], known.known.answers, unseen[known.at]
     fold = folds_of_truths(known.targets.squared(known.answers - scores))
     told: Floats = np.empty((len(answers), 2 if fitted.classes is None else len(fitted.classes)))
     for k in range(int(fold.max()) + 1):
@@ -241,12 +242,23 @@ def calibrate_by_truths(
         errors = fit.settled.errors - known.errors(held_out) + known.errors(held_out, scores)
         expertise = fit.settled.problem.precision.expertise(np.maximum(errors, 0.0))
         votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
-        found = fitted.combine(votes, known.labels[rows], scores[rows] + centre, use_model=True)
+        found = fitted.combine(votes, known.labels[rows], data.targets.uncentred(scores[rows]), use_model=True)
         told[rows] = found.proba if isinstance(found, Consensus) else np.column_stack([found.label, found.std])
     if fitted.classes is None:
         return calibrate_ratings(told[:, 0], told[:, 1], answers, fold)
-    calibration, calibrated = calibrate(told, answers, known.labels, fold)
-    return calibration, check_classes(calibrated, answers)
+    draw = _draw(data, known, fitted, unseen)
+    calibration, calibrated = calibrate(told, answers, known.labels, fold, draw)
+    return calibration, check_classes(calibrated, answers, at_random=draw.at_random)
+
+
+def _draw(data: RidgeData, known: KnownRows, fitted: FittedRidge, unseen: Floats) -> Draw:
+    """How the examples of known class differ from the others, as if none were known."""
+    others = some_others(known.at, len(unseen))
+    rows = np.concatenate([known.at, others])
+    labels, scores = data.training.core[rows], data.targets.uncentred(unseen[rows])
+    found = fitted.combine(fitted.votes(labels), labels, scores, use_model=True)
+    assert isinstance(found, Consensus)
+    return Draw.of(known.known.answers, found.proba, data.training.sample_weight[others])
 
 
 def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:

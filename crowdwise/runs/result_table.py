@@ -67,6 +67,10 @@ class ResultTable:
         """The first rows."""
         return ResultTable(self.name, {name: column[:n] for name, column in self.columns.items()})
 
+    def rows(self, at: Sequence[int]) -> ResultTable:
+        """Some rows, in this order."""
+        return ResultTable(self.name, {name: [column[i] for i in at] for name, column in self.columns.items()})
+
     def csv_parts(self) -> Iterator[str]:
         """As CSV, some rows at a time; texts that a spreadsheet would take for formulas get an apostrophe."""
         yield _csv([tuple(map(safe_cell, self.columns))])

@@ -86,12 +86,13 @@ class Run:
         best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
         return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
-    def next(self, n: int = 50) -> ResultTable:
-        """At most n examples to label again, the one first of which one more answer is expected to say most.
+    def next(self, n: int = 50, *, at_random: bool = False, seed: int = 0) -> ResultTable:
+        """At most n examples to label again, first those for which one more answer is expected to say most.
 
-        Columns are "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
+        Or examples drawn at random, the same ones for the same seed. Columns are "example", "gain" (expected
+        information in bits), "labels" (how many it has), "label" and "reason".
         """
-        found = what_to_label_next(self.model, self.inputs.labels, n=n)
+        found = what_to_label_next(self.model, self.inputs.labels, n=n, at_random=at_random, random_state=seed)
         columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
         return ResultTable("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
 
@@ -287,6 +288,18 @@ class SavedRun:
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
         return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
+
+    def next(self, n: int = 50, *, at_random: bool = False, seed: int = 0) -> ResultTable:
+        """The same as `Run.next`, from the table that was kept."""
+        table = self.table("next")
+        if not at_random:
+            return table.first(n)
+        if len(table) == _MOST_NEXT:
+            raise DataError(
+                f"{self.path} keeps the {_MOST_NEXT:,} examples that are least sure, and a random draw needs all. Give "
+                "the file of labels in its place."
+            )
+        return table.rows(np.random.RandomState(seed).permutation(len(table))[:n].tolist())
 
     def model(self) -> Any:
         """The fitted model, or the result of `aggregate`."""

@@ -18,6 +18,7 @@ from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 from crowdwise.truths.check import RatingCheck
+from crowdwise.truths.draw import Draw
 from crowdwise.truths.vote_weights import Ballot, VoteWeights
 
 # Truths are held out in so many parts.
@@ -64,13 +65,20 @@ class Calibration:
         return np.where(labels.labels_per_example[:, np.newaxis] > 0, mixed, ours)
 
 
-def calibrate(proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes) -> tuple[Calibration, Floats]:
+def calibrate(
+    proba: Floats, codes: Codes, labels: CrowdLabels, fold: Codes, draw: Draw | None = None
+) -> tuple[Calibration, Floats]:
     """The calibration of a model by truths, and what it says about each truth when that is held out.
 
     Probabilities are by models that did not know the class of the example; those of a fold were held out together. What
     comes second is calibrated by the truths of other folds. (Shares of a mixture are found from predictions of those,
-    which may have learnt from this one: two numbers, which one truth hardly moves.)
+    which may have learnt from this one: two numbers, which one truth hardly moves.) If the `draw` of known examples
+    does not carry over to the others, probabilities stay as they are.
     """
+    if draw is not None and not draw.carries_over:
+        assert labels.classes is not None
+        draw.note(labels.classes)
+        return Calibration(1.0, np.ones(1)), np.exp(_tempered(_logarithms(proba), 1.0))
     _note_one_class(codes, labels)
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)

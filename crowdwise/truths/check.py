@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Any
 
@@ -29,6 +29,12 @@ class TruthCheck:
         How many of them the consensus is right about, when it is not told their class.
     confidence : float
         The mean probability of the class that it takes, on these.
+    others : float or None, default=None
+        The same on the examples whose class is not known: the share of them that it is expected to be right about. None
+        if there are no others.
+    at_random : bool, default=True
+        Whether the known examples may be a random draw of all, by stated confidence and class. If not, the share that
+        is right holds for examples like these only.
 
     Examples
     --------
@@ -38,11 +44,16 @@ class TruthCheck:
     TruthCheck: right on 80 % of 50 truths (95 % interval 67 % to 89 %), says 84 %
     >>> check.needed(within=0.05)
     212
+    >>> TruthCheck(n=50, right=30, confidence=0.62, others=0.85, at_random=False)
+    TruthCheck: right on 60 % of 50 truths (95 % interval 46 % to 72 %), says 62 %
+      the truths are no random draw; on the other examples it says 85 %
     """
 
     n: int
     right: int
     confidence: float
+    others: float | None = None
+    at_random: bool = True
 
     @property
     def accuracy(self) -> float:
@@ -54,6 +65,10 @@ class TruthCheck:
         """Wilson's 95 % interval of it."""
         low, high = wilson_interval(np.array([self.right]), np.array([self.n]))
         return float(low[0]), float(high[0])
+
+    def beside(self, stated: Floats) -> TruthCheck:
+        """The same with the confidence that is stated of examples whose class is not known."""
+        return replace(self, others=float(stated.mean()) if len(stated) else None)
 
     def needed(self, within: float = 0.05) -> int:
         """How many more truths would make the interval no wider than plus and minus this.
@@ -82,15 +97,20 @@ class TruthCheck:
             "low": low,
             "high": high,
             "confidence": self.confidence,
+            "others": self.others,
+            "at_random": self.at_random,
             "needed": self.needed(),
             "within": 0.05,
         }
 
     def __repr__(self) -> str:
         low, high = self.interval
+        chosen = ""
+        if not self.at_random and self.others is not None:
+            chosen = f"\n  the truths are no random draw; on the other examples it says {100 * self.others:.0f} %"
         return (
             f"TruthCheck: right on {100 * self.accuracy:.0f} % of {self.n:,} {_truths(self.n)} (95 % interval "
-            f"{100 * low:.0f} % to {100 * high:.0f} %), says {100 * self.confidence:.0f} %"
+            f"{100 * low:.0f} % to {100 * high:.0f} %), says {100 * self.confidence:.0f} %{chosen}"
         )
 
 
@@ -161,14 +181,14 @@ class RatingCheck:
         )
 
 
-def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None) -> TruthCheck:
+def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None, *, at_random: bool = True) -> TruthCheck:
     """How good probabilities are that were given without knowing the true classes.
 
     The classes that are taken are by default the most probable ones.
     """
     chosen = held_out.argmax(axis=1) if chosen is None else chosen
     sure = held_out[np.arange(len(codes)), chosen]
-    return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()))
+    return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()), at_random=at_random)
 
 
 def wilson_interval(right: Codes, n: Codes) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
 from crowdwise.em import Confusion
+from crowdwise.exceptions import CrowdWarning
 
 
 def slow_rounds(matrix, known, n_classes, n_rounds, strength=3.0):
@@ -117,3 +118,32 @@ def test_levels_are_judged_by_what_is_taken_of_them():
     low, high = found.truth_check.interval
     assert low < (found.label == truth)[60:].mean() < high
     assert found.confidence[60:].mean() == pytest.approx((found.label == truth)[60:].mean(), abs=0.1)
+
+
+def easy_and_hard(seed=3):
+    """Labels of six: nearly all are right on the first 200 examples, and they guess on the last 100."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 300)
+    wrong = rng.random((300, 6)) < np.repeat([0.05, 0.5], [200, 100])[:, None]
+    return np.where(wrong, 1 - truth[:, None], truth[:, None]), truth
+
+
+def test_answers_to_hard_examples_only_do_not_calibrate_the_others(monkeypatch):
+    matrix, truth = easy_and_hard()
+    known = dict(zip(range(200, 250), truth[200:250].tolist(), strict=True))
+    with pytest.warns(CrowdWarning, match="the known answers are of examples unlike the others: stated confidence wo"):
+        found = aggregate(matrix, truth=known)
+    assert found.label[200:250].tolist() == truth[200:250].tolist()
+    assert (found.label == truth)[:200].mean() > 0.9
+    assert not found.truth_check.at_random
+    assert found.truth_check.others == pytest.approx(np.delete(found.confidence, np.arange(200, 250)).mean())
+    monkeypatch.setattr("crowdwise.truths.draw._UNCOVERED", 2.0)
+    assert (aggregate(matrix, truth=known).label == truth)[:200].mean() < 0.1  # learnt from guesses
+
+
+def test_answers_at_random_do():
+    matrix, truth = easy_and_hard()
+    found = aggregate(matrix, truth={i: int(truth[i]) for i in range(0, 300, 6)})
+    assert found.truth_check.at_random
+    assert found.fitted.calibration.votes
+    assert (found.label == truth)[:200].mean() > 0.95

@@ -6,7 +6,8 @@ from crowds import clear_crowd
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise.counts import count
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting.words import agreement_sentence, decimal, percent, rounded, some_of
+from crowdwise.reporting.words import agreement_sentence, decimal, percent, rounded, some_of, truth_sentence
+from crowdwise.truths.check import TruthCheck
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,26 @@ def test_a_fit_that_is_too_sure_is_told_so():
     assert "let the fit learn from these answers (--use-truth" in lines
     assert "surer than it should be" in render_html(summary)
     assert "experts" in summary["headline"][2]
+
+
+def test_truths_that_are_no_random_draw_are_not_taken_for_the_share_that_is_right():
+    check = TruthCheck(n=50, right=30, confidence=0.62, others=0.85, at_random=False).plain()
+    assert truth_sentence(check) == (
+        "50 known answers were learnt from: held out in turn, the consensus is right for 60.0 % of them (95 % interval "
+        "46.2 to 72.4) and says 62.0 %. These examples are no random draw, so that says little about the others, of "
+        "which it says 85.0 %; answers to examples drawn at random would tell (crowdwise next --at-random)."
+    )
+    assert "more would tell" in truth_sentence(check | {"at_random": True})
+
+
+def test_a_fit_is_not_too_sure_because_only_hard_examples_are_known():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    wrong = rng.random((300, 6)) < np.repeat([0.05, 0.35], [200, 100])[:, None]
+    matrix = np.where(wrong, 1 - truth[:, None], truth[:, None])
+    summary = summarize(aggregate(matrix), matrix, truth={i: int(truth[i]) for i in range(200, 300)})
+    assert summary["quality"]["known"]["consensus"]["high"] < summary["quality"]["estimated"]["consensus"]["value"]
+    assert "surer than it should be" not in "\n".join(summary_lines(summary))
 
 
 def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):

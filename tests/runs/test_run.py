@@ -55,6 +55,12 @@ def test_the_tables_say_who_is_right_and_who_is_not(crowd):
     assert all(next_ones["reason"])
 
 
+def test_a_random_draw_from_a_run_needs_all_of_its_examples(crowd, monkeypatch):
+    monkeypatch.setattr("crowdwise.runs.run._MOST_NEXT", 60)
+    with pytest.raises(DataError, match="keeps the 60 examples that are least sure, and a random draw needs all"):
+        open_run(crowd / "run").next(5, at_random=True)
+
+
 def test_the_same_files_make_the_same_bytes(crowd, tmp_path):
     settings = {"features_as": {"columns": ["size", "colour"]}, "truth": crowd / "truth.csv", "command": "as typed"}
     fit(crowd / "labels.csv", crowd / "features.csv", out=tmp_path / "again", **settings)
