@@ -26,9 +26,9 @@ class TruthCheck:
     n : int
         Examples with labels whose class is known.
     right : int
-        How many of them the consensus is right about, when it is not told their class.
+        For how many of them the consensus is right, each truth held out.
     confidence : float
-        The mean probability of the class that it takes, on these.
+        The mean confidence of the consensus on these.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class RatingCheck:
     n : int
         Examples with ratings whose true rating is known.
     error : float
-        The root of the mean squared difference of consensus and truth, when it is not told the truth.
+        The root mean squared difference of consensus and truth, each truth held out.
     std : float
         The root of the mean squared standard deviation that it states, on these.
 
