@@ -87,7 +87,7 @@ class StreamMixin:
         """What `partial_fit` does."""
         if not self._has_begun() and "fitted_" in vars(self):
             warn(
-                "a stream begins with this block: what fit has learnt is no part of it, for fit keeps no sums. Use "
+                "a stream begins with this block: what fit learned is not part of it, because fit keeps no sums. Use "
                 "partial_fit from the first block on."
             )
         self._restart(self._with_batch(block, Declared.of(classes, annotators), batch_names(batch)))

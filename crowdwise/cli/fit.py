@@ -62,14 +62,16 @@ Examples:
     "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
 )
 @truth_options
-@click.option("--choose-by-truth", is_flag=True, help="They are learnt from and choose the steepness (model ridge).")
+@click.option(
+    "--choose-by-truth", is_flag=True, help="Learn from --truth and choose the steepness by it (model ridge)."
+)
 @click.option(
     "--report",
     type=click.Choice(["html", "md", "json"]),
     default="html",
     help="Form of the report; by default a page for browsers.",
 )
-@click.option("--names", is_flag=True, help="The report shows names that look like personal data, too.")
+@click.option("--names", is_flag=True, help="Show names that look like personal data in the report.")
 @labels_options
 @kind_option
 @abstentions_option

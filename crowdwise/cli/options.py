@@ -103,7 +103,11 @@ labels_options = in_order(
     ),
     click.option("--label", metavar="COLUMN", help="Column with the label."),
     click.option("--wide", is_flag=True, default=None, help="The table has a column per annotator."),
-    click.option("--format", metavar="NAME", help="What wrote the file, such as label-studio; it is guessed."),
+    click.option(
+        "--format",
+        metavar="NAME",
+        help="The tool that wrote the file, such as label-studio; by default it is recognised.",
+    ),
     encoding_option,
     click.option("--question", metavar="NAME", help="Which question, if annotators answered several."),
     click.option(
@@ -123,12 +127,12 @@ kind_option = click.option(
     "--kind",
     type=click.Choice(["class", "ordinal"]),
     default="class",
-    help="ordinal: labels have an order, as stars have, and annotators may be harsh; that of words: --classes.",
+    help="ordinal: labels have an order, as stars do; give the order of words with --classes.",
 )
 abstentions_option = click.option(
     "--informative-abstentions",
     is_flag=True,
-    help="Who abstains (--abstain) says something about the class by it; by default abstentions are left out.",
+    help="Abstaining (--abstain) depends on the class, so learn from it; by default abstentions are left out.",
 )
 ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
 features_options = in_order(
@@ -144,12 +148,12 @@ features_options = in_order(
     ),
 )
 truth_options = in_order(
-    click.option("--truth", type=FILE, metavar="FILE", help="Known answers of some examples: they judge the result."),
-    click.option("--use-truth", is_flag=True, help="They are learnt from too, and confidence is calibrated by them."),
+    click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, to measure the result."),
+    click.option("--use-truth", is_flag=True, help="Learn from --truth too, and calibrate confidence by it."),
 )
 talk_options = in_order(
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result."),
-    click.option("-v", "--verbose", is_flag=True, help="Say how long each step takes, too."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
+    click.option("-v", "--verbose", is_flag=True, help="Print how long each step takes, too."),
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

@@ -162,17 +162,17 @@ class Aggregation:
 
     @property
     def annotator_group(self) -> Positions:
-        """A number per annotator: those of the same have one vote together."""
+        """A number per annotator: those of the same number share one vote."""
         return self.fitted.together.numbers(len(self.annotators))
 
     @property
     def effective_annotators(self) -> float:
-        """How many independent votes the labels of an average example amount to; see `errors_in_common`."""
+        """How many independent votes the labels of an average example are worth; see `errors_in_common`."""
         return self.annotator_results.effective_number
 
     @property
     def by_votes(self) -> bool:
-        """Whether votes decide and the model only where they tie: its classes do not mean what labels say."""
+        """Whether the consensus is the majority vote, because the model's classes do not correspond to the labels."""
         return self.fitted.together.by_votes
 
     @property
@@ -259,10 +259,10 @@ def aggregate(
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes; a column per annotator, NaN or None where there is no label.
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
-        The true classes of some examples, None or NaN elsewhere; anything with ids names those of the labels. Their
-        probability is 1, annotators are estimated from them, and all others' confidence is calibrated by them, each
-        truth being held out. With fifteen or more per annotator, the consensus is mixed with logistic regressions on
-        the votes, which know the errors that annotators have in common.
+        The true classes of some examples, None or NaN elsewhere; if it has ids, they are those of the labels' examples.
+        Their probability is 1, annotators are estimated from them, and the confidence of all other examples is
+        calibrated by them, each truth held out. With fifteen or more per annotator, the consensus is mixed with
+        logistic regressions on the votes, which learn the errors that annotators have in common.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
         `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
@@ -280,13 +280,13 @@ def aggregate(
         Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
         and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
     errors_in_common : bool, default=True
-        Whether annotators may err together. Those who copy each other then have one vote together, stated probabilities
-        allow for errors that all have in common (as many as are usual, unless labels show that there are hardly any),
-        and votes decide where the model's classes do not mean what labels say (`by_votes`). False takes them to err
-        independently, as Dawid and Skene do.
+        Whether annotators may err together. If so, those who copy each other share one vote, probabilities allow for
+        errors in common (the usual amount, or less if labels show hardly any), and the consensus is the majority vote
+        if the model's classes do not correspond to the labels (`by_votes`). False assumes independent errors, as Dawid
+        and Skene do.
     groups : mapping, series or array-like, default=None
-        Annotators who have one vote together: a group by annotator's name, such as the family of a model, or one per
-        annotator in their order. Whoever is not named is alone. By default those who copy each other are found.
+        Annotators who share one vote: a group by annotator's name, such as the family of a model, or one per annotator
+        in their order. Annotators that are not named are alone. By default those who copy each other are detected.
     class_prior : float, default=1.0
         Examples of every class added when the frequency of classes is estimated.
     steepness : float, default=0.0

@@ -190,22 +190,22 @@ def note_votes(together: Together, has_truths: bool, kind: ClassKind) -> None:
     """Say that the model does not decide, unless that follows from groups, which is said already."""
     if together.one_group:
         return
-    then = "known answers then say what a vote counts" if has_truths else "the model decides only where they tie"
+    then = "known answers determine the weight of a vote" if has_truths else "the model only breaks ties"
     if kind == "class":
-        advice = 'If classes are levels, such as stars, say so: kind="ordinal" (--kind ordinal).'
+        advice = 'If classes are levels, such as stars, use kind="ordinal" (--kind ordinal).'
     else:
-        advice = "The default annotator_model, Ordinal(), knows the order of levels; the one that was given does not."
+        advice = "The default annotator_model, Ordinal(), uses the order of levels; the one that was given does not."
     warn(
-        "the consensus is that of the votes, every annotator counting alike (by_votes is true), and "
-        f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, with few labels "
-        f"per class, or where annotators agree no more than by chance. {advice}"
+        "the consensus is that of the votes, with the same weight for every annotator (by_votes is true), and "
+        f"{then}: the model's classes do not correspond to the labels. This happens with ordered levels, with few "
+        f"labels per class, or if annotators agree no more than by chance. {advice}"
     )
 
 
 def note_misleading() -> None:
     """Say that features do not count in the consensus."""
     warn(
-        "the classifier does not count in the consensus (model_weight_ is 0): the labels do not bear out that its "
-        "features predict the truth. The consensus is that of labels alone; predict still uses the features. Are some "
-        "features much larger than others? Bring them to one size first, as StandardScaler does."
+        "the classifier does not count in the consensus (model_weight_ is 0): the labels do not support that the "
+        "features predict the truth. The consensus is that of labels alone; predict still uses the features. If some "
+        "features are much larger than others, scale them first, for example with StandardScaler."
     )

@@ -52,7 +52,7 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         relative to the variance of the features, by cross-validation: the largest one that predicts the first consensus
         of held-out examples within a standard error of the best.
     kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not know the order.
+        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
         What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class; for
         classes with an order also the median (the default there), or the level nearest to the mean.
@@ -140,11 +140,12 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
     annotator_flags_ : dict
         Annotators of whom something is remarkable.
     annotator_group_ : ndarray of shape (n_annotators,)
-        Annotators of the same number have one vote together.
+        Annotators of the same number share one vote.
     effective_annotators_ : float
-        How many independent votes the labels of an average example amount to.
+        How many independent votes the labels of an average example are worth.
     by_votes_ : bool
-        Whether votes decide and the model only where they tie, because its classes do not mean what labels say.
+        Whether the consensus is the majority vote and the model only breaks ties, because its classes do not
+        correspond to the labels.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -283,7 +284,7 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
             They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
         groups : mapping, series or array-like, default=None
-            Annotators who have one vote together, see `aggregate`. By default those who copy each other are found.
+            Annotators who share one vote, see `aggregate`. By default those who copy each other are detected.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 

@@ -26,12 +26,12 @@ class TruthCheck:
     n : int
         Examples with labels whose class is known.
     right : int
-        How many of them the consensus is right about, when it is not told their class.
+        For how many of them the consensus is right, each truth held out.
     confidence : float
-        The mean probability of the class that it takes, on these.
+        The mean confidence of the consensus on these.
     others : float or None, default=None
-        The same on the examples whose class is not known: the share of them that it is expected to be right about. None
-        if there are no others.
+        The mean confidence on the labelled examples whose class is not known: the share of them that is expected to be
+        right. None if there are no such examples.
     at_random : bool, default=True
         Whether the known examples may be a random draw of all, by stated confidence and class. If not, the share that
         is right holds for examples like these only.
@@ -123,7 +123,7 @@ class RatingCheck:
     n : int
         Examples with ratings whose true rating is known.
     error : float
-        The root of the mean squared difference of consensus and truth, when it is not told the truth.
+        The root mean squared difference of consensus and truth, each truth held out.
     std : float
         The root of the mean squared standard deviation that it states, on these.
 

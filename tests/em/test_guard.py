@@ -117,11 +117,11 @@ def test_levels_are_recommended_only_where_classes_were_not_said_to_be_levels(mo
     def fit(**settings):
         return aggregate(labels, **settings) if model is None else clone(model).set_params(**settings).fit(X, labels)
 
-    with pytest.warns(CrowdWarning, match=r'say so: kind="ordinal" \(--kind ordinal\)'):
+    with pytest.warns(CrowdWarning, match=r'use kind="ordinal" \(--kind ordinal\)'):
         fit()
-    with pytest.warns(CrowdWarning, match=r"annotator_model, Ordinal\(\), knows the order") as told:
+    with pytest.warns(CrowdWarning, match=r"annotator_model, Ordinal\(\), uses the order") as told:
         fit(kind="ordinal", annotator_model=Confusion())
-    assert not [one for one in told if "say so" in str(one.message)]
+    assert not [one for one in told if "--kind ordinal" in str(one.message)]
 
 
 @pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
