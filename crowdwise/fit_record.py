@@ -66,6 +66,13 @@ class FitRecord:
             return np.zeros(len(consensus), dtype=bool)
         return consensus.std == 0 if isinstance(consensus, RatingConsensus) else consensus.confidence == 1
 
+    @property
+    def told_codes(self) -> Positions:
+        """The positions of the classes that the fit was told, of shape (n_examples,); -1 for all other examples."""
+        if self.classes is None:
+            return np.full(len(self.labels), -1, dtype=np.intp)
+        return np.where(self.told, self.codes, -1)
+
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.
 

@@ -15,6 +15,7 @@ from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.crowd.kappas import cohen_kappas
+from crowdwise.crowd.votes import common_source
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, reading_of
@@ -22,7 +23,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.formats.names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, percent, rounded
+from crowdwise.reporting.words import WHAT_CHANCE_IS, errors_words, percent, rounded
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -56,6 +57,8 @@ class Check:
         Share of the examples with two or more labels on which all agree; None for ratings.
     effective_annotators : float or None
         How many independent votes the labels of an average example amount to; None if there is nothing to compare.
+    votes_by : {"usual", "labels"} or None
+        What that number goes by: as many errors in common as is usual, or as few as labels show.
     problems : tuple of str
         What to look at.
     weighting : str or None
@@ -73,6 +76,7 @@ class Check:
     kappas: dict[str, float] | None
     unanimous: float | None
     effective_annotators: float | None
+    votes_by: str | None
     problems: tuple[str, ...]
     weighting: str | None
     ordered: bool = False
@@ -114,8 +118,9 @@ class Check:
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:
-            number = f"about {rounded(self.effective_annotators)} per example, allowing for errors in common"
-            rows.append(_row("independent votes", number))
+            assert self.votes_by is not None
+            number = f"about {rounded(self.effective_annotators)} per example"
+            rows.append(_row("independent votes", f"{number}, {errors_words(self.votes_by)}"))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -162,6 +167,7 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
         kappas=None if labels.classes is None else _kappas(labels, kind),
         unanimous=None if agree is None else float(agree.mean()),
         effective_annotators=None if found is None else found.effective_annotators,
+        votes_by=None if found is None else common_source(found.fitted.together.common),
         problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
         ordered=kind == "ordinal" and labels.classes is not None,
