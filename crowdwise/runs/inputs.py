@@ -285,7 +285,7 @@ def _number(label: str) -> float:
 
 def _truth_columns(name: str, header: Sequence[str], named: Mapping[str, str | None]) -> tuple[list[str], str]:
     """The columns with the example and with its known answer, and a word about them if they were guessed."""
-    same = {role: [column] for role, column in named.items() if column in header}
+    same = {role: [column] for role, column in named.items() if column is not None and column in header}
     found = {
         "example": same.get("example") or candidates(header, "example"),
         "label": candidates(header, "truth") or same.get("label") or candidates(header, "label"),
