@@ -171,7 +171,9 @@ def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
         what_to_label_next(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
     with pytest.raises(LabelError, match="class"):
         what_to_label_next(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
-    with pytest.raises(TypeError, match="got str"):
+    with pytest.raises(TypeError, match=r"got CrowdLabels\. Are labels and model the other way round\?"):
+        what_to_label_next(labels, found)
+    with pytest.raises(TypeError, match=r"got str\.$"):
         what_to_label_next("model", labels)
     with pytest.raises(TypeError, match="EasyFirstPerceptron finds no consensus"):
         what_to_label_next(EasyFirstPerceptron().fit(X, labels), labels)
