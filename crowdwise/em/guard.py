@@ -196,9 +196,9 @@ def note_votes(together: Together, has_truths: bool, kind: ClassKind) -> None:
     else:
         advice = "The default annotator_model, Ordinal(), knows the order of levels; the one that was given does not."
     warn(
-        "the consensus is that of the votes, every annotator counting alike (by_votes is true), and "
-        f"{then}: the model's classes do not mean what labels say, as happens with ordered levels, with few labels "
-        f"per class, or where annotators agree no more than by chance. {advice}"
+        f"the consensus is that of the votes: every annotator counts alike (by_votes is true), and {then}. What a "
+        "model of annotators finds in these labels are other classes than the labels name, as happens with ordered "
+        f"levels, with few labels per class, or where annotators agree no more than by chance. {advice}"
     )
 
 

@@ -32,6 +32,12 @@ _MOST_FLAGS = 8
 _MOST_LEVELS = 10
 _MANY = 5  # consecutive whole numbers may be levels with an order
 _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
+_NEXT = (
+    "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
+    "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers of a few dozen examples,",
+    "  drawn at random; only these show what annotators get wrong together",
+    "crowdwise check LABELS FEATURES: whether contested examples should count less",
+)
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
@@ -84,7 +90,6 @@ class Check:
     def as_text(self) -> str:
         """One screen for a person."""
         size = self.size
-        weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
         n_labels, n_examples, n_annotators = (
             count(size[f"{name}s"], name) for name in ("label", "example", "annotator")
         )
@@ -96,8 +101,11 @@ class Check:
             ],
             "How far annotators agree (1 is always, 0 is by chance)": self._agreement(),
             "To look at": list(self.problems) or ["nothing: no fault was found"],
-            "Does it help to let contested examples count less?": textwrap.wrap(weighting, 96),
         }
+        if self.weighting is None:
+            parts["What next"] = list(_NEXT)
+        else:
+            parts["Does it help to let contested examples count less?"] = textwrap.wrap(self.weighting, 96)
         return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
 
     def _what_was_given(self) -> str:
