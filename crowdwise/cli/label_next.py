@@ -22,7 +22,8 @@ Examples:
 def command(source: str, n: int, **options: Any) -> None:
     """Print what to label next, and why.
 
-    The examples first for which one more answer by an average annotator is expected to say most.
+    The examples first for which one more answer is expected to say most: by an average annotator, or, if known answers
+    were learnt from, one more of these.
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
     show_table_of(source, lambda run: run.table("next").first(n), lambda run: run.next(n), **options)

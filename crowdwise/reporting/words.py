@@ -293,8 +293,9 @@ def next_sentence(summary: Summary) -> str:
         advice.append(_enough_labels(summary))
     elif rows:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
-        of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
-        advice.append(f"ask for one more label{of}, first on {first}")
+        what, to = ("find out the right answer", "to") if summary["truth_check"] else ("ask for one more label", "on")
+        of = f" {to} each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
+        advice.append(f"{what}{of}, first {to} {first}")
     return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
 
 
@@ -437,4 +438,4 @@ def _next_lines(summary: Summary) -> list[str]:
     if not rows or summary["size"]["annotators"] == 1:
         return [f"Next        {_enough_labels(summary)}"]
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
-    return [f"Next        label again: {first}"]
+    return [f"Next        {'find out the right answer to' if summary['truth_check'] else 'label again'}: {first}"]

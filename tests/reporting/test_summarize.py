@@ -300,6 +300,8 @@ def test_truths_that_were_learnt_from_judge_held_out_and_others_as_ever(data):
     assert check["majority"] == pytest.approx((right / (votes == votes.max(axis=1, keepdims=True)).sum(axis=1)).mean())
     assert f"{100 * found.truth_check.accuracy:.1f} %" in quality_sentence(summary)
     assert "20 known answers were learnt from: held out in turn" in " ".join(summary_lines(summary))
+    assert "find out the right answer to each of the" in summary["headline"][2]
+    assert summary_lines(summary)[-1].startswith("Next        find out the right answer to: ")
     others = summarize(found, labels, truth=truth)["quality"]["known"]["n"]
     assert others == int((labels.labels_per_example[20:] > 0).sum())
     ratings = as_ratings(labels)
