@@ -294,9 +294,8 @@ def _truth_columns(name: str, header: Sequence[str], named: Mapping[str, str | N
     if len(header) == 2 and len(single) == 1:
         other = "label" if single[0] == "example" else "example"
         found[other] = [column for column in header if column not in found[single[0]]]
-        return [
-            found[role][0] for role in ("example", "label")
-        ], f" (columns: {found['example'][0]}, {found['label'][0]})"
+        columns = [found[role][0] for role in ("example", "label")]
+        return columns, f" (columns: {', '.join(columns)})"
     for role, columns in found.items():
         if len(columns) != 1:
             what = "known answer" if role == "label" else role
