@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, ratio
+from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise.consensus import RatingConsensus
 from crowdwise.counts import count
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
-from crowdwise.crowd.votes import COMMON_ERRORS, effective_number, n_votes, vote_parts
+from crowdwise.crowd.votes import COMMON_ERRORS, common_source, effective_number, n_votes, vote_parts
 from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -81,7 +81,9 @@ class ErrorsInCommon(FrozenArrays):
         return numbers
 
     def __repr__(self) -> str:
-        source = "as usual in public crowds" if self.common > 0.9 * COMMON_ERRORS else "as labels show few in common"
+        source = (
+            "as usual in public crowds" if common_source(self.common) == "usual" else "as labels show few in common"
+        )
         source = f"measured on {self.n_truths:,} known truths" if self.n_truths else source
         groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
@@ -122,9 +124,9 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     result : Aggregation or fitted model
         What was found from them.
     truth : array-like of shape (n_examples,), series or mapping, default=None
-        Known classes, missing where they are not known: correlations are then measured against these alone. Without
-        them, errors that all annotators have in common cannot be seen; a usual amount of these is assumed, unless
-        labels show that annotators err independently.
+        Known classes, missing where they are not known: correlations are then measured against these alone. By default
+        those that the fit learnt from. Without any, errors that all annotators have in common cannot be seen; a usual
+        amount of these is assumed, unless labels show that annotators err independently.
 
     Returns
     -------
@@ -142,13 +144,12 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     record = FitRecord.of(result, labels)
     crowd, group = record.labels, record.results.annotators.group
     group = np.arange(crowd.n_annotators) if group is None else group
-    if truth is None:
+    codes = record.told_codes if truth is None else codes_of_truth(truth, crowd.examples, crowd)
+    if truth is None and not _comparable(crowd, codes).any():
         pairs, common, n_truths = _after_consensus(record), _shown(record), 0
     else:
-        pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd.examples, crowd), group)
-    labelled = crowd[crowd.labels_per_example > 0]
-    strength = np.ones(crowd.n_annotators) if record.annotators is None else record.annotators.strength
-    votes = n_votes(labelled, strength, vote_parts(labelled, group))
+        pairs, common, n_truths = _against_truth(crowd, codes, group)
+    votes = _votes(record, group)
     return ErrorsInCommon(
         crowd.annotators,
         pairs,
@@ -159,6 +160,31 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
         n_truths,
         crowd.frame_library,
     )
+
+
+def votes_by_truth(record: FitRecord, codes: Positions) -> float:
+    """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
+
+    `codes` are positions of the true classes, -1 where they are unknown.
+    """
+    crowd, group = record.labels, record.results.annotators.group
+    group = np.arange(crowd.n_annotators) if group is None else group
+    if not _comparable(crowd, codes).any():
+        return float("nan")
+    common = _mean_correlation(*_errors(crowd, codes), group)
+    return float(effective_number(_votes(record, group), common).mean())
+
+
+def _votes(record: FitRecord, group: Positions) -> Floats:
+    """How many votes each labelled example has."""
+    labelled = record.labels[record.labels.labels_per_example > 0]
+    strength = np.ones(labelled.n_annotators) if record.annotators is None else record.annotators.strength
+    return n_votes(labelled, strength, vote_parts(labelled, group))
+
+
+def _comparable(labels: CrowdLabels, codes: Positions) -> Bools:
+    """The examples of known class with two labels or more."""
+    return (codes >= 0) & (labels.labels_per_example > 1)
 
 
 def _shown(record: FitRecord) -> float:
@@ -185,17 +211,22 @@ def _after_consensus(record: FitRecord) -> Pairs:
 
 def _against_truth(labels: CrowdLabels, codes: Positions, group: Positions) -> tuple[Pairs, float, int]:
     """Pairs by their errors against known truth, the mean correlation of two votes, and how many truths there are."""
+    if not _comparable(labels, codes).any():
+        n_known = int(((codes >= 0) & (labels.labels_per_example > 0)).sum())
+        raise LabelError(
+            f"truth is known for {n_known} examples with labels, none of them with two: nothing can be compared."
+        )
+    known, residual, rate = _errors(labels, codes)
+    return residual_pairs(known, residual[:, np.newaxis]), _mean_correlation(known, residual, rate, group), len(known)
+
+
+def _errors(labels: CrowdLabels, codes: Positions) -> tuple[CrowdLabels, Floats, Floats]:
+    """Labels of the examples of known class, whether each is wrong less how often its annotator is, and that rate."""
     known = np.flatnonzero((codes >= 0) & (labels.labels_per_example > 0))
     labels, codes = labels[known], codes[known]
-    if not (labels.labels_per_example > 1).any():
-        raise LabelError(
-            f"truth is known for {len(known)} examples with labels, none of them with two: nothing can be compared."
-        )
     wrong = (labels.values != codes[labels.example_index]).astype(np.float64)
-    n_labels = np.maximum(labels.labels_per_annotator, 1)
-    rate = labels.sum_per_annotator(wrong) / n_labels
-    residual = wrong - rate[labels.annotator_index]
-    return residual_pairs(labels, residual[:, np.newaxis]), _mean_correlation(labels, residual, rate, group), len(known)
+    rate = labels.sum_per_annotator(wrong) / np.maximum(labels.labels_per_annotator, 1)
+    return labels, wrong - rate[labels.annotator_index], rate
 
 
 def _mean_correlation(labels: CrowdLabels, residual: Floats, rate: Floats, group: Positions) -> float:

@@ -18,6 +18,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.frames import is_frame
 from crowdwise.results import FitResults, StreamResults
 
 
@@ -66,6 +67,13 @@ class FitRecord:
             return np.zeros(len(consensus), dtype=bool)
         return consensus.std == 0 if isinstance(consensus, RatingConsensus) else consensus.confidence == 1
 
+    @property
+    def told_codes(self) -> Positions:
+        """The positions of the classes that the fit was told, of shape (n_examples,); -1 for all other examples."""
+        if self.classes is None:
+            return np.full(len(self.labels), -1, dtype=np.intp)
+        return np.where(self.told, self.codes, -1)
+
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.
 
@@ -96,8 +104,11 @@ def results_of(model: Any) -> FitResults:
             model.truth_check,
         )
     if not hasattr(model, "fit"):
+        order = (
+            " Are labels and model the other way round?" if isinstance(model, CrowdLabels) or is_frame(model) else ""
+        )
         raise TypeError(
-            f"a fitted model of crowdwise or the result of aggregate() is needed; got {type(model).__name__}."
+            f"a fitted model of crowdwise or the result of aggregate() is needed; got {type(model).__name__}.{order}"
         )
     check_is_fitted(model)
     results = getattr(model, "results_", None)

@@ -31,7 +31,7 @@ class NextLabels(FrozenArrays):
     examples : ndarray of shape (n,)
         Identifiers of the examples.
     gain : ndarray of shape (n,)
-        Expected information gain of one more answer by an average annotator, in bits.
+        Expected information gain of one more answer, in bits.
     n_labels : ndarray of shape (n,)
         How many labels each has.
     label : ndarray of shape (n,)
@@ -76,8 +76,9 @@ def what_to_label_next(
 
     The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
     (its entropy, in bits) is expected to fall. It is high where the consensus is unsure and an answer would tell; where
-    examples are hard for everybody, another answer tells little. For ratings, it is the same of the normal distribution
-    that the model gives them. Examples whose answer the fit knows (``truth=``) are left out.
+    examples are hard for everybody, another answer tells little. If the fit learnt from known answers, one more known
+    answer is meant, which leaves no uncertainty: the gain is then all of it. For ratings, the gain is that of one more
+    rating, for the normal distribution that the model gives them. Examples whose answer is known are left out.
 
     For answers that are given as ``truth=``, take at least half of the examples at random: how often the consensus is
     right, and how sure it may be, can only be learnt from examples that are like the others.
@@ -137,10 +138,15 @@ def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
 
 
 def information_gain(record: FitRecord) -> Floats:
-    """Expected information gain of one more answer by an average annotator, in bits, per example."""
+    """Expected information gain of one more answer, in bits, per example.
+
+    By an average annotator; by who knows the right answer, where the fit has learnt from such answers.
+    """
     consensus = record.results.consensus
     if isinstance(consensus, RatingConsensus):
         return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)
+    if record.results.truth_check is not None:
+        return np.maximum(entr(record.proba).sum(axis=1), 0.0) / _BIT
     if record.annotators is None:
         return answer_information(record.proba, record.crowd_confusion())
     behaviour = record.annotators.behaviour

@@ -153,7 +153,7 @@ def test_truth_that_makes_no_sense_is_an_error(name):
         fit(pd.Series([0, 1], index=["e1", "e1"]))
     with pytest.raises(LabelError, match="truth has two answers for example 'e1': 0 and 1"):
         fit(pd.DataFrame({"example": ["e1", "e1"], "label": [0, 1]}))
-    with pytest.raises(LabelError, match=r"must have one column, .* or two"):
+    with pytest.raises(LabelError, match=r"must have one column, .* or two.*Keep these two"):
         fit(pd.DataFrame({"example": ["e1"], "label": [0], "kind": [1]}))
     with pytest.raises(LabelError, match=r"truth must be one per example, 80; got 3.*or a dict from example to answer"):
         fit(truth[:3])

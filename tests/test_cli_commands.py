@@ -95,6 +95,18 @@ def test_known_answers_are_learnt_from_only_if_asked(here, run, tmp_path):
         assert ("1,1,0" in out or ",1,0,1," in out) == bool(options)
 
 
+def test_known_answers_in_a_column_of_the_labels_are_learnt_from_too(here, run, tmp_path):
+    rows = [f"{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i < 9 else ''}" for i in range(30)]
+    (tmp_path / "votes.csv").write_text("\n".join(["id,gpt,claude,truth", *rows]), encoding="utf-8")
+    code, out, err = run("fit", str(tmp_path / "votes.csv"), "--use-truth", "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "known answers: truth (9)" in err
+    assert "9 known answers were learnt from" in out
+    code, _, err = run("consensus", str(tmp_path / "votes.csv"), "--use-truth")
+    assert code == 0
+    assert "9 known answers were learnt from" in err
+
+
 def test_the_command_that_makes_a_run_again_is_noted_as_it_was_typed(here):
     note = json.loads((here / "run" / "run.json").read_text())
     assert note["command"] == "crowdwise fit labels.csv features.csv --columns size,colour --truth truth.csv --quiet"
@@ -464,8 +476,8 @@ def test_labels_as_spreadsheets_save_them_are_read(here, run, tmp_path, pack):
         (["fit", "labels.csv", "--steepness", "steep"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--l2", "nan"], 2, "neither auto nor a number"),
         (["fit", "labels.csv", "--choose-by-truth", "--truth", "truth.csv"], 2, "not of labels-only"),
-        (["fit", "labels.csv", "--use-truth"], 2, "known answers are to be learnt from, and there are none"),
-        (["consensus", "labels.csv", "--use-truth"], 2, "known answers are to be learnt from, and there are none"),
+        (["fit", "labels.csv", "--use-truth", "--out", "new"], 65, "to be learnt from, and there are none"),
+        (["consensus", "labels.csv", "--use-truth"], 65, "known answers are to be learnt from, and there are none"),
         (["consensus", "run", "--truth", "truth.csv"], 2, "is fitted already"),
         (["check", "labels.csv", "--format", "excel"], 2, "--format must be one of"),
         (["check", "labels.csv", "--encoding", "morse"], 2, "no encoding"),

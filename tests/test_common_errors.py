@@ -51,6 +51,19 @@ def test_a_few_truths_are_enough_and_none_say_what_is_usual():
         )
 
 
+def test_truths_that_the_fit_learnt_from_are_taken_by_default():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    labels = binary((rng.random((300, 1)) < 0.25) & (rng.random((300, 5)) < 0.9), truth)
+    known = dict(enumerate(truth[:60].tolist()))
+    told = errors_in_common(labels, aggregate(labels, truth=known))
+    assert told.n_truths == 60
+    assert told.common == errors_in_common(labels, aggregate(labels), known).common
+    assert told.effective_number < errors_in_common(labels, aggregate(labels)).effective_number
+    alone = labels_of([[0, None], [1, None], [None, 1], [1, 0]])  # nobody can be compared where truth is known
+    assert errors_in_common(alone, aggregate(alone, truth={0: 0, 1: 1})).n_truths == 0
+
+
 def test_copies_are_one_group_worth_one_vote():
     _, matrix = crowd(n_examples=200, n_classes=3)
     labels = labels_of(np.column_stack([matrix, matrix[:, 1]]), 3)

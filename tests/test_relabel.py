@@ -88,6 +88,15 @@ def test_the_gain_equals_that_of_loops_over_examples_classes_and_difficulties(ha
     np.testing.assert_allclose(ordered.gain, sorted(expected, reverse=True), rtol=1e-9, atol=1e-12)
 
 
+def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
+    _, truth, labels = crowd(n=120, missing=0.2)
+    known = dict(enumerate(truth[:20].tolist()))
+    found = aggregate(labels, truth=known, hard_examples=True)
+    gain = information_gain(FitRecord.of(found, labels))
+    np.testing.assert_allclose(gain, [entropy(p) for p in found.proba], atol=1e-12)
+    assert not set(what_to_label_next(found, labels, n=100).examples.tolist()) & set(known)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_the_gain_of_a_model_is_at_most_the_uncertainty_of_its_consensus(name):
     X, _, labels = crowd(n=120, missing=0.5)
@@ -171,7 +180,9 @@ def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
         what_to_label_next(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
     with pytest.raises(LabelError, match="class"):
         what_to_label_next(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
-    with pytest.raises(TypeError, match="got str"):
+    with pytest.raises(TypeError, match=r"got CrowdLabels\. Are labels and model the other way round\?"):
+        what_to_label_next(labels, found)
+    with pytest.raises(TypeError, match=r"got str\.$"):
         what_to_label_next("model", labels)
     with pytest.raises(TypeError, match="EasyFirstPerceptron finds no consensus"):
         what_to_label_next(EasyFirstPerceptron().fit(X, labels), labels)

@@ -102,9 +102,8 @@ def command(
     settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
     has_features = features is not None or bool(features_as["text"])
     try:
-        settings.settled(
-            features=has_features, truth=options["truth"] is not None, ratings=labels_as.get("kind") == "rating"
-        )
+        # Whether there are known answers is seen later: the file of labels may have some.
+        settings.settled(features=has_features, truth=True, ratings=labels_as.get("kind") == "rating")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     form = options["report"]

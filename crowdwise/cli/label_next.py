@@ -26,7 +26,8 @@ Examples:
 def command(source: str, n: int, at_random: bool, seed: int, **options: Any) -> None:
     """Print what to label next, and why.
 
-    The examples first for which one more answer by an average annotator is expected to say most.
+    The examples first for which one more answer is expected to say most: by an average annotator, or, if known answers
+    were learnt from, one more of these.
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
     of_any_run = methodcaller("next", n, at_random=at_random, seed=seed)

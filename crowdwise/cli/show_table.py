@@ -55,14 +55,12 @@ def show_table_of(
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
-    if use_truth and truth is None:
-        raise click.UsageError("known answers are to be learnt from, and there are none: --truth FILE.")
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
     reading = {name: options.pop(name) for name in ("kind", "informative_abstentions")}
     with talking.warnings_as_notes():
         if is_run(source):
-            if truth is not None:
+            if truth is not None or use_truth:
                 raise click.UsageError(f"{source} is fitted already: give known answers to crowdwise fit.")
             table = of_run(open_run(source))
         else:
@@ -76,7 +74,7 @@ def show_table_of(
                     on_round=talking.round_done,
                 )
                 table = of_labels(run)
-            if truth is not None:
+            if run.inputs.truth is not None:
                 talking.say(quality_sentence(run.summary))
     show_table(table, as_json=as_json, as_csv=as_csv)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from crowdwise.arrays import Array, Positions
 from crowdwise.counts import count
 from crowdwise.crowd.pairs import numbered
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing
+from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing, shown
 from crowdwise.labels.frames import index_of
+from crowdwise.labels.mistakes import perhaps
 
 
 def check_groups(groups: Any, annotators: Array) -> Positions | None:
@@ -56,11 +58,14 @@ def _by_annotator(groups: Any, annotators: Array) -> Array:
     if not known.any():
         raise LabelError(
             f"groups names {count(len(names), 'annotator')} (such as {names[:3].tolist()}), and none of those who gave "
-            f"labels (such as {annotators[:3].tolist()}). Name them as in the labels."
+            f"labels (such as {annotators[:3].tolist()}). Name them as in the labels, each with its group: "
+            f"{{{shown(annotators[0])}: 'a', ...}}."
         )
     if not known.all():
         unknown = count(int((~known).sum()), "annotator who has", "annotators who have")
-        warn(f"groups names {unknown} no labels, such as {names[~known][0]!r}.")
+        first, others = names[~known][0], np.setdiff1d(np.arange(len(annotators)), place)
+        near = get_close_matches(str(first), [str(name) for name in annotators[others].tolist()], 1)
+        warn(f"groups names {unknown} no labels, such as {first!r}{perhaps(list(map(repr, near)))}.")
     given = np.full(len(annotators), None, dtype=object)
     given[place[known]] = values[known]
     return given

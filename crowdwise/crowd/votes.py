@@ -13,6 +13,8 @@ normal variables do whose means, in standard deviations, are the strengths.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from crowdwise.arrays import Bools, Floats, Positions
@@ -22,6 +24,9 @@ from crowdwise.threads import EXPONENTIAL, each_block
 
 # The correlation of errors of two annotators that is usual.
 COMMON_ERRORS = 0.43
+# From this part of it on, labels do not say that errors in common are fewer than is usual.
+_NEARLY = 0.9
+CommonSource = Literal["independent", "labels", "usual"]
 # How many examples are enough for a mean.
 _ENOUGH = 20_000
 # An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
@@ -75,6 +80,13 @@ def n_votes(labels: CrowdLabels, strength: Floats, part: Floats | None = None) -
         total, squares = (votes @ powers).T
         np.divide(total**2, squares, out=number[rows], where=squares > 0)
     return np.maximum(number, 1.0, out=number)
+
+
+def common_source(common: float) -> CommonSource:
+    """Where a correlation of errors that was not measured is from: nowhere, what labels show, or what is usual."""
+    if common == 0:
+        return "independent"
+    return "usual" if common > _NEARLY * COMMON_ERRORS else "labels"
 
 
 def effective_number(n_votes: Floats, common: float) -> Floats:

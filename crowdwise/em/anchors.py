@@ -103,7 +103,7 @@ def _draw(labels: CrowdLabels, known: Known, estimated: Estimated) -> Draw:
     """How the known examples differ from the others, by annotators who were estimated without any truth."""
     others = some_others(known.at, len(labels))
     proba = estimated.told(estimated.without(labels, None), labels, np.concatenate([known.at, others]))
-    return Draw.of(known.answers, proba, estimated.weight[others])
+    return Draw.of(len(known), proba, estimated.weight[others])
 
 
 def _held_out(labels: CrowdLabels, known: Known, estimated: Estimated, fold: Codes) -> Floats:

@@ -1,4 +1,4 @@
-"""Names of columns -> what they hold: the example, the annotator, the label or the text."""
+"""Names of columns -> what they hold: the example, the annotator, the label, the known answer or the text."""
 
 from __future__ import annotations
 
@@ -13,22 +13,28 @@ from crowdwise.exceptions import LabelError
 _WORDS = {
     "example": (
         ("example", "task", "item", "question", "unit", "document", "doc", "sample", "instance", "object", "hit",
-         "sentence_id", "text_id", "tweet_id", "image_id", "comment_id", "post_id", "pair_id", "orig_id"),
+         "sentence_id", "text_id", "tweet_id", "image_id", "comment_id", "post_id", "pair_id", "orig_id", "prompt_id",
+         "query_id", "conversation_id", "case_id", "record_id"),
         ("id", "uid", "uuid", "index", "key", "row", "image"),
         ("column_1", "text", "sentence"),
     ),
     "annotator": (
         ("annotator", "worker", "rater", "judge", "coder", "labeler", "labeller", "assessor", "turker", "grader",
-         "amt_worker", "crowdworker", "performer"),
+         "amt_worker", "crowdworker", "performer", "llm", "judge_model", "llm_judge"),
         ("user", "participant", "expert", "reviewer", "username", "who", "person", "subject"),
     ),
     "label": (
-        ("label", "rating", "answer", "response", "annotation", "judgment", "judgement", "vote"),
-        ("class", "category", "value", "score", "choice", "label_id", "class_id", "grade", "output"),
+        ("label", "rating", "answer", "response", "annotation", "judgment", "judgement", "vote", "verdict"),
+        ("class", "category", "value", "score", "choice", "label_id", "class_id", "grade", "output", "winner",
+         "preference", "decision"),
+    ),
+    "truth": (
+        ("truth", "gold", "ground_truth", "gold_label", "gold_answer", "gold_standard", "true_label", "truth_label",
+         "correct_label", "correct_answer"),
     ),
 }  # fmt: skip
 TEXT_WORDS = ("text", "sentence", "tweet", "comment", "document", "content", "sentence_text", "comment_text", "body")
-_SUFFIXES = {"example": ("", "_id", "_ids", "_name"), "annotator": ("", "_id", "_ids", "_name"), "label": ("",)}
+_SUFFIXES = {"example": ("", "_id", "_ids", "_name"), "annotator": ("", "_id", "_ids", "_name")}
 
 
 def plain_name(name: str) -> str:
@@ -47,7 +53,7 @@ def plain_name(name: str) -> str:
 def candidates(header: Sequence[str], role: str) -> list[str]:
     """The columns whose names say that they may hold something: none, one, or several in doubt."""
     for words in _WORDS[role]:
-        usual = {word + suffix for word in words for suffix in _SUFFIXES[role]}
+        usual = {word + suffix for word in words for suffix in _SUFFIXES.get(role, ("",))}
         if found := [name for name in header if plain_name(name) in usual]:
             return found
     return []

@@ -55,7 +55,7 @@ def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
     numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
     ids = [name for name in (wishes.example, *candidates(header, "example")) if name is not None]
     text = text_column(header, ids, wishes.text)
-    rest = [name for name in header if name not in numbered and name not in ids and name != text]
+    rest = [name for name in header if name not in (*numbered, *ids, text, *candidates(header, "truth"))]
     return len(numbered) >= 2 and not rest
 
 
@@ -69,13 +69,13 @@ def _looks_wide(table: Table, wishes: Wishes) -> bool:
         return False
     named = [name for name in candidates(header, "example") if plain_name(name) not in TEXT_WORDS]
     ids = named if wishes.example is None else [wishes.example]
-    text = text_column(header, ids, wishes.text)
+    others = (*ids, text_column(header, ids, wishes.text), *candidates(header, "truth"))
     block = next(table.blocks(), None)
     if block is None or not header or len(ids) > 1 or not set(ids) <= set(header):
         return False
     cells = dict(zip(header, block.columns, strict=True))
     none = {"", *wishes.missing, *wishes.abstain}
-    given = [set(cells[name]) for name in header if name not in (*ids, text)]
+    given = [set(cells[name]) for name in header if name not in others]
     if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
         return False
     if not ids and any(NUMBER.fullmatch(value) for values in given for value in values - none):
@@ -163,12 +163,15 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     ids = [] if found is None else [found]
     text = text_column(header, ids, wishes.text)
     annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
-    columns = table.columns([*ids, *([text] if text else []), *annotators])
+    known = [column for column in candidates(header, "truth") if column not in (*ids, text, *annotators)]
+    truth = known[0] if len(known) == 1 else None
+    columns = table.columns([*ids, *[column for column in (text, truth) if column], *annotators])
     examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]
     if not ids:
         _refuse_ids(columns, annotators, wishes)
+    none = {"", *wishes.missing, *wishes.abstain}
     if wishes.annotator is None and wishes.kind == "class":
-        _refuse_no_annotator(name, {each: columns[each] for each in annotators}, {"", *wishes.missing, *wishes.abstain})
+        _refuse_no_annotator(name, {each: columns[each] for each in annotators}, none)
     _refuse_empty_or_repeated(table, ids, examples)
     answers = Answers(wishes.missing, strip=wishes.strip)
     answers.notes += [*table.notes, f"a column per annotator: {some_names(annotators)}{how and f' ({how})'}"]
@@ -180,13 +183,17 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     if text:
         answers.notes.append(f"texts: {text}")
         answers.texts.update(zip(examples, columns[text], strict=True))
-    answers.notes += _unused(header, [*ids, text, *annotators])
+    if truth:
+        given = {example: cell for example, cell in zip(examples, columns[truth], strict=True) if cell not in none}
+        answers.truth.update(given)
+        answers.notes.append(f"known answers: {truth} ({len(given):,})")
+    answers.notes += _unused(header, [*ids, text, truth, *annotators])
     return make_label_file(name, WIDE, answers, wishes)
 
 
 def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:
     if wishes.annotator is None:
-        columns = [name for name in table.header if name not in taken]
+        columns = [name for name in table.header if name not in (*taken, *candidates(table.header, "truth"))]
     else:
         columns = [wishes.annotator] if isinstance(wishes.annotator, str) else list(wishes.annotator)
     for name in columns:
@@ -205,14 +212,15 @@ def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], wishes: Wi
 
 
 def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:
-    """An error if a column gives answers of its own where other columns share theirs: a text, a source, a number."""
+    """An error if a column gives other answers than columns that share theirs: a text, a source, a confidence."""
     given = {annotator: set(map(plain_spelling, set(cells) - none)) for annotator, cells in columns.items()}
     often = Counter(value for values in given.values() for value in values)
+    alike = _answers_in_common(list(given.values()))
     own = [
         annotator
         for annotator, values in given.items()
         if sum(cell not in none for cell in columns[annotator]) >= _MANY_ANSWERS
-        and 2 * sum(often[value] > 1 for value in values) < len(values)
+        and (2 * sum(often[value] > 1 for value in values) < len(values) or values.isdisjoint(alike))
         and not _ONE_OF_MANY.fullmatch(plain_name(annotator))
     ]
     others = [annotator for annotator in columns if annotator not in own]
@@ -220,9 +228,20 @@ def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str
         one = next(cell for cell in columns[own[0]] if cell not in none)
         raise LabelError(
             f"{name}: the column {own[0]!r} is hardly that of an annotator: most of what it holds, such as "
-            f"{one[:40]!r}, is in no other column. Name the annotators' columns: --annotator "
-            f"{shell_word(','.join(others))} --wide (in Python: annotator=[...]); name {own[0]!r} too if it is one."
+            f"{one[:40]!r}, is not what {others[0]!r} and {others[1]!r} hold. Name the annotators' columns: "
+            f"--annotator {shell_word(','.join(others))} --wide (in Python: annotator=[...]); name {own[0]!r} too if "
+            "it is one."
         )
+
+
+def _answers_in_common(columns: Sequence[set[str]]) -> set[str]:
+    """The values of columns that share values, one with another: of several such sets those of the fewest values."""
+    sets: list[tuple[int, set[str]]] = []  # how many columns, and what they hold
+    for values in columns:
+        touching = [(n, held) for n, held in sets if not held.isdisjoint(values)]
+        sets = [(n, held) for n, held in sets if held.isdisjoint(values)]
+        sets.append((1 + sum(n for n, _ in touching), values.union(*(held for _, held in touching))))
+    return min((held for n, held in sets if n > 1), key=len, default=set())
 
 
 def _refuse_empty_or_repeated(table: Table, ids: Sequence[str], examples: Sequence[str]) -> None:

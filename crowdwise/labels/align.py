@@ -16,6 +16,7 @@ from scipy import sparse
 
 from crowdwise.arrays import Array, Positions
 from crowdwise.checks import check_choice
+from crowdwise.counts import count
 from crowdwise.exceptions import AlignmentError, LabelError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -258,10 +259,14 @@ def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str,
     unknown = np.delete(value_ids, place[~absent])
     if len(unknown) == 0:
         return f"{without}. " + (f"If none is known, leave {what} out." if partial else "Give one value per example.")
+    advice = ids_spelt_otherwise(rows[absent], unknown)
+    if partial and not absent.all():
+        return (
+            f"{what} names {count(len(unknown), 'id', 'ids')} (such as {unknown[:3].tolist()}) of none of the "
+            f"{len(rows):,} examples (such as {rows[:3].tolist()}). {advice or 'Leave these out.'}"
+        )
     may = f" Examples may be without {what}, but those that it names must be there." if partial else ""
-    advice = ids_spelt_otherwise(rows[absent], unknown) or (
-        f"Give {what} the ids of the examples as its index or keys, or an array in their order."
-    )
+    advice = advice or f"Give {what} the ids of the examples as its index or keys, or an array in their order."
     return (
         f"{without}, and {len(unknown)} of the examples that {what} names (such as {unknown[:3].tolist()}) are not "
         f"among these.{may} {advice}"

@@ -191,7 +191,8 @@ def _encode_objects(values: list[Any], *, ids: bool) -> tuple[Array, Array]:
             types = ", ".join(sorted({type(value).__name__ for value in distinct}))
             raise LabelError(
                 f"labels must be of one sortable kind; found a mix of {types}. "
-                'Note that 1 and "1" are different labels: convert them to one kind first.'
+                'Note that 1 and "1" are different labels: convert them to one kind first. If this is a table with a '
+                "row per label, use CrowdLabels.from_table(table, example=..., annotator=..., label=...)."
             ) from None
         order = list(range(len(distinct)))
     rank = np.empty(len(order), dtype=smallest_integer_type(len(order)))

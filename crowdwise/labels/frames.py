@@ -18,7 +18,7 @@ from crowdwise.labels.encode import as_column, loses_digits
 USUAL_NAMES = {
     "example": ("example", "task", "item", "example_id", "task_id", "item_id", "question", "unit"),
     "annotator": ("annotator", "worker", "rater", "annotator_id", "worker_id", "rater_id", "user", "judge"),
-    "label": ("label", "rating", "answer", "response", "annotation", "class", "value"),
+    "label": ("label", "rating", "answer", "response", "annotation", "class", "value", "vote", "verdict"),
 }
 
 

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.common_errors import votes_by_truth
 from crowdwise.consensus import Consensus
+from crowdwise.crowd.votes import COMMON_ERRORS, common_source
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -17,13 +19,14 @@ from crowdwise.relabel import information_gain
 from crowdwise.reporting.annotators import annotators, pairs
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
-from crowdwise.reporting.quality import alpha_interval
+from crowdwise.reporting.quality import alpha_interval, known_accuracy
 from crowdwise.reporting.words import headline, numbers
 from crowdwise.truths.known import codes_of_truth
 from crowdwise.versions import versions
 
 VERSION = 1
 _N_NEXT = 50
+_ENOUGH_TRUTHS = 20  # from here on, errors in common are more by known answers than by what is usual
 
 
 def summarize(
@@ -77,9 +80,9 @@ def summarize(
         "model": _model(record),
         "ordered": ordered_classes,
         "alpha": alpha_interval(record.labels, ordered=ordered_classes).plain(),
-        "votes": _votes(record),
+        "votes": _votes(record, known),
         "quality": quality_part(record, known),
-        "truth_check": None if record.results.truth_check is None else record.results.truth_check.plain(),
+        "truth_check": _truth_check(record),
         "changed": changed(examples),
         "annotators": annotators(record),
         "pairs": pairs(record.labels, ordered=ordered_classes),
@@ -105,11 +108,29 @@ def _size(record: FitRecord) -> dict[str, Any]:
     return size | {"unlabelled": int((per_example == 0).sum()), "single": int((per_example == 1).sum())}
 
 
-def _votes(record: FitRecord) -> dict[str, Any]:
-    """How many independent votes there are, and who has one together with others."""
+def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
+    """How many independent votes there are, how that is known, and who has one together with others."""
     annotators = record.results.annotators
     shared = 0 if annotators.group is None else int((np.bincount(annotators.group) > 1).sum())
-    return {"effective": plain(annotators.effective_number), "shared": shared}
+    common = COMMON_ERRORS if record.annotators is None else record.annotators.together.common
+    votes = {"effective": plain(annotators.effective_number), "shared": shared, "by": common_source(common)}
+    if record.classes is None:
+        return votes | {"truths": 0}
+    codes = record.told_codes if known is None else np.where(record.told, record.codes, known)
+    n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
+    if n_truths < _ENOUGH_TRUTHS:
+        return votes | {"truths": 0}
+    return votes | {"effective": votes_by_truth(record, codes), "by": "truths", "truths": n_truths}
+
+
+def _truth_check(record: FitRecord) -> dict[str, Any] | None:
+    """How good the consensus is by the truths it learnt from, the majority vote beside it, and how many may follow."""
+    check = record.results.truth_check
+    if check is None:
+        return None
+    unknown = int(((record.labels.labels_per_example > 0) & ~record.told).sum())
+    majority = None if record.classes is None else plain(known_accuracy(record, record.told_codes).majority.value)
+    return check.plain() | {"unknown": unknown, "majority": majority}
 
 
 def _model(record: FitRecord) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crowdwise.counts import count
+from crowdwise.reporting.quality import share_interval
 
 Summary = dict[str, Any]
 
@@ -99,8 +100,19 @@ def votes_sentence(summary: Summary) -> str:
     copies = f" ({groups})" if votes["shared"] else ""
     return (
         f"The {rounded(labels)} labels of an example{copies} say as much as about {rounded(votes['effective'])} "
-        "independent votes, allowing for errors in common."
+        f"independent votes, {errors_words(votes['by'], votes['truths'])}."
     )
+
+
+def errors_words(source: str, n_truths: int = 0) -> str:
+    """How it is known how many errors annotators have in common, on which the number of independent votes depends."""
+    if source == "truths":
+        return f"by the errors that annotators have in common on {count(n_truths, 'known answer')}"
+    return {
+        "usual": "if annotators have as many errors in common as is usual",
+        "labels": "as labels show few errors in common",
+        "independent": "if annotators err independently",
+    }[source]
 
 
 def _known(summary: Summary) -> dict[str, Any] | None:
@@ -113,7 +125,7 @@ def quality_sentence(summary: Summary) -> str:
     """How much better the consensus is than the majority vote, known or estimated, and why."""
     quality, known = summary["quality"], _known(summary)
     if summary["truth_check"] and not known:
-        return truth_sentence(summary["truth_check"])
+        return truth_sentence(summary)
     if summary["kind"] == "rating":
         return _rating_sentence(quality, known)
     if known:
@@ -137,23 +149,38 @@ def quality_sentence(summary: Summary) -> str:
     )
 
 
-def truth_sentence(check: dict[str, Any]) -> str:
+def truth_sentence(summary: Summary) -> str:
     """How good the consensus is by the truths that the fit learnt from, each held out."""
+    check = summary["truth_check"]
     learnt = f"{count(check['n'], 'known answer')} {'was' if check['n'] == 1 else 'were'} learnt from"
     if "error" in check:
         found = f"off by {check['error']:.3g} (95 % interval {check['low']:.3g} to {check['high']:.3g})"
-        goal, says = f"within {percent(check['within'])}", f"{check['std']:.3g}"
+        found += f" and says {check['std']:.3g}"
     else:
         found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
-        goal, says = f"to ±{100 * check['within']:.0f} points", percent(check["confidence"], 1)
-    if not check.get("at_random", True) and check["others"] is not None:
+        found += f" and {percent(check['confidence'], 1)} sure in the mean"
+        if check["majority"] is not None and summary["size"]["annotators"] > 1:
+            found += f"; the majority vote{_ties_drawn(summary)} is right for {percent(check['majority'], 1)}"
+    return f"{learnt}: held out in turn, the consensus is {found}. {_more_truths(check)}".rstrip()
+
+
+def _more_truths(check: dict[str, Any]) -> str:
+    """How exact that would be with more known answers: with as many as are needed, or with all there can be."""
+    needed, unknown = check["needed"], check["unknown"]
+    if not check.get("at_random", True) and unknown:
         return (
-            f"{learnt}: held out in turn, the consensus is {found} and says {says}. These examples are no random draw, "
-            f"so that says little about the others, of which it says {percent(check['others'], 1)}; answers to "
-            "examples drawn at random would tell (crowdwise next --at-random)."
+            "These examples are no random draw, so this says little about the others, on which mean confidence is "
+            f"{percent(check['others'], 1)}. Answers to examples drawn at random would show more (crowdwise next "
+            "--at-random)."
         )
-    more = f"; {check['needed']:,} more would tell it {goal}" if check["needed"] else ""
-    return f"{learnt}: held out in turn, the consensus is {found} and says {says}{more}."
+    if not needed or not unknown or ("error" in check and needed > unknown):
+        return ""
+    if "error" in check:
+        return f"With {needed:,} more of them, the interval would be ±{percent(check['within'])}."
+    if needed <= unknown:
+        return f"With {needed:,} more of them, the interval would be ±{100 * check['within']:.0f} points."
+    low, high = share_interval(check["accuracy"], check["n"] + unknown)
+    return f"With those of all {unknown:,} other examples, the interval would be ±{50 * float(high - low):.0f} points."
 
 
 def _ties_drawn(summary: Summary) -> str:
@@ -174,9 +201,11 @@ def calibration_sentence(summary: Summary) -> str | None:
     expected = known["stated"]["value"]
     if expected <= known["consensus"]["high"]:
         return None
+    alone = summary["size"]["annotators"] == 1
+    why = "Labels of one annotator are taken as they are" if alone else "Annotators share errors here"
     return (
         f"The fit is surer than it should be: it expects {percent(expected, 1)} of these to be right, and "
-        f"{percent(known['consensus']['value'], 1)} are. Annotators share errors here: take confidence as an order, "
+        f"{percent(known['consensus']['value'], 1)} are. {why}: take confidence as an order, "
         "or let the fit learn from these answers (--use-truth; in Python, truth=... of fit), which calibrates it."
     )
 
@@ -269,12 +298,13 @@ def next_sentence(summary: Summary) -> str:
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
-    if rows and rows[0]["gain"] < _LITTLE_GAIN:
+    if rows and (rows[0]["gain"] < _LITTLE_GAIN or summary["size"]["annotators"] == 1):
         advice.append(_enough_labels(summary))
     elif rows:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
-        of = f" on each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
-        advice.append(f"ask for one more label{of}, first on {first}")
+        what, to = ("find out the right answer", "to") if summary["truth_check"] else ("ask for one more label", "on")
+        of = f" {to} each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
+        advice.append(f"{what}{of}, first {to} {first}")
     return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
 
 
@@ -336,23 +366,24 @@ def _quality_lines(summary: Summary) -> list[str]:
     quality, known = summary["quality"], _known(summary)
     if summary["kind"] == "rating":
         return [f"Consensus   {quality_sentence(summary)}"]
-    if summary["size"]["annotators"] == 1:
-        return ["Consensus   what this one annotator says: there is nobody to compare with"]
     gap = quality["estimated"]["difference"]["value"]
     more = f"right on {in_hundred(gap)} than" if gap >= _NOTICEABLE else "about as often right as"
-    if summary["truth_check"]:
+    if summary["size"]["annotators"] == 1:
+        lines = ["Consensus   what this one annotator says: there is nobody to compare with"]
+    elif summary["truth_check"]:
         lines = [f"Consensus   estimated to be {more} the majority vote"]
-        lines.append(f"Truth       {truth_sentence(summary['truth_check'])}")
     else:
         lines = [
             f"Consensus   estimated to be {more} the majority vote, by the fit's",
             "            own probabilities (too high where annotators share more errors than usual)",
         ]
+    if summary["truth_check"]:
+        lines.append(f"Truth       {truth_sentence(summary)}")
     if known:
-        ours, theirs = known["consensus"], known["majority"]
+        ours, theirs = known["consensus"], f", majority vote for {percent(known['majority']['value'], 1)}"
         lines.append(
             f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
-            f"({interval(ours, 100, 1)}), majority vote for {percent(theirs['value'], 1)}"
+            f"({interval(ours, 100, 1)}){theirs if summary['size']['annotators'] > 1 else ''}"
         )
     if caution := calibration_sentence(summary):
         lines.append(f"            {caution}")
@@ -413,7 +444,7 @@ def _scored(row: dict[str, Any]) -> str:
 
 def _next_lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["next"]["rows"][:_NAMED] if row["gain"] >= _LITTLE_GAIN]
-    if not rows:
+    if not rows or summary["size"]["annotators"] == 1:
         return [f"Next        {_enough_labels(summary)}"]
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
-    return [f"Next        label again: {first}"]
+    return [f"Next        {'find out the right answer to' if summary['truth_check'] else 'label again'}: {first}"]

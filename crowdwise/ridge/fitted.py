@@ -258,7 +258,7 @@ def _draw(data: RidgeData, known: KnownRows, fitted: FittedRidge, unseen: Floats
     labels, scores = data.training.core[rows], data.targets.uncentred(unseen[rows])
     found = fitted.combine(fitted.votes(labels), labels, scores, use_model=True)
     assert isinstance(found, Consensus)
-    return Draw.of(known.known.answers, found.proba, data.training.sample_weight[others])
+    return Draw.of(len(known.at), found.proba, data.training.sample_weight[others])
 
 
 def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:

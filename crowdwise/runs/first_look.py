@@ -15,6 +15,7 @@ from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.crowd.kappas import cohen_kappas
+from crowdwise.crowd.votes import common_source
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, reading_of
@@ -22,7 +23,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.formats.names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, percent, rounded
+from crowdwise.reporting.words import WHAT_CHANCE_IS, errors_words, percent, rounded
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -31,6 +32,12 @@ _MOST_FLAGS = 8
 _MOST_LEVELS = 10
 _MANY = 5  # consecutive whole numbers may be levels with an order
 _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
+_NEXT = (
+    "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
+    "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers of a few dozen examples,",
+    "  drawn at random; only these show what annotators get wrong together",
+    "crowdwise check LABELS FEATURES: whether contested examples should count less",
+)
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
 
@@ -56,6 +63,8 @@ class Check:
         Share of the examples with two or more labels on which all agree; None for ratings.
     effective_annotators : float or None
         How many independent votes the labels of an average example amount to; None if there is nothing to compare.
+    votes_by : {"usual", "labels"} or None
+        What that number goes by: as many errors in common as is usual, or as few as labels show.
     problems : tuple of str
         What to look at.
     weighting : str or None
@@ -73,6 +82,7 @@ class Check:
     kappas: dict[str, float] | None
     unanimous: float | None
     effective_annotators: float | None
+    votes_by: str | None
     problems: tuple[str, ...]
     weighting: str | None
     ordered: bool = False
@@ -80,7 +90,6 @@ class Check:
     def as_text(self) -> str:
         """One screen for a person."""
         size = self.size
-        weighting = self.weighting or "unknown without features: crowdwise check LABELS FEATURES"
         n_labels, n_examples, n_annotators = (
             count(size[f"{name}s"], name) for name in ("label", "example", "annotator")
         )
@@ -92,8 +101,11 @@ class Check:
             ],
             "How far annotators agree (1 is always, 0 is by chance)": self._agreement(),
             "To look at": list(self.problems) or ["nothing: no fault was found"],
-            "Does it help to let contested examples count less?": textwrap.wrap(weighting, 96),
         }
+        if self.weighting is None:
+            parts["What next"] = list(_NEXT)
+        else:
+            parts["Does it help to let contested examples count less?"] = textwrap.wrap(self.weighting, 96)
         return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
 
     def _what_was_given(self) -> str:
@@ -114,8 +126,9 @@ class Check:
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
         if self.effective_annotators is not None:
-            number = f"about {rounded(self.effective_annotators)} per example, allowing for errors in common"
-            rows.append(_row("independent votes", number))
+            assert self.votes_by is not None
+            number = f"about {rounded(self.effective_annotators)} per example"
+            rows.append(_row("independent votes", f"{number}, {errors_words(self.votes_by)}"))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -162,6 +175,7 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
         kappas=None if labels.classes is None else _kappas(labels, kind),
         unanimous=None if agree is None else float(agree.mean()),
         effective_annotators=None if found is None else found.effective_annotators,
+        votes_by=None if found is None else common_source(found.fitted.together.common),
         problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
         ordered=kind == "ordinal" and labels.classes is not None,

@@ -116,7 +116,9 @@ def read_inputs(
     notes: tuple[str, ...] = ()
     known = dict(file.truth or {})
     if truth is not None:
-        known, notes = read_truth(truth, inputs.labels, encoding, no_answers, strip=reading.get("strip", False))
+        named = {role: reading.get(role) for role in ("example", "label")}
+        strip = reading.get("strip", False)
+        known, notes = read_truth(truth, inputs.labels, encoding, no_answers, named, strip=strip)
     return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
 
 
@@ -198,16 +200,19 @@ def read_truth(
     labels: CrowdLabels,
     encoding: str | None = None,
     missing: Collection[str] = MISSING,
+    named: Mapping[str, str | None] | None = None,
     *,
     strip: bool = False,
 ) -> tuple[dict[Any, Any], tuple[str, ...]]:
     """Known answers of examples that are labelled, and what is worth saying about them.
 
-    The table has a column for the example and one for its label, empty or in `missing` where that is not known.
+    The table has a column for the example and one for its label, empty or in `missing` where that is not known. They
+    are called as the table of labels has them (`named`), or as is usual; of two columns, one is enough.
     """
     table = open_table(path, encoding)
     name = table.source.name
-    columns = table.columns([_one(name, table.header, role) for role in ("example", "label")])
+    roles, guessed = _truth_columns(name, table.header, named or {})
+    columns = table.columns(roles)
     examples = {str(example): example for example in labels.examples.tolist()}
     value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
     stripped = Stripped(missing)
@@ -232,7 +237,7 @@ def read_truth(
     if not truth:
         first = f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}."
         raise DataError(f"{first} {otherwise}".rstrip())
-    notes = [f"{count(len(truth), 'known answer')} of these examples"]
+    notes = [f"{count(len(truth), 'known answer')} of these examples{guessed}"]
     if unknown:
         notes.append(f"{count(len(unknown), 'known answer')} of examples without labels or features, passed over")
     if otherwise:
@@ -252,6 +257,12 @@ def _class_among(classes: Sequence[Any], strip: bool) -> Callable[[str], Any]:
                 return same
             if same is not None:
                 raise ValueError(f"the label {label!r} is the number of the class {same!r}: write it as the labels do.")
+            alike = [str(value) for value in classes if plain_spelling(str(value)) == plain_spelling(label)]
+            if alike:
+                raise ValueError(
+                    f"the label {label!r} is none of the classes of the labels, but spelt like {alike[0]!r}. If they "
+                    "are one: --strip."
+                )
             raise ValueError(
                 f"the label {label!r} is none of the classes of the labels, {', '.join(map(repr, known))}. If it means "
                 f"that the answer is not known: --missing {shell_word(label)}. If it is a class that nobody gave: "
@@ -272,13 +283,24 @@ def _number(label: str) -> float:
     return value
 
 
-def _one(name: str, header: Sequence[str], role: str) -> str:
-    found = candidates(header, role) or [
-        column for column in header if column.lower() in ("truth", "gold") and role == "label"
-    ]
-    if len(found) != 1:
-        raise DataError(
-            f"{name}: one column with the {role} was expected, named like that; its columns are {', '.join(header)}. "
-            f"Rename it to {role!r}."
-        )
-    return found[0]
+def _truth_columns(name: str, header: Sequence[str], named: Mapping[str, str | None]) -> tuple[list[str], str]:
+    """The columns with the example and with its known answer, and a word about them if they were guessed."""
+    same = {role: [column] for role, column in named.items() if column is not None and column in header}
+    found = {
+        "example": same.get("example") or candidates(header, "example"),
+        "label": candidates(header, "truth") or same.get("label") or candidates(header, "label"),
+    }
+    single = [role for role, columns in found.items() if len(columns) == 1]
+    if len(header) == 2 and len(single) == 1:
+        other = "label" if single[0] == "example" else "example"
+        found[other] = [column for column in header if column not in found[single[0]]]
+        columns = [found[role][0] for role in ("example", "label")]
+        return columns, f" (columns: {', '.join(columns)})"
+    for role, columns in found.items():
+        if len(columns) != 1:
+            what = "known answer" if role == "label" else role
+            raise DataError(
+                f"{name}: one column with the {what} was expected, named like {role!r}; its columns are "
+                f"{', '.join(header)}. Rename it to {role!r}, or keep two columns only: the example and its answer."
+            )
+    return [found[role][0] for role in ("example", "label")], ""

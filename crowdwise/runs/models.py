@@ -8,6 +8,7 @@ from typing import Any
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, check_kind
+from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
 from crowdwise.progress import OnRound
@@ -88,7 +89,7 @@ class Settings:
         if self.choose_by_truth and model != "ridge":
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
-            raise ValueError("known answers are to choose, and there are none: --truth FILE.")
+            raise DataError("known answers are to choose, and there are none: --truth FILE.")
         self._check_truth(truth=truth)
         if self.kind == "ordinal" and model == "ridge":
             raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
@@ -103,7 +104,7 @@ class Settings:
 
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
-            raise ValueError("known answers are to be learnt from, and there are none: --truth FILE.")
+            raise DataError("known answers are to be learnt from, and there are none: --truth FILE.")
 
     def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
         if self.kind == "ordinal":

@@ -10,19 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import chi2
 
-from crowdwise.arrays import Array, Codes, Floats, Positions
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.encode import shown
 
-# Confidence, rounded to steps of this size, is compared in so many groups, each with as many of the other examples. A
-# random draw has a chi-squared statistic above this with a probability of one in a thousand.
-_STEP, _GROUPS, _BY_CHANCE = 0.05, 5, 18.47
+# A random draw differs as much from all with this probability (a chi-squared test).
+_BY_CHANCE = 1e-3
+# Confidence, rounded to steps of this size, is compared in so many groups, each with as many of the other examples.
+_STEP, _GROUPS = 0.05, 5
 # A group is covered by the truths if they are at least this share of what a random draw would give.
 _COVERED = 0.25
 # Truths carry over to the others if they leave less than this share of them uncovered, and if less than that share of
-# the truths would have to be of another class to have the classes of the others.
-_UNCOVERED, _OTHER_CLASS = 0.3, 0.4
+# the truths would have to be of another class, as far as is stated, to have the classes of the others.
+_UNCOVERED, _OTHER_CLASS = 0.3, 0.35
 # So many of the other examples are enough to compare with.
 _ENOUGH = 5000
 
@@ -32,31 +34,28 @@ class Draw:
     """How the known examples differ from the others; all is stated as if no class were known."""
 
     confidence: tuple[float, float]  # mean stated confidence of the known and of the other examples
-    uncovered: float  # share of the other examples that are unlike the known ones in stated confidence
-    like_others: bool  # whether the known ones may be drawn at random from all, by stated confidence
-    classes: Floats  # (2, n_classes): shares of the known classes, and of the classes stated of the others
+    uncovered: float  # share of the other examples that are unlike the known ones in stated confidence; 0 if by chance
+    classes: Floats  # (2, n_classes): shares of the stated classes, of the known and of the other examples
+    at_random: bool  # whether the known examples may be a random draw, by stated confidence and class
 
     @classmethod
-    def of(cls, answers: Codes, proba: Floats, weight: Floats) -> Draw:
-        """From known classes, what is stated of known and then of other examples, and how much each other counts."""
-        n_known, (n_rows, n_classes) = len(answers), proba.shape
+    def of(cls, n_known: int, proba: Floats, weight: Floats) -> Draw:
+        """From what is stated of the known and then of the other examples, and how much each of the others counts."""
         confidence, stated = proba.max(axis=1), proba.argmax(axis=1)
-        shares = np.tile(np.bincount(answers, minlength=n_classes) / n_known, (2, 1))
-        mean = float(confidence[:n_known].mean())
-        n_others = float(weight.sum())
-        if n_known == n_rows or n_others <= 0:
-            return cls((mean, mean), 0.0, True, shares)
-        weight = weight / n_others
-        shares[1] = np.bincount(stated[n_known:], weight, n_classes)
+        n_classes, n_others, mean = proba.shape[1], float(weight.sum()), float(confidence[:n_known].mean())
+        if n_known == len(proba) or n_others <= 0:
+            return cls((mean, mean), 0.0, np.tile(_shares(stated, n_classes), (2, 1)), True)
         steps = np.round(confidence / _STEP)
-        group = _groups(steps, steps[n_known:], weight)
-        known = np.bincount(group[:n_known], minlength=_GROUPS) / n_known
-        others = np.bincount(group[n_known:], weight, _GROUPS)
-        filled = others > 0  # not if many have the same confidence, and so are of one group
-        statistic = float(((known - others)[filled] ** 2 / others[filled]).sum())
-        like_others = statistic <= _BY_CHANCE * (1 / n_known + 1 / n_others)
-        uncovered = 0.0 if like_others else float(others[known < _COVERED * others].sum())
-        return cls((mean, float(confidence[n_known:] @ weight)), uncovered, like_others, shares)
+        group = _groups(steps, steps[n_known:], weight / n_others)
+        known, others = _shares(group[:n_known], _GROUPS), _shares(group[n_known:], _GROUPS, weight)
+        classes = np.stack([_shares(stated[:n_known], n_classes), _shares(stated[n_known:], n_classes, weight)])
+        chosen = _differ(known, others, n_known, n_others)
+        return cls(
+            (mean, float(np.average(confidence[n_known:], weights=weight))),
+            float(others[known < _COVERED * others].sum()) if chosen else 0.0,
+            classes,
+            not chosen and not _differ(classes[0], classes[1], n_known, n_others),
+        )
 
     @property
     def class_distance(self) -> float:
@@ -64,21 +63,16 @@ class Draw:
         return float(np.abs(self.classes[0] - self.classes[1]).sum()) / 2
 
     @property
-    def at_random(self) -> bool:
-        """Whether the known examples may be a random draw of all, as far as can be seen."""
-        return self.like_others and self.class_distance < _OTHER_CLASS
-
-    @property
     def carries_over(self) -> bool:
         """Whether what is learnt from the known examples may be taken to hold for the others."""
-        return self.uncovered < _UNCOVERED and self.class_distance < _OTHER_CLASS
+        return self.at_random or (self.uncovered < _UNCOVERED and self.class_distance < _OTHER_CLASS)
 
     def note(self, names: Array) -> None:
         """Warn that the truths calibrate nothing, and say why."""
         if self.class_distance >= _OTHER_CLASS:
             most = int((self.classes[0] - self.classes[1]).argmax())
             known, others = self.classes[:, most]
-            why = f"{known:.0%} of them are {shown(names[most])}, as is the consensus on {others:.0%} of the others"
+            why = f"by their labels {known:.0%} of them are {shown(names[most])}, and {others:.0%} of the others"
         else:
             known, others = self.confidence
             why = f"stated confidence would be {known:.2f} on average on these, and is {others:.2f} on the others"
@@ -99,9 +93,24 @@ def some_others(at: Positions, n_examples: int) -> Positions:
 
 
 def _groups(values: Floats, others: Floats, weight: Floats) -> Positions:
-    """The group of each value: how much of the others is below it, counting half of those that are equal to it."""
+    """The group of each value: what share of the others is below it, counting half of those that are equal to it."""
     order = np.argsort(others, kind="stable")
     below = np.concatenate([[0.0], np.cumsum(weight[order])])
     first, last = (np.searchsorted(others[order], values, side) for side in ("left", "right"))
     rank = (below[first] + below[last]) / 2
     return np.minimum((_GROUPS * rank).astype(np.intp), _GROUPS - 1)
+
+
+def _shares(values: Positions, n: int, weight: Floats | None = None) -> Floats:
+    """The share of each of the values from 0 to n - 1."""
+    counts = np.bincount(values, weight, n)
+    return counts / counts.sum()
+
+
+def _differ(known: Floats, others: Floats, n_known: int, n_others: float) -> bool:
+    """Whether two distributions differ by more than chance would make them differ."""
+    filled = others > 0
+    if filled.sum() < 2:
+        return False
+    statistic = float(((known - others)[filled] ** 2 / others[filled]).sum())
+    return statistic > chi2.isf(_BY_CHANCE, filled.sum() - 1) * (1 / n_known + 1 / n_others)

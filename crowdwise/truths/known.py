@@ -15,6 +15,7 @@ from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels.frames import is_frame
+from crowdwise.labels.mistakes import plain_spelling
 
 # A logarithm that is so much smaller is that of a probability of zero; infinity could not be subtracted from another.
 _IMPOSSIBLE = 1e4
@@ -94,6 +95,8 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
         value, classes = values[at : at + 1].tolist()[0], labels.classes.tolist()
         if str(value) in map(str, classes):
             advice = "That is spelt like a class, and of another type: convert truth, or the labels."
+        elif alike := [name for name in classes if plain_spelling(str(name)) == plain_spelling(str(value))]:
+            advice = f"That is spelt like the class {alike[0]!r}: write them alike."
         elif same := [name for name in classes if _as_float(name) == _as_float(value)]:
             advice = (
                 f"That is the number of the class {same[0]!r}: convert truth, or the labels, so that both are alike."
@@ -152,7 +155,7 @@ def _of_frame(truth: Any) -> Any:
     if len(frame.columns) != 2:
         raise LabelError(
             "truth as a frame must have one column, with the ids of the examples as index, or two, ids and answers; "
-            f"found {frame.columns}."
+            f"found {frame.columns}. Keep these two: truth[[ids, answers]]."
         )
     answers: dict[Any, Any] = {}
     for example, answer in zip(*(frame[name].to_list() for name in frame.columns), strict=True):

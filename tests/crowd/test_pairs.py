@@ -223,7 +223,11 @@ def test_groups_that_are_none_are_refused(groups):
 def test_groups_of_strangers_are_refused_or_noted():
     with pytest.raises(LabelError, match=r"groups names 1 annotator \(such as .*\), and none of those who gave labels"):
         check_groups({"Ann": "x"}, np.array(["ann", "bob"]))
-    with pytest.warns(CrowdWarning, match="groups names 1 annotator who has no labels, such as 'dan'"):
+    with pytest.raises(LabelError, match=r"each with its group: \{'ann': 'a', ...\}"):
+        check_groups({"people": ["ann", "bob"]}, np.array(["ann", "bob"]))
+    with pytest.warns(CrowdWarning, match=r"such as 'gpt4o-mini' \(is 'gpt-4o-mini' meant\?\)"):
+        check_groups({"gpt-4o": "x", "gpt4o-mini": "x"}, np.array(["gpt-4o", "gpt-4o-mini"]))
+    with pytest.warns(CrowdWarning, match=r"groups names 1 annotator who has no labels, such as 'dan'\."):
         assert check_groups({"ann": "x", "bob": "x", "dan": "x"}, np.array(["ann", "bob"])).tolist() == [0, 0]
 
 

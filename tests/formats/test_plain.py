@@ -222,6 +222,29 @@ def test_a_column_of_texts_is_not_taken_for_an_annotator(saved):
     assert said.labels.n_annotators == 4  # whoever is named is an annotator
 
 
+@pytest.mark.parametrize("sure", ["0.{}", "{}0 %", "high"])
+def test_a_column_of_confidence_is_not_taken_for_an_annotator(saved, sure):
+    rows = [f"q{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{sure.format(i % 7)},low" for i in range(20)]
+    rows += [f"q{i},yes,no,low,{sure.format(i % 7)}" for i in range(20, 40)]
+    path = saved("\n".join(["id,gpt,claude,gpt_sure,claude_sure", *rows]))
+    with pytest.raises(LabelError, match=r"'gpt_sure' is hardly that of an annotator.*--annotator 'gpt,claude' --wide"):
+        formats.read(path, wide=True)
+    assert formats.read(path, annotator=["gpt", "claude"]).labels.classes.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("header", ["id,ann,bob,Truth", "id,ann,bob,gold label", "id,rater_1,rater_2,ground_truth"])
+@pytest.mark.parametrize("wide", [None, True])
+def test_known_answers_beside_annotators_are_no_annotator(saved, header, wide):
+    path = saved(f"{header}\na,yes,no,no\nb,yes,yes,\nc,no,no,NA\nd,no,yes,yes\n")
+    file = formats.read(path, wide=wide)
+    assert file.labels.annotators.tolist() == header.split(",")[1:3]
+    assert file.truth == {"a": "no", "d": "yes"}
+    assert f"known answers: {header.split(',')[3]} (2)" in file.notes
+    named = formats.read(path, annotator=header.split(",")[1:])
+    assert named.labels.n_annotators == 3  # whoever is named is an annotator
+    assert named.truth is None
+
+
 def test_annotators_with_answers_of_their_own_are_no_doubt_if_these_are_few_or_all_have_them(saved):
     rows = [f"q{i},yes,no,{'maybe' if i < 9 else ''}" for i in range(20)]
     assert formats.read(saved("\n".join(["id,ann,bob,cy", *rows])), wide=True, classes=["no", "yes", "maybe"])

@@ -122,10 +122,10 @@ def test_values_of_other_examples_are_passed_over_where_every_row_has_one():
 
 @pytest.mark.parametrize("partial", [False, True])
 def test_unknown_ids_are_counted_and_shown(partial):
-    for values in (series("ab").rename({"b": "B"}), {"a": "w", "B": "x"}):
+    for values in (series("ab").rename({"a": "A", "b": "B"}), {"A": "w", "B": "x"}):
         with pytest.raises(
             AlignmentError,
-            match=r"1 examples \(such as \['b'\]\) have no truth, and 1 .* \(such as \['B'\]\) are not among",
+            match=r"2 examples \(such as \['a', 'b'\]\) have no truth, and 2 .* \(such as \['A', 'B'\]\) are not among",
         ):
             match_examples(values, frame("ab"), None, "truth", partial=partial)
     what_to_do = "If none is known, leave truth out" if partial else "Give one value per example"
@@ -134,8 +134,12 @@ def test_unknown_ids_are_counted_and_shown(partial):
 
 
 def test_values_of_some_examples_may_not_name_others():
-    with pytest.raises(AlignmentError, match=r"Examples may be without truth, but those that it names must be there"):
+    with pytest.raises(
+        AlignmentError, match=r"truth names 1 id \(such as \['B'\]\) of none of the 3 .* Leave these out"
+    ):
         match_examples({"a": "w", "B": "x"}, frame("abc"), None, "truth", partial=True)
+    with pytest.raises(AlignmentError, match=r"Examples may be without truth, but those that it names must be there"):
+        match_examples({"B": "x"}, frame("abc"), None, "truth", partial=True)
 
 
 def test_repeated_ids_are_an_error_unless_the_rows_repeat_alike():

@@ -25,6 +25,14 @@ def test_a_long_table_given_as_a_matrix_is_an_error():
         CrowdLabels.from_matrix(table)
 
 
+def test_a_long_table_with_names_of_its_own_is_told_how_to_be_read():
+    table = pd.DataFrame({"case": [1, 1, 2], "who": ["a", "b", "a"], "said": ["x", "y", "y"]})
+    with pytest.raises(
+        LabelError, match=r"a mix of int, str.*a row per label, use CrowdLabels.from_table\(table, exam"
+    ):
+        CrowdLabels.from_matrix(table)
+
+
 def test_a_long_table_with_a_column_id_is_told_how_to_be_read():
     table = pd.DataFrame({"ID": [1, 1, 2], "annotator": ["a", "b", "a"], "label": ["x", "y", "y"]})
     with pytest.raises(LabelError, match=r"look like a long table .* CrowdLabels.from_table\(table, example='ID'\)"):

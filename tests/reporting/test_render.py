@@ -96,6 +96,15 @@ def test_attributes_and_children_of_pictures_are_escaped():
     assert str(tag("text", "<b>", aria_label='"x"')) == '<text aria-label="&#34;x&#34;">&lt;b&gt;</text>'
 
 
+def test_tables_in_markdown_begin_after_an_empty_line(hostile):
+    tied = [["a", "b", None], ["a", "a", "b"], ["b", "b", "a"], ["b", "a", "a"]] * 5
+    for summary in (hostile, summarize(aggregate(tied), tied)):
+        lines = render_markdown(summary).splitlines()
+        starts = [i - 1 for i, line in enumerate(lines) if line.startswith("|---")]
+        assert len(starts) >= 3
+        assert all(lines[i - 1] == "" for i in starts)
+
+
 def test_markdown_keeps_texts_as_text(hostile):
     page = render_markdown(hostile)
     marked = [line for line in page.splitlines() if "<" in line]

@@ -13,6 +13,7 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeRegressor,
     aggregate,
+    errors_in_common,
     load,
 )
 from crowdwise.crowd import disagreement
@@ -269,15 +270,38 @@ def test_a_consensus_that_goes_beyond_what_was_given_is_counted_by_class():
     assert found == [{"name": "a", "given": given, "consensus": chosen}]
 
 
+def test_independent_votes_are_counted_by_known_answers_where_there_are_enough(data, found):
+    _, truth, labels = data
+    by_labels = summarize(found, labels)["votes"]
+    assert (by_labels["by"], by_labels["truths"]) == ("labels", 0)
+    shared = np.flatnonzero(labels.labels_per_example > 1)[:20]
+    known = {int(example): truth[example] for example in shared}
+    few = {int(example): truth[example] for example in shared[1:]}
+    assert summarize(found, labels, truth=few)["votes"] == by_labels
+    for votes in (
+        summarize(found, labels, truth=known)["votes"],  # they judge
+        summarize(aggregate(labels, truth=known), labels)["votes"],  # they were learnt from
+    ):
+        assert (votes["by"], votes["truths"]) == ("truths", 20)
+    errors = errors_in_common(labels, found, truth)
+    assert summarize(found, labels, truth=truth)["votes"]["effective"] == pytest.approx(errors.effective_number)
+
+
 def test_truths_that_were_learnt_from_judge_held_out_and_others_as_ever(data):
     X, truth, labels = data
     known = [*truth[:20].tolist(), *[None] * (len(truth) - 20)]
     found = aggregate(labels, truth=known)
     summary = summarize(found, labels, truth=known)
     assert summary["quality"]["known"]["n"] == 0
-    assert summary["truth_check"] == found.truth_check.plain()
+    check = summary["truth_check"]
+    assert check == found.truth_check.plain() | {"unknown": 70, "majority": check["majority"]}
+    votes = labels.tally[:20]
+    right = votes[np.arange(20), truth[:20]] == votes.max(axis=1)
+    assert check["majority"] == pytest.approx((right / (votes == votes.max(axis=1, keepdims=True)).sum(axis=1)).mean())
     assert f"{100 * found.truth_check.accuracy:.1f} %" in quality_sentence(summary)
     assert "20 known answers were learnt from: held out in turn" in " ".join(summary_lines(summary))
+    assert "find out the right answer to each of the" in summary["headline"][2]
+    assert summary_lines(summary)[-1].startswith("Next        find out the right answer to: ")
     others = summarize(found, labels, truth=truth)["quality"]["known"]["n"]
     assert others == int((labels.labels_per_example[20:] > 0).sum())
     ratings = as_ratings(labels)

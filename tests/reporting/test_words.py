@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from all_models import fit_quietly
@@ -6,8 +8,15 @@ from crowds import clear_crowd
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise.counts import count
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
-from crowdwise.reporting.words import agreement_sentence, decimal, percent, rounded, some_of, truth_sentence
-from crowdwise.truths.check import TruthCheck
+from crowdwise.reporting.words import (
+    agreement_sentence,
+    decimal,
+    percent,
+    rounded,
+    some_of,
+    truth_sentence,
+    votes_sentence,
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +105,14 @@ def test_a_fit_that_is_too_sure_is_told_so():
     assert "experts" in summary["headline"][2]
 
 
-def test_truths_that_are_no_random_draw_are_not_taken_for_the_share_that_is_right():
-    check = TruthCheck(n=50, right=30, confidence=0.62, others=0.85, at_random=False).plain()
-    assert truth_sentence(check) == (
-        "50 known answers were learnt from: held out in turn, the consensus is right for 60.0 % of them (95 % interval "
-        "46.2 to 72.4) and says 62.0 %. These examples are no random draw, so that says little about the others, of "
-        "which it says 85.0 %; answers to examples drawn at random would tell (crowdwise next --at-random)."
-    )
-    assert "more would tell" in truth_sentence(check | {"at_random": True})
+def test_truths_that_are_no_random_draw_are_not_taken_for_the_share_that_is_right(data):
+    _, labels, truth = data
+    result = aggregate(labels, truth=dict(zip(labels.examples[:20].tolist(), truth[:20].tolist(), strict=True)))
+    chosen = replace(result, truth_check=replace(result.truth_check, at_random=False, others=0.85))
+    sentence = truth_sentence(summarize(chosen, labels))
+    assert "no random draw, so this says little about the others, on which mean confidence is 85.0 %" in sentence
+    assert "crowdwise next --at-random" in sentence
+    assert "no random draw" not in truth_sentence(summarize(result, labels))
 
 
 def test_a_fit_is_not_too_sure_because_only_hard_examples_are_known():
@@ -163,6 +172,53 @@ def test_one_annotator_alone_needs_a_second_one():
     assert "ask a second annotator" in summary["headline"][2]
     assert "ask a second annotator" in summary_lines(summary)[-1]
     assert "crowd shares" not in summary["headline"][2]
+
+
+def test_one_annotator_is_compared_with_known_answers_and_not_with_itself():
+    labels = CrowdLabels.from_matrix([["a"], ["b"]] * 20)
+    known = dict(zip(range(20), ["a", "b", "b", "b"] * 5, strict=True))
+    learnt = "\n".join(summary_lines(summarize(aggregate(labels, truth=known), labels)))
+    assert "Truth       20 known answers were learnt from" in learnt
+    judged = "\n".join(summary_lines(summarize(aggregate(labels), labels, truth=known)))
+    assert "consensus right for 75.0 %" in judged
+    for lines in (learnt, judged):
+        assert "Next        ask a second annotator" in lines
+        assert "majority vote" not in lines
+        assert "share errors" not in lines
+
+
+@pytest.mark.parametrize(
+    ("needed", "others", "words"),
+    [
+        (40, 100, " With 40 more of them, the interval would be ±5 points."),
+        (400, 100, " With those of all 100 other examples, the interval would be ±8 points."),
+        (400, 0, ""),
+        (0, 100, ""),
+    ],
+)
+def test_no_more_known_answers_are_asked_for_than_there_are_examples(needed, others, words):
+    check = {"n": 20, "accuracy": 0.65, "low": 0.433, "high": 0.819, "confidence": 0.733, "within": 0.05}
+    check |= {"needed": needed, "unknown": others, "majority": 2 / 3}
+    summary = {"truth_check": check, "size": {"annotators": 6}, "quality": {"tied": 0}}
+    assert truth_sentence(summary) == (
+        "20 known answers were learnt from: held out in turn, the consensus is right for 65.0 % of them (95 % interval "
+        f"43.3 to 81.9) and 73.3 % sure in the mean; the majority vote is right for 66.7 %.{words}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("usual", "if annotators have as many errors in common as is usual."),
+        ("labels", "as labels show few errors in common."),
+        ("independent", "if annotators err independently."),
+        ("truths", "by the errors that annotators have in common on 50 known answers."),
+    ],
+)
+def test_the_number_of_independent_votes_comes_with_how_it_is_known(source, words):
+    votes = {"effective": 1.9, "shared": 0, "by": source, "truths": 50}
+    size = {"annotators": 6, "labels_per_example": {"mean": 6.0}}
+    assert votes_sentence({"votes": votes, "size": size}).endswith(f"about 1.9 independent votes, {words}")
 
 
 def test_annotators_with_the_same_flag_are_named_together(data):

@@ -21,6 +21,11 @@ def test_everything_is_said_on_one_screen(tmp_path):
     lines = found.as_text().splitlines()
     assert len(lines) < 25
     assert max(map(len, lines)) <= 110
+    assert "What next" not in lines
+    lines = check(read_inputs(folder / "labels.csv")).as_text().splitlines()
+    assert "What next" in lines
+    assert len(lines) < 25
+    assert max(map(len, lines)) <= 110
 
 
 @pytest.mark.filterwarnings("ignore:the consensus is that of the votes")

@@ -138,9 +138,28 @@ def test_a_known_answer_that_is_the_number_of_a_class_is_that_class(tmp_path):
         read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
 
 
+@pytest.mark.parametrize("header", ["example,human", "case,truth", "example,gold_label", "what,said", "said,what"])
+def test_of_two_columns_one_name_says_what_both_are(folder, header):
+    columns = header.split(",")
+    row = "yes,1" if header == "said,what" else "1,yes"
+    (folder / "truth.csv").write_text(f"{header}\n{row}\n")
+    (folder / "votes.csv").write_text("what,who,said\n1,ann,yes\n2,ann,no\n1,bob,no\n")
+    given = {"example": "what", "annotator": "who", "label": "said"}
+    inputs = read_inputs(folder / "votes.csv", truth=folder / "truth.csv", labels_as=given)
+    assert inputs.truth == {1: "yes"}
+    guessed = header in ("example,human", "case,truth")
+    assert inputs.notes[-1] == "1 known answer of these examples" + f" (columns: {', '.join(columns)})" * guessed
+
+
+def test_known_answers_are_preferred_to_labels_beside_them(folder):
+    (folder / "truth.csv").write_text("example,annotator,label,truth\n1,ann,no,yes\n1,bob,yes,yes\n")
+    assert inputs_of(folder, truth=folder / "truth.csv").truth == {1: "yes"}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("example,label\n1,YES\n", r"row 1 after the header: the label 'YES' is none .* spelt like 'yes'.*--strip"),
         ("example,label\n1,maybe\n", r"truth\.csv, row 1 after the header: the label 'maybe' is none of .*'no', 'yes'"),
         ("example,label\n1,yes\n1,no\n", "'1' has two different labels"),
         ("example,label\n7,yes\n", r"no answer for any of the examples; the first of them is '1'"),

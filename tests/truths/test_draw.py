@@ -18,10 +18,9 @@ def two_classes(confidence):
     return proba
 
 
-def drawn(known, others, answers=None, weight=None):
-    answers = np.arange(len(known)) % 2 if answers is None else np.asarray(answers)
+def drawn(known, others, weight=None):
     weight = np.ones(len(others)) if weight is None else weight
-    return Draw.of(answers, two_classes(np.concatenate([known, others])), weight)
+    return Draw.of(len(known), two_classes(np.concatenate([known, others])), weight)
 
 
 ALL = np.repeat(np.linspace(0.5, 0.95, 10), 10)
@@ -49,11 +48,14 @@ def test_every_fifth_example_may_be_a_random_draw():
 
 
 def test_truths_of_one_class_do_not_carry_over_where_the_others_are_of_two():
-    found = drawn(ALL[::5], ALL + 0.01, answers=np.zeros(20, dtype=int))
+    proba = two_classes(np.concatenate([ALL[::5], ALL]) + 0.01)
+    proba[:20] = np.sort(proba[:20], axis=1)[:, ::-1]
+    found = Draw.of(20, proba, np.ones(100))
     assert found.class_distance == pytest.approx(0.5)
+    assert found.uncovered == 0
     assert not found.at_random
     assert not found.carries_over
-    with pytest.warns(CrowdWarning, match=r"100% of them are 'no', as is the consensus on 50% of the others\. Known"):
+    with pytest.warns(CrowdWarning, match=r"by their labels 100% of them are 'no', and 50% of the others\. Known"):
         found.note(np.array(["no", "yes"]))
 
 
@@ -71,12 +73,11 @@ def test_a_weight_is_a_number_of_repetitions():
     known, times = rng.choice(ALL, 30), rng.integers(1, 4, 50)
     others = np.repeat(rng.choice(ALL, 25), 2)  # of both classes
     weighted = drawn(known, others, weight=times.astype(float))
-    rows = np.concatenate([two_classes(np.concatenate([known, others]))[:30], *[
-        np.tile(row, (n, 1)) for row, n in zip(two_classes(np.concatenate([known, others]))[30:], times, strict=True)
-    ]])  # fmt: skip
-    repeated = Draw.of(np.arange(30) % 2, rows, np.ones(times.sum()))
+    proba = two_classes(np.concatenate([known, others]))
+    repeated = Draw.of(30, np.concatenate([proba[:30], np.repeat(proba[30:], times, axis=0)]), np.ones(times.sum()))
     assert weighted.uncovered == pytest.approx(repeated.uncovered)
-    assert weighted.like_others == repeated.like_others
+    assert weighted.confidence == pytest.approx(repeated.confidence)
+    assert weighted.at_random == repeated.at_random
     assert weighted.classes == pytest.approx(repeated.classes)
 
 
@@ -85,7 +86,7 @@ def test_of_a_thousand_random_draws_hardly_any_is_taken_for_chosen():
     chosen = 0
     for _ in range(1000):
         confidence = rng.beta(4, 1, 400) / 2 + 0.5
-        chosen += not drawn(confidence[:50], confidence[50:]).like_others
+        chosen += not drawn(confidence[:50], confidence[50:]).at_random
     assert chosen <= 5
 
 

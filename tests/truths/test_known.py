@@ -36,6 +36,11 @@ def test_a_class_that_nobody_named_has_to_be_declared():
     assert_array_equal(known_answers([None, "c"], declared, declared), [-1, 2])
 
 
+def test_a_class_in_another_spelling_is_told_so():
+    with pytest.raises(LabelError, match=r"found 'A ' for example 'y'\. That is spelt like the class 'a': write them"):
+        known_answers({"y": "A "}, LABELS, LABELS)
+
+
 def test_a_class_of_another_type_is_told_from_one_that_nobody_gave():
     stars = CrowdLabels.from_matrix([[1, 2], [2, 3]])
     with pytest.raises(LabelError, match=r"found '3' for example 0\. That is spelt like a class, and of another type"):
