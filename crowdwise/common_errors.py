@@ -16,7 +16,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
-from crowdwise.truths.known import codes_of_truth
+from crowdwise.truths.known import is_known, known_answers
 
 # Examples of the usual correlation that are added to those of known truth.
 _ADDED = 20.0
@@ -82,11 +82,13 @@ class ErrorsInCommon(FrozenArrays):
 
     def __repr__(self) -> str:
         source = "as usual in public crowds" if self.common > 0.9 * COMMON_ERRORS else "as labels show few in common"
-        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else source
+        if self.n_truths:
+            truths, measured = count(self.n_truths, "known truth"), self.common != COMMON_ERRORS
+            source = f"measured on {truths}" if measured else f"as usual, with no errors to compare in {truths}"
         groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
-            f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
-            f"much as {self.effective_number:.1f} independent ones\n"
+            f"ErrorsInCommon: {count(len(self.annotators), 'annotator')}, {self.n_votes:.1f} votes per example, which "
+            f"say as much as {self.effective_number:.1f} independent ones\n"
             f"  correlation of errors {self.common:.2f}, {source}{groups}"
         )
 
@@ -122,7 +124,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     result : Aggregation or fitted model
         What was found from them.
     truth : array-like of shape (n_examples,), series or mapping, default=None
-        Known classes, missing where they are not known: correlations are then measured against these alone. Without
+        Known answers, missing where they are not known: correlations are then measured against these alone. Without
         them, errors that all annotators have in common cannot be seen; a usual amount of these is assumed, unless
         labels show that annotators err independently.
 
@@ -145,7 +147,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     if truth is None:
         pairs, common, n_truths = _after_consensus(record), _shown(record), 0
     else:
-        pairs, common, n_truths = _against_truth(crowd, codes_of_truth(truth, crowd.examples, crowd), group)
+        pairs, common, n_truths = _against_truth(crowd, known_answers(truth, crowd.examples, crowd), group)
     labelled = crowd[crowd.labels_per_example > 0]
     strength = np.ones(crowd.n_annotators) if record.annotators is None else record.annotators.strength
     votes = n_votes(labelled, strength, vote_parts(labelled, group))
@@ -183,24 +185,25 @@ def _after_consensus(record: FitRecord) -> Pairs:
     return residual_pairs(labels, one_hot(labels) - proba[labels.example_index])
 
 
-def _against_truth(labels: CrowdLabels, codes: Positions, group: Positions) -> tuple[Pairs, float, int]:
+def _against_truth(labels: CrowdLabels, answers: Array | None, group: Positions) -> tuple[Pairs, float, int]:
     """Pairs by their errors against known truth, the mean correlation of two votes, and how many truths there are."""
-    known = np.flatnonzero((codes >= 0) & (labels.labels_per_example > 0))
-    labels, codes = labels[known], codes[known]
+    answers = np.full(len(labels), -1) if answers is None else answers
+    known = np.flatnonzero(is_known(answers) & (labels.labels_per_example > 0))
+    labels, answers = labels[known], answers[known]
     if not (labels.labels_per_example > 1).any():
         raise LabelError(
             f"truth is known for {len(known)} examples with labels, none of them with two: nothing can be compared."
         )
-    wrong = (labels.values != codes[labels.example_index]).astype(np.float64)
-    n_labels = np.maximum(labels.labels_per_annotator, 1)
-    rate = labels.sum_per_annotator(wrong) / n_labels
-    residual = wrong - rate[labels.annotator_index]
-    return residual_pairs(labels, residual[:, np.newaxis]), _mean_correlation(labels, residual, rate, group), len(known)
+    truth, n_labels = answers[labels.example_index], np.maximum(labels.labels_per_annotator, 1)
+    error = labels.values - truth if labels.classes is None else (labels.values != truth).astype(np.float64)
+    residual = error - (labels.sum_per_annotator(error) / n_labels)[labels.annotator_index]
+    return residual_pairs(labels, residual[:, np.newaxis]), _mean_correlation(labels, residual, group), len(known)
 
 
-def _mean_correlation(labels: CrowdLabels, residual: Floats, rate: Floats, group: Positions) -> float:
+def _mean_correlation(labels: CrowdLabels, residual: Floats, group: Positions) -> float:
     """The mean over pairs of votes of the product of standardised errors, drawn towards what is usual."""
-    spread = np.sqrt(rate * (1 - rate))[labels.annotator_index]
+    n_labels = np.maximum(labels.labels_per_annotator, 1)
+    spread = np.sqrt(labels.sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
     part = vote_parts(labels, group)
     part = np.where(spread > 0, 1.0 if part is None else part, 0.0)  # who is always right has no errors to compare
     score = ratio(residual, spread, 0.0)
