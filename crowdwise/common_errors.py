@@ -16,7 +16,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
-from crowdwise.truths.known import codes_of_truth
+from crowdwise.truths.known import is_known, known_answers
 
 # Examples of the usual correlation that are added to those of known truth.
 _ADDED = 20.0
@@ -84,11 +84,13 @@ class ErrorsInCommon(FrozenArrays):
         source = (
             "as usual in public crowds" if common_source(self.common) == "usual" else "as labels show few in common"
         )
-        source = f"measured on {self.n_truths:,} known truths" if self.n_truths else source
+        if self.n_truths:
+            truths, measured = count(self.n_truths, "known truth"), self.common != COMMON_ERRORS
+            source = f"measured on {truths}" if measured else f"as usual, with no errors to compare in {truths}"
         groups = f"; {count(len(self.groups), 'group shares', 'groups share')} a vote" if self.groups else ""
         return (
-            f"ErrorsInCommon: {len(self.annotators):,} annotators, {self.n_votes:.1f} votes per example, which say as "
-            f"much as {self.effective_number:.1f} independent ones\n"
+            f"ErrorsInCommon: {count(len(self.annotators), 'annotator')}, {self.n_votes:.1f} votes per example, which "
+            f"say as much as {self.effective_number:.1f} independent ones\n"
             f"  correlation of errors {self.common:.2f}, {source}{groups}"
         )
 
@@ -124,7 +126,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     result : Aggregation or fitted model
         What was found from them.
     truth : array-like of shape (n_examples,), series or mapping, default=None
-        Known classes, missing where they are not known: correlations are then measured against these alone. By default
+        Known answers, missing where they are not known: correlations are then measured against these alone. By default
         those that the fit learnt from. Without any, errors that all annotators have in common cannot be seen; a usual
         amount of these is assumed, unless labels show that annotators err independently.
 
@@ -144,11 +146,11 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     record = FitRecord.of(result, labels)
     crowd, group = record.labels, record.results.annotators.group
     group = np.arange(crowd.n_annotators) if group is None else group
-    codes = record.told_codes if truth is None else codes_of_truth(truth, crowd.examples, crowd)
-    if truth is None and not _comparable(crowd, codes).any():
+    answers = record.told_answers if truth is None else _given(truth, crowd)
+    if truth is None and not _comparable(crowd, answers).any():
         pairs, common, n_truths = _after_consensus(record), _shown(record), 0
     else:
-        pairs, common, n_truths = _against_truth(crowd, codes, group)
+        pairs, common, n_truths = _against_truth(crowd, answers, group)
     votes = _votes(record, group)
     return ErrorsInCommon(
         crowd.annotators,
@@ -162,16 +164,16 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     )
 
 
-def votes_by_truth(record: FitRecord, codes: Positions) -> float:
+def votes_by_truth(record: FitRecord, answers: Array) -> float:
     """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
 
-    `codes` are positions of the true classes, -1 where they are unknown.
+    Answers are as `known_answers` gives them.
     """
     crowd, group = record.labels, record.results.annotators.group
     group = np.arange(crowd.n_annotators) if group is None else group
-    if not _comparable(crowd, codes).any():
+    if not _comparable(crowd, answers).any():
         return float("nan")
-    common = _mean_correlation(*_errors(crowd, codes), group)
+    common = _mean_correlation(*_errors(crowd, answers), group)
     return float(effective_number(_votes(record, group), common).mean())
 
 
@@ -182,9 +184,15 @@ def _votes(record: FitRecord, group: Positions) -> Floats:
     return n_votes(labelled, strength, vote_parts(labelled, group))
 
 
-def _comparable(labels: CrowdLabels, codes: Positions) -> Bools:
-    """The examples of known class with two labels or more."""
-    return (codes >= 0) & (labels.labels_per_example > 1)
+def _given(truth: Any, labels: CrowdLabels) -> Array:
+    """What was given as truth, as `known_answers` has it, also if nothing is known at all."""
+    answers = known_answers(truth, labels.examples, labels)
+    return np.full(len(labels), -1) if answers is None else answers
+
+
+def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
+    """The examples of known answer with two labels or more."""
+    return is_known(answers) & (labels.labels_per_example > 1)
 
 
 def _shown(record: FitRecord) -> float:
@@ -209,29 +217,30 @@ def _after_consensus(record: FitRecord) -> Pairs:
     return residual_pairs(labels, one_hot(labels) - proba[labels.example_index])
 
 
-def _against_truth(labels: CrowdLabels, codes: Positions, group: Positions) -> tuple[Pairs, float, int]:
+def _against_truth(labels: CrowdLabels, answers: Array, group: Positions) -> tuple[Pairs, float, int]:
     """Pairs by their errors against known truth, the mean correlation of two votes, and how many truths there are."""
-    if not _comparable(labels, codes).any():
-        n_known = int(((codes >= 0) & (labels.labels_per_example > 0)).sum())
+    if not _comparable(labels, answers).any():
+        n_known = int((is_known(answers) & (labels.labels_per_example > 0)).sum())
         raise LabelError(
             f"truth is known for {n_known} examples with labels, none of them with two: nothing can be compared."
         )
-    known, residual, rate = _errors(labels, codes)
-    return residual_pairs(known, residual[:, np.newaxis]), _mean_correlation(known, residual, rate, group), len(known)
+    known, residual = _errors(labels, answers)
+    return residual_pairs(known, residual[:, np.newaxis]), _mean_correlation(known, residual, group), len(known)
 
 
-def _errors(labels: CrowdLabels, codes: Positions) -> tuple[CrowdLabels, Floats, Floats]:
-    """Labels of the examples of known class, whether each is wrong less how often its annotator is, and that rate."""
-    known = np.flatnonzero((codes >= 0) & (labels.labels_per_example > 0))
-    labels, codes = labels[known], codes[known]
-    wrong = (labels.values != codes[labels.example_index]).astype(np.float64)
-    rate = labels.sum_per_annotator(wrong) / np.maximum(labels.labels_per_annotator, 1)
-    return labels, wrong - rate[labels.annotator_index], rate
+def _errors(labels: CrowdLabels, answers: Array) -> tuple[CrowdLabels, Floats]:
+    """Labels of the examples of known answer, and the error of each less the mean error of its annotator."""
+    known = np.flatnonzero(is_known(answers) & (labels.labels_per_example > 0))
+    labels, truth = labels[known], answers[known]
+    truth, n_labels = truth[labels.example_index], np.maximum(labels.labels_per_annotator, 1)
+    error = labels.values - truth if labels.classes is None else (labels.values != truth).astype(np.float64)
+    return labels, error - (labels.sum_per_annotator(error) / n_labels)[labels.annotator_index]
 
 
-def _mean_correlation(labels: CrowdLabels, residual: Floats, rate: Floats, group: Positions) -> float:
+def _mean_correlation(labels: CrowdLabels, residual: Floats, group: Positions) -> float:
     """The mean over pairs of votes of the product of standardised errors, drawn towards what is usual."""
-    spread = np.sqrt(rate * (1 - rate))[labels.annotator_index]
+    n_labels = np.maximum(labels.labels_per_annotator, 1)
+    spread = np.sqrt(labels.sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
     part = vote_parts(labels, group)
     part = np.where(spread > 0, 1.0 if part is None else part, 0.0)  # who is always right has no errors to compare
     score = ratio(residual, spread, 0.0)

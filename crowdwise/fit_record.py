@@ -68,11 +68,12 @@ class FitRecord:
         return consensus.std == 0 if isinstance(consensus, RatingConsensus) else consensus.confidence == 1
 
     @property
-    def told_codes(self) -> Positions:
-        """The positions of the classes that the fit was told, of shape (n_examples,); -1 for all other examples."""
-        if self.classes is None:
-            return np.full(len(self.labels), -1, dtype=np.intp)
-        return np.where(self.told, self.codes, -1)
+    def told_answers(self) -> Array:
+        """What the fit was told: positions of classes, -1 for all other examples; or ratings, and NaN there."""
+        consensus = self.results.consensus
+        if isinstance(consensus, RatingConsensus):
+            return np.where(self.told, consensus.label, np.nan)
+        return np.where(self.told, consensus.codes, -1)
 
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.

@@ -108,7 +108,8 @@ def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 
         The right classes, NaN, None or left out where unknown; a series or a mapping is matched by the ids of the
         labels' examples. Only examples whose truth is known are counted. Without any, the consensus of `aggregate` is
         taken for the truth; annotators are then judged by a consensus that they are part of, and where all err together
-        nothing is seen.
+        nothing is seen. An example's only label would be judged by itself, so examples of one label are left out; and
+        the fewer labels the examples of a slice have, the more often each label seems right.
     fdr : float, default=0.05
         Accepted share of false discoveries.
 
@@ -137,7 +138,8 @@ often in 1 (5 % false discoveries)
     used = (slice_of >= 0) & (right_class >= 0)
     counted = used[crowd.example_index]
     if not counted.any():
-        raise LabelError("no label is of an example with a slice and a known truth: there is nothing to count.")
+        known = "a known truth" if truth is not None else "two labels or more (without truth, a label needs others)"
+        raise LabelError(f"no label is of an example with a slice and {known}: there is nothing to count.")
     example, who = crowd.example_index[counted], crowd.annotator_index[counted].astype(np.int64)
     right = crowd.values[counted] == right_class[example]
     shape = (crowd.n_annotators, len(names))
@@ -170,7 +172,7 @@ def _right_classes(crowd: CrowdLabels, truth: Any) -> Positions:
     if truth is not None:
         return codes_of_truth(truth, crowd, crowd)
     codes: Positions = aggregate(crowd).proba.argmax(axis=1)
-    return codes
+    return np.where(crowd.labels_per_example > 1, codes, -1)
 
 
 def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str, Array]:

@@ -6,7 +6,7 @@ from all_models import EVERYTHING, MODELS, fit_quietly, new, over, reference
 from crowds import crowd, labels_of
 from numpy.testing import assert_allclose
 
-from crowdwise import CrowdRidgeRegressor, aggregate, errors_in_common
+from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate, errors_in_common
 from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.exceptions import LabelError
 
@@ -120,3 +120,28 @@ def test_a_group_counts_as_one_in_the_consensus_of_ratings():
     precision = model.expertise_
     mine = (precision[0] * ratings[:, 0] + precision[1] * ratings[:, 1]) / (precision[0] + precision[1])
     assert_allclose(model.label_consensus_, mine)
+
+
+def test_the_correlation_of_errors_of_ratings_is_measured_on_known_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    truth, common = X[:, 0], rng.normal(size=(400, 1))
+    ratings = truth[:, None] + [0.0, 1.0, -2.0, 0.5] + 0.6 * common + 0.8 * rng.normal(size=(400, 4))
+    labels = CrowdLabels.from_matrix(ratings, kind="rating")
+    model = CrowdRidgeRegressor().fit(X, labels)
+    known = np.where(np.arange(400) < 300, truth, np.nan)
+    found = errors_in_common(labels, model, truth=known)
+    errors = np.corrcoef((ratings - truth[:, None])[:300].T)[np.triu_indices(4, 1)].mean()
+    assert found.common == pytest.approx((300 * errors + 20 * COMMON_ERRORS) / 320)
+    assert errors == pytest.approx(0.36, abs=0.1)
+    assert found.n_truths == 300
+
+
+def test_truths_that_show_no_errors_measure_nothing():
+    truth = np.arange(40) % 2
+    said = np.column_stack([truth] * 3)
+    found = errors_in_common(said, aggregate(said), truth=truth)
+    assert found.common == COMMON_ERRORS
+    assert "as usual, with no errors to compare in 40 known truths" in repr(found)
+    alone = said[:, :1]
+    assert repr(errors_in_common(alone, aggregate(alone))).startswith("ErrorsInCommon: 1 annotator,")

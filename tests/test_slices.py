@@ -94,11 +94,28 @@ def test_slices_and_truth_are_matched_by_id():
 
 
 def test_without_truth_the_consensus_is_the_reference():
-    _, matrix = crowd(1, n_examples=60, missing=0.2)
+    _, matrix = crowd(1, n_examples=60, missing=0.5)
     labels, slices = labels_of(matrix), np.arange(60) % 3
     found = slice_accuracy(labels, slices)
     assert found.reference == "consensus"
-    assert_array_equal(found.accuracy, slice_accuracy(labels, slices, aggregate(labels).label).accuracy)
+    several = labels.labels_per_example > 1
+    assert not several.all()
+    consensus = np.where(several, aggregate(labels).label.astype(object), None)
+    assert_array_equal(found.accuracy, slice_accuracy(labels, slices, consensus).accuracy)
+
+
+def test_a_label_is_not_judged_by_itself():
+    # Nobody is better anywhere; the examples of one slice have one label each, those of the other five.
+    rng = np.random.default_rng(0)
+    truth, slices = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    said = np.where(rng.random((400, 6)) < 0.8, truth[:, None], 1 - truth[:, None]).astype(float)
+    order = rng.random(said.shape).argsort(axis=1).argsort(axis=1)
+    said[order >= np.where(slices == 0, 1, 5)[:, None]] = np.nan
+    found = slice_accuracy(CrowdLabels.from_matrix(said), slices)
+    assert found.slice.tolist() == [1] * 6
+    assert not found.differs.any()
+    with pytest.raises(LabelError, match="a slice and two labels or more"):
+        slice_accuracy(CrowdLabels.from_matrix(said[slices == 0]), slices[slices == 0])
 
 
 def test_only_examples_with_a_known_truth_and_a_slice_count():

@@ -214,7 +214,7 @@ def agreement(
         ac=found.get("ac", undefined),
         percent=found["percent"],
         pairs=pairs,
-        notes=tuple(_notes(levelled, kind, found, pairs)),
+        notes=(*_notes(levelled, kind, found, pairs), *_without_width(patterns, confidence)),
     )
 
 
@@ -332,11 +332,32 @@ def _notes(labels: CrowdLabels, kind: Measurement, found: dict[str, Estimate], p
         )
     if labels.classes is None:
         notes.append(f"the ratings have more than {_MOST_LEVELS} different values: AC2 and kappas need levels")
-    elif kind == "ordinal" and labels.classes.dtype == object:
+    elif kind == "ordinal" and not _in_their_order(labels.classes):
         notes.append(f"the levels are taken in the order {_levels_in_words(labels.classes)}")
     if len(pairs) > _MOST_PAIRS:
         notes.append(f"kappas have intervals for at most {_MOST_PAIRS:,} pairs, and there are {len(pairs):,}")
     return notes
+
+
+def _without_width(patterns: Patterns, confidence: float) -> list[str]:
+    """What is said if annotators agree on all examples alike, which no resample changes."""
+    part = patterns.only_paired()
+    share = part.same / (part.n_labels * (part.n_labels - 1))
+    if part.counts is None or share.min() < share.max():
+        return []
+    others = 1 - (1 - confidence) ** (1 / part.times.sum())  # if more were otherwise, one would be among these
+    return [
+        f"annotators agree on {100 * share[0]:.3g} % of the pairs of labels of every example, so the interval of "
+        f"percent agreement has no width; up to {100 * others:.2g} % of other examples may still be otherwise"
+    ]
+
+
+def _in_their_order(classes: Array) -> bool:
+    """Whether classes are numbers from the lowest to the highest, or back."""
+    if classes.dtype.kind not in "biuf":
+        return False
+    steps = np.diff(classes.astype(np.float64))
+    return bool((steps > 0).all() or (steps < 0).all())
 
 
 def _levels_in_words(classes: Array) -> str:

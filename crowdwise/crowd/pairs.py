@@ -3,7 +3,8 @@
 Two annotators who copy each other agree where both are right, as any two good ones do, and also where both differ from
 everybody else. So what counts is the correlation of their deviations: first from what the others say, which needs no
 consensus that copies may have pulled along already; then from what was expected of them given a consensus in which they
-had one vote together. Only pairs that share examples take memory.
+had one vote together. Where others guess, that consensus says little, and two who are good look like copies: those who
+are not quite the same are copies only if others agree on something else. Only pairs that share examples take memory.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
 from crowdwise.arrays import Array, Bools, Floats, Positions, ratio
+from crowdwise.crowd.beyond_class import beyond_class
+from crowdwise.crowd.votes import vote_parts
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
@@ -32,6 +35,9 @@ _SAME, _FEWEST, _HARDLY = 0.9, 100, 0.01
 _NEVER = 44
 # From these correlations on two annotators may be copies, and are.
 _SUSPECT, _COPY = 0.7, 0.75
+# Two who give the same label so often are hardly both so good; that those err who do less often, others have to show,
+# by more than chance: so many standard errors.
+_AS_ONE, _SURELY = 0.98, 2.0
 # Counts per pair of annotators are kept in a square while that is small.
 _SQUARE = 2**20
 
@@ -122,10 +128,43 @@ def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
 
 
 def copies(labels: CrowdLabels, residual: Floats, among: Pairs) -> Pairs:
-    """Suspects who err alike (see `residual_pairs`) after a consensus in which they had one vote together."""
+    """Suspects who err alike (see `residual_pairs`) after a consensus in which they had one vote together.
+
+    Those who are not quite the same are copies only if others show that they err.
+    """
     found = residual_pairs(labels, residual).alike(_COPY)
     n = labels.n_annotators
-    return found.select(np.isin(found.first * n + found.second, among.first * n + among.second))
+    found = found.select(np.isin(found.first * n + found.second, among.first * n + among.second))
+    doubtful = found.agreement < _AS_ONE
+    if labels.classes is None or not doubtful.any():  # nobody gives the same ratings by being right
+        return found
+    group, voters = (groups_of_pairs(pairs, n) for pairs in (found, among))
+    numbers = group[found.first]
+    err = [number for number in np.unique(numbers[doubtful]).tolist() if _others_know(labels, group == number, voters)]
+    return found.select(~doubtful | np.isin(numbers, err))
+
+
+def _others_know(labels: CrowdLabels, inside: Bools, voters: Positions) -> bool:
+    """Whether others show that some annotators err, by agreeing beyond what the answers of those explain.
+
+    Were those right, all that others have in common would be that answer. Two good annotators among some who guess are
+    as alike as copies are, and only this tells one from the other. `voters` are groups who may be copies.
+    """
+    assert labels.classes is not None
+    own = labels.select_annotators(inside).tally
+    of_one_mind = np.flatnonzero((own > 0).sum(axis=1) == 1)
+    answer, here = own[of_one_mind].argmax(axis=1), labels[of_one_mind]
+    outside = ~inside & (here.labels_per_annotator > 0)
+    if outside.sum() < 2:
+        return True
+    others, n_classes = here.select_annotators(outside), len(labels.classes)
+    place = (others.annotator_index.astype(np.int64) * n_classes + answer[others.example_index]) * n_classes
+    times = np.bincount(place + others.values, minlength=others.n_annotators * n_classes**2)
+    counts = times.reshape(-1, n_classes, n_classes) + 1.0 / n_classes
+    confusion = counts / counts.sum(axis=2, keepdims=True)
+    part = vote_parts(others, numbered(voters[outside]))
+    shown, error = beyond_class(others, np.eye(n_classes)[answer], confusion, np.ones(len(others)), part)
+    return error == 0 or shown > _SURELY * error  # where no two others can be compared, nothing speaks against it
 
 
 def groups_of_pairs(pairs: Pairs, n_annotators: int) -> Positions:

@@ -31,6 +31,8 @@ from crowdwise.em.weighted_copies import (
     check_numbers,
     class_scores,
     has_probabilities,
+    probabilities_by_class,
+    scores_by_class,
     tells_places,
     usable_weights,
     weight_parameter,
@@ -459,7 +461,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of every class, if the estimator has it.
+        """Probability of every class in the order of `classes_`, if the estimator has it.
 
         Parameters
         ----------
@@ -470,11 +472,11 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         probability : ndarray of shape (n_examples, n_classes)
         """
-        return self._asked(X, "predict_proba")
+        return probabilities_by_class(self._asked(X, "predict_proba"), self.estimator_, self.classes_)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
-        """Scores, if the estimator has them.
+        """Scores, if the estimator has them, in the order of `classes_`; those of pairs of classes are in its own.
 
         Parameters
         ----------
@@ -485,7 +487,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_examples,) or (n_examples, n_classes)
         """
-        return self._asked(X, "decision_function")
+        return scores_by_class(self._asked(X, "decision_function"), self.estimator_, self.classes_)
 
     @tells_places
     def _asked(self, X: Any, method: str) -> Array:

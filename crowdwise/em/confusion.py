@@ -10,14 +10,14 @@ How counts become matrices is a part that users may pass: `Shared`, `Confusion`,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, xlogy
 
-from crowdwise.arrays import Codes, Floats, Positions
+from crowdwise.arrays import Codes, Floats
 from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.label_rows import sparse_blocks
@@ -44,17 +44,13 @@ class Incidence:
 
     @classmethod
     def of(cls, labels: CrowdLabels, part: Floats | None = None, *, abstentions: bool = False) -> Incidence:
-        """From labels of classes, and from abstentions if they are answers; `part` is what each label counts."""
-        n_classes = 0 if labels.classes is None else len(labels.classes)
-        n_answers = n_classes + abstentions
-        starts: Codes = labels.indptr
-        columns: Codes = labels.annotator_index.astype(np.int32)
+        """From labels of classes, and from abstentions if they are answers; `part` is what each of them counts."""
+        answers = answers_of(labels) if abstentions else labels
+        n_answers = 0 if answers.classes is None else len(answers.classes)
+        columns: Codes = answers.annotator_index.astype(np.int32)
         columns *= n_answers
-        columns += labels.values
-        if abstentions and labels.n_abstentions:
-            columns, starts, order = _with_abstentions(labels, columns, n_answers)
-            part = None if part is None else np.append(part, np.ones(labels.n_abstentions))[order]
-        parts = list(sparse_blocks(starts, columns, part, labels.n_annotators * n_answers))
+        columns += answers.values
+        parts = list(sparse_blocks(answers.indptr, columns, part, labels.n_annotators * n_answers))
         return cls(parts, labels.n_annotators, n_answers)
 
     @property
@@ -95,13 +91,34 @@ class Incidence:
         return sums.reshape(self.n_annotators, self.n_classes, -1).swapaxes(1, 2)
 
 
-def _with_abstentions(labels: CrowdLabels, columns: Codes, n_answers: int) -> tuple[Codes, Codes, Positions]:
-    """The columns of labels and abstentions, example by example, where each example begins, and their order."""
-    of_abstentions = labels.abstentions.indices.astype(np.int32) * n_answers + n_answers - 1
-    where = np.repeat(np.arange(len(labels)), labels.abstentions_per_example)
-    order = np.argsort(np.concatenate([labels.example_index, where]), kind="stable")
-    given = labels.labels_per_example + labels.abstentions_per_example
-    return np.concatenate([columns, of_abstentions])[order], np.concatenate([[0], np.cumsum(given)]), order
+def answers_of(labels: CrowdLabels) -> CrowdLabels:
+    """Labels, and abstentions as labels of one more class, which is the last; classes are their positions.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.em.confusion import answers_of
+    >>> labels = CrowdLabels.from_matrix([["?", "b"], ["a", None]], abstain=["?"])
+    >>> answers_of(labels).to_matrix().tolist()
+    [[2.0, 1.0], [0.0, nan]]
+    """
+    assert labels.classes is not None
+    n_classes, n_abstained = len(labels.classes), labels.abstentions_per_example
+    codes = np.arange(n_classes + 1)
+    if not labels.n_abstentions:
+        return replace(labels, classes=codes)
+    example = np.concatenate([labels.example_index, np.repeat(np.arange(len(labels)), n_abstained)])
+    who = np.concatenate([labels.annotator_index, labels.abstentions.indices])
+    values = np.concatenate([labels.values, np.full(labels.n_abstentions, n_classes)])
+    order = np.lexsort([who, example])
+    return replace(
+        labels,
+        indptr=np.concatenate([[0], np.cumsum(labels.labels_per_example + n_abstained)]),
+        annotator_index=who[order],
+        values=values[order],
+        classes=codes,
+        abstentions=None,
+    )
 
 
 class AnnotatorModel(Protocol):

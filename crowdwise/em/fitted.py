@@ -105,7 +105,7 @@ class FittedAnnotators:
     @cached_property
     def strength(self) -> Floats:
         """How much the votes of each annotator say; 0 for those without labels."""
-        return vote_strength(self.confusion, self.class_prior)
+        return vote_strength(self.behaviour.by_class(), self.class_prior)
 
     @property
     def expertise(self) -> Floats:

@@ -204,8 +204,9 @@ def first_annotators(
     """Annotators of whom nothing is known yet, and the shares of their votes, or the classes that are known."""
     part, sharing = together.parts(labels), None
     if part is not None:
-        sharing = Sharing.of(labels, together.numbers(labels.n_annotators), part)
-    votes = vote_shares(labels, part) if known is None else known.hold(vote_shares(labels, part))
+        sharing = Sharing.of(together.answers(labels), together.numbers(labels.n_annotators), part)
+    votes = _shares(together.votes(labels))
+    votes = votes if known is None else known.hold(votes)
     incidence = Incidence.of(labels, part, abstentions=isinstance(model, Abstaining))
     return Annotators.of(incidence, model, votes, n_difficulties, sharing), votes
 
@@ -220,18 +221,21 @@ def who_errs_together(
     errors_in_common: Any,
 ) -> Together:
     """Who shares a vote among the annotators of a fit, as users say or as labels show, and who has none."""
-    group = check_groups(groups, training.labels.annotators)
+    group, abstentions = check_groups(groups, training.labels.annotators), isinstance(model, Abstaining)
     if not check_choice("errors_in_common", errors_in_common, (True, False)):
         if group is not None:
             raise ValueError("groups err together: with errors_in_common=False they have no effect. Give one of both.")
         return Together()
     if group is not None:
-        together = Together(numbered(group[training.active]), COMMON_ERRORS, given=True)
+        group = numbered(group[training.active])
+        together = Together(group, COMMON_ERRORS, given=True, abstentions=abstentions)
         if together.one_group:
             _note_one_group(training.core.n_annotators)
     else:
         together = find_copies(training.core, weight, model, difficulties)
     silent = same_answer(training.core)
+    if abstentions:  # to abstain is another answer
+        silent &= training.core.abstentions_per_annotator == 0
     if silent.all() or not silent.any():
         return together
     together = replace(together, silent=silent)
@@ -263,14 +267,14 @@ def find_copies(labels: CrowdLabels, weight: Floats, model: AnnotatorModel, diff
     """Who shares a vote, if nobody says so: annotators whose labels are nearly the same, errors included."""
     rows = enough_pairs(labels)
     some, weight = (labels, weight) if rows is None else (labels[rows], weight[rows])
-    suspected = suspects(some)
+    suspected, alone = suspects(some), Together(common=COMMON_ERRORS, abstentions=isinstance(model, Abstaining))
     if not len(suspected):
-        return Together(None, COMMON_ERRORS)
-    as_one = Together(groups_of_pairs(suspected, some.n_annotators))
+        return alone
+    as_one = replace(alone, group=groups_of_pairs(suspected, some.n_annotators), common=0.0)
     fit = fit_labels(some, weight, model, together=as_one, difficulties=difficulties, tol=_TRIED)
     residual = label_residuals(some, fit.annotators.states(fit.rounds.posterior), fit.annotators.behaviour)
     found = copies(some, residual, suspected)
-    return Together(groups_of_pairs(found, some.n_annotators) if len(found) else None, COMMON_ERRORS)
+    return replace(alone, group=groups_of_pairs(found, some.n_annotators)) if len(found) else alone
 
 
 def check_hard_examples(hard_examples: Any, reading: Reading = CLASSES) -> tuple[int, ...]:
@@ -286,7 +290,11 @@ def vote_shares(labels: CrowdLabels, part: Floats | None = None) -> Floats:
 
     `part` is what each label counts, if not all count one.
     """
-    counts = vote_counts(labels, part)
+    return _shares(vote_counts(labels, part))
+
+
+def _shares(counts: Floats) -> Floats:
+    """The share of each class among votes."""
     total = counts.sum(axis=1, keepdims=True)
     even = np.full_like(counts, 1.0 / counts.shape[1])
     return np.divide(counts, total, out=even, where=total > 0)

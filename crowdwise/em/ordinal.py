@@ -23,6 +23,8 @@ from crowdwise.checks import check_number
 _MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
 # Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
 _ALIKE = 200.0
+# A level is hardly used if it is given less often than this share of what distances alone would make of it.
+_HARDLY = 0.5
 # Smaller than this, relative to the other, is a direction in which nothing is known.
 _SINGULAR = 1e-14
 
@@ -115,19 +117,28 @@ def drawn_to_distances(counts: Floats) -> Floats:
     """The crowd's matrix, drawn towards one in which only the distance from the truth counts.
 
     Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
-    would be the truth, and everybody else lenient. Counts are of (n_states, n_classes), a state being a true class, of
-    easy and then of hard examples.
+    would be the truth, and everybody else lenient. Levels that are hardly ever given are not expected beside others:
+    else a truth next to them would be improbable, as its labels are nearer to the middle than the distance says. Counts
+    are of (n_states, n_classes), a state being a true class, of easy and then of hard examples.
     """
     n_classes = counts.shape[-1]
-    apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
     matrices = []
     for own in counts.reshape(-1, n_classes, n_classes):
-        seen = np.bincount(apart.ravel(), own.ravel()) + 1.0 / n_classes
-        possible = np.bincount(apart.ravel(), np.repeat(own.sum(axis=1), n_classes)) + 1.0
-        alike = (seen / possible)[apart]
-        rows = own + _ALIKE * alike / alike.sum(axis=1, keepdims=True)
+        expected = own.sum(axis=1) @ _by_distance(own, np.ones(n_classes))
+        use = np.minimum((own.sum(axis=0) + 1.0) / (_HARDLY * (expected + 1.0)), 1.0)
+        rows = own + _ALIKE * _by_distance(own, use)
         matrices.append(rows / rows.sum(axis=1, keepdims=True))
     return np.concatenate(matrices)
+
+
+def _by_distance(counts: Floats, use: Floats) -> Floats:
+    """Rows in which the distance of a label from the truth counts, and how much the label is used, from 0 to 1."""
+    n_classes = len(use)
+    apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
+    seen = np.bincount(apart.ravel(), counts.ravel()) + 1.0 / n_classes
+    possible = np.bincount(apart.ravel(), np.outer(counts.sum(axis=1), use).ravel()) + 1.0
+    alike = (seen / possible)[apart] * use
+    return alike / alike.sum(axis=1, keepdims=True)
 
 
 def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:

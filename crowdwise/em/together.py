@@ -16,7 +16,7 @@ from scipy.special import entr
 from crowdwise.arrays import Bools, Floats, FrozenArrays, Positions, in_c_order
 from crowdwise.crowd.pairs import numbered
 from crowdwise.crowd.votes import n_votes, tempered, vote_counts, vote_parts
-from crowdwise.em.confusion import blocks
+from crowdwise.em.confusion import answers_of, blocks
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # What a label counts that says nothing. Zero would leave nothing to estimate those from who give it.
@@ -35,6 +35,7 @@ class Together(FrozenArrays):
     given: bool = False  # whether groups were given, rather than found
     # (n_annotators,): who gives always the same answer, which says nothing about an example; None if nobody does.
     silent: Bools | None = None
+    abstentions: bool = False  # whether abstentions are answers: then they count as votes
 
     def numbers(self, n_annotators: int) -> Positions:
         """The group of each of so many annotators; everybody's own if there are none."""
@@ -57,13 +58,27 @@ class Together(FrozenArrays):
         numbers = self.numbers(n_annotators)
         return len(np.unique(numbers if self.silent is None else numbers[~self.silent]))
 
+    def answers(self, labels: CrowdLabels) -> CrowdLabels:
+        """Labels, and abstentions as those of one more class if they are answers."""
+        return answers_of(labels) if self.abstentions else labels
+
     def parts(self, labels: CrowdLabels) -> Floats | None:
-        """What each label counts; None if each counts one."""
-        part = vote_parts(labels, self.group)
+        """What each answer counts; None if each counts one."""
+        answers = self.answers(labels)
+        part = vote_parts(answers, self.group)
         if self.silent is None:
             return part
-        heard = np.where(self.silent[labels.annotator_index], _HARDLY, 1.0)
+        heard = np.where(self.silent[answers.annotator_index], _HARDLY, 1.0)
         return heard if part is None else part * heard
+
+    def votes(self, labels: CrowdLabels) -> Floats:
+        """The votes for each class, of shape (n_examples, n_classes)."""
+        counts = vote_counts(self.answers(labels), self.parts(labels))
+        return counts[:, :-1] if self.abstentions else counts
+
+    def n_votes(self, labels: CrowdLabels, strength: Floats) -> Floats:
+        """How many votes each example has; for `strength` see `vote_strength`."""
+        return n_votes(self.answers(labels), strength, self.parts(labels))
 
     def at(self, position: Positions) -> Together:
         """Of the annotators at some positions; one at -1 is unknown and alone."""
@@ -76,13 +91,12 @@ class Together(FrozenArrays):
         """The probabilities to state, from the posterior of independent votes; for `strength` see `vote_strength`."""
         if self.common == 0 and not self.by_votes:
             return posterior
-        part = self.parts(labels)
-        proba = tempered(posterior, n_votes(labels, strength, part), self.common)
+        proba = tempered(posterior, self.n_votes(labels, strength), self.common)
         if not self.by_votes:
             return proba
         # One more vote, which decides where others tie: a third of it is the model's, the rest is known beforehand. And
         # one that is for all classes alike, as shares of votes are too sure where few are independent.
-        votes = vote_counts(labels, part) + (proba + 2 * np.exp(log_prior)) / 3
+        votes = self.votes(labels) + (proba + 2 * np.exp(log_prior)) / 3
         votes += 1 / votes.shape[1]
         return votes / votes.sum(axis=1, keepdims=True)
 

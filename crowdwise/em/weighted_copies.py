@@ -202,25 +202,57 @@ def class_scores(model: Any, X: Any, classes: Array, n_learnt: float) -> Floats:
     (one in n plus the number of classes); else `decision_function`; else one for the class that is predicted. The model
     may have seen fewer than the classes wanted.
     """
-    column = encode_declared(np.asarray(model.classes_), classes).astype(np.intp)
     if has_probabilities(model):
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
         _check_finite(given, model)
-        probability = np.zeros((len(given), len(classes)))
-        probability[:, column] = given
+        probability = probabilities_by_class(given, model, classes)
         return np.log((n_learnt * probability + 1) / (n_learnt + len(classes)))
     if hasattr(model, "decision_function"):
         given = np.asarray(model.decision_function(X), dtype=np.float64)
         _check_finite(given, model)
         if given.ndim == 1:
             given = np.column_stack([-given / 2, given / 2])
-        if given.shape[1] == len(column):  # one against one has a column for each pair of classes instead
-            lowest = given.min(axis=1, keepdims=True)
-            scores = np.repeat(lowest, len(classes), axis=1)
-            scores[:, column] = given
-            return scores
+        if not _has_pairs(given, model):
+            return _by_class(given, model, classes, given.min(axis=1, keepdims=True))
     codes = encode_declared(np.asarray(model.predict(X)), classes).astype(np.intp)
     return np.eye(len(classes))[codes]
+
+
+def probabilities_by_class(given: Floats, model: Any, classes: Array) -> Floats:
+    """The probabilities that a model gives, a column for each of these classes; zero for those it has not seen."""
+    return _by_class(given, model, classes, np.zeros((1, 1)))
+
+
+def scores_by_class(given: Floats, model: Any, classes: Array) -> Floats:
+    """The decision function of a model as scikit-learn has it for these classes, which may be in another order.
+
+    Two classes have one score, that of the second. Scores of pairs of classes stay as they are.
+    """
+    if np.array_equal(np.asarray(model.classes_), classes):
+        return given
+    if given.ndim == 1:
+        if len(classes) == 2:
+            return -given
+        given = np.column_stack([-given / 2, given / 2])
+    return given if _has_pairs(given, model) else _by_class(given, model, classes, given.min(axis=1, keepdims=True))
+
+
+def _by_class(given: Floats, model: Any, classes: Array, absent: Floats) -> Floats:
+    """Columns of the classes that a model knows as those of all classes, with `absent` where it does not know one."""
+    known = np.asarray(model.classes_)
+    if np.array_equal(known, classes):
+        return given
+    columns = np.empty((len(given), len(classes)), dtype=given.dtype)
+    columns[:] = absent
+    columns[:, encode_declared(known, classes).astype(np.intp)] = given
+    return columns
+
+
+def _has_pairs(scores: Floats, model: Any) -> bool:
+    """Whether scores have a column for each pair of classes, one against one; of three classes there are three."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    of_pairs = getattr(last, "decision_function_shape", "ovr") == "ovo" and len(model.classes_) > 2
+    return of_pairs or scores.shape[1] != len(model.classes_)
 
 
 def _check_finite(values: Floats, model: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, Positions, ratio
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
-from crowdwise.crowd.votes import effective_number, n_votes
+from crowdwise.crowd.votes import effective_number
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting.quality import share_interval
@@ -91,7 +91,7 @@ def unseen_predictions(record: FitRecord) -> Positions:
         model = np.log(record.proba) - np.log(by_labels.proba)
     if annotators is not None:  # labels alone have the frequency of classes where the model has its own say
         together = annotators.together
-        n = n_votes(record.labels, annotators.strength, together.parts(record.labels))
+        n = together.n_votes(record.labels, annotators.strength)
         model *= (n / effective_number(n, together.common))[:, np.newaxis]  # stated probabilities are to a power
         model += np.log(annotators.class_prior)
     model[record.labels.labels_per_example == 0] = np.nan

@@ -116,7 +116,7 @@ def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
     votes = {"effective": plain(annotators.effective_number), "shared": shared, "by": common_source(common)}
     if record.classes is None:
         return votes | {"truths": 0}
-    codes = record.told_codes if known is None else np.where(record.told, record.codes, known)
+    codes = record.told_answers if known is None else np.where(record.told, record.codes, known)
     n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
     if n_truths < _ENOUGH_TRUTHS:
         return votes | {"truths": 0}
@@ -129,7 +129,7 @@ def _truth_check(record: FitRecord) -> dict[str, Any] | None:
     if check is None:
         return None
     unknown = int(((record.labels.labels_per_example > 0) & ~record.told).sum())
-    majority = None if record.classes is None else plain(known_accuracy(record, record.told_codes).majority.value)
+    majority = None if record.classes is None else plain(known_accuracy(record, record.told_answers).majority.value)
     return check.plain() | {"unknown": unknown, "majority": majority}
 
 

@@ -401,6 +401,23 @@ def test_the_record_says_it_in_words_and_as_frames():
     assert "Gwet's AC1" in repr(quick(labels))
 
 
+def test_an_interval_without_width_comes_with_what_it_does_not_say():
+    agreed = quick(CrowdLabels.from_matrix([[1, 1], [2, 2], [1, 1], [2, 2], [1, 1], [2, 2], [1, 1], [2, 2]]))
+    assert (agreed.percent.low, agreed.percent.high) == (1, 1)
+    # If 31.2 % of all examples were otherwise, eight that are not would come up once in twenty times: 0.688**8 is 0.05.
+    assert "agree on 100 % of the pairs of labels of every example" in repr(agreed)
+    assert "up to 31 % of other examples may still be otherwise" in repr(agreed)
+    assert "agree on 0 % of the pairs" in repr(quick(CrowdLabels.from_matrix([[1, 2], [2, 1]])))
+    assert "width" not in repr(quick(CrowdLabels.from_matrix([[1, 1], [2, 1]])))
+
+
+def test_numbers_that_were_declared_in_another_order_are_said_to_be_taken_in_it():
+    said = [[1, 2], [2, 3], [3, 3], [1, 1]]
+    assert "in the order 2 < 1 < 3" in repr(quick(CrowdLabels.from_matrix(said, classes=[2, 1, 3]), "ordinal"))
+    for classes in ([1, 2, 3], [3, 2, 1]):
+        assert "in the order" not in repr(quick(CrowdLabels.from_matrix(said, classes=classes), "ordinal"))
+
+
 def test_many_pairs_have_kappas_without_intervals():
     rng = np.random.default_rng(0)
     found = quick(CrowdLabels.from_matrix(rng.integers(0, 2, (20, 50))))

@@ -124,6 +124,17 @@ def test_good_annotators_among_bad_ones_are_suspects_but_no_copies():
     assert len(copies(twice, residual, suspects(twice))) == 1
 
 
+@pytest.mark.parametrize(("others", "found"), [(0.75, 1), (0.5, 0)])
+def test_near_copies_are_copies_if_others_know_better(others, found):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    said = np.where(rng.random((400, 4)) < [0.75, *[others] * 3], truth[:, None], 1 - truth[:, None])
+    near = np.where(rng.random(400) < 0.05, 1 - said[:, 0], said[:, 0])
+    labels = labels_of(np.column_stack([said, near]))
+    residual = one_hot(labels) - np.eye(2)[truth][labels.example_index]
+    assert len(copies(labels, residual, suspects(labels))) == found
+
+
 def test_ratings_have_pairs_too():
     rng = np.random.default_rng(0)
     ratings = rng.normal(size=(120, 1)) + rng.normal(size=(120, 4))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,6 +10,7 @@ from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdWarning
 
 
@@ -120,3 +123,46 @@ def test_without_abstentions_there_is_a_word_and_no_change():
     with pytest.warns(CrowdWarning, match="informative_abstentions has no effect"):
         found = aggregate(matrix, informative_abstentions=True)
     assert (found.proba == aggregate(matrix).proba).all()
+
+
+def words_of(labels):
+    """The answers as they were given."""
+    words = labels.to_matrix()
+    words[labels.abstentions.toarray() == 1] = "?"
+    return words
+
+
+def test_abstentions_are_votes_whose_errors_may_be_in_common():
+    _, labels = unsure_crowd()
+    found = aggregate(labels, informative_abstentions=True).fitted
+    assert found.together.common > 0
+    new = CrowdLabels.from_matrix([["?"] * 5 + [None] * 3, ["a"] * 3 + ["?"] * 2 + [None] * 3], abstain=["?"])
+    new = new.with_classes(found.classes)
+    independent = replace(found, together=Together()).posterior(new)
+    strength = found.strength[:5]
+    n = strength.sum() ** 2 / (strength**2).sum()
+    power = 1 / (1 + (n - 1) * found.together.common)
+    expected = independent**power
+    assert_allclose(found.posterior(new), expected / expected.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("hard_examples", [False, True])
+def test_copies_abstain_as_one(hard_examples):
+    _, labels = unsure_crowd()
+    words = words_of(labels)
+    copied = CrowdLabels.from_matrix(np.column_stack([words, words[:, :1], words[:, :1]]), abstain=["?"])
+    settings = {"informative_abstentions": True, "hard_examples": hard_examples}
+    one, three = aggregate(labels, **settings), aggregate(copied, **settings, groups={0: "x", 8: "x", 9: "x"})
+    assert_allclose(three.proba, one.proba, atol=1e-9)
+    assert_allclose(three.abstention[[0, 8, 9]], one.abstention[[0, 0, 0]], atol=1e-9)
+
+
+def test_who_gives_one_label_or_abstains_does_not_always_give_the_same_answer():
+    truth, labels = unsure_crowd(n_annotators=5)
+    labels, truth = labels[labels.labels_per_example > 0], truth[labels.labels_per_example > 0]
+    told = np.where(truth == "b", "?", "a")
+    labels = CrowdLabels.from_matrix(np.column_stack([words_of(labels), told]), abstain=["?"])
+    assert aggregate(labels).fitted.together.silent.tolist() == [False] * 5 + [True]
+    found = aggregate(labels, informative_abstentions=True)
+    assert found.fitted.together.silent is None
+    assert (found.label == truth).mean() > 0.95

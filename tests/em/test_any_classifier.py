@@ -156,6 +156,30 @@ def test_scores_of_all_kinds_of_classifiers():
     assert_array_equal(class_scores(three, np.eye(4), np.arange(4), 4), np.eye(4))
 
 
+def test_scores_of_three_pairs_are_not_those_of_three_classes():
+    X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 2]
+    for estimator in (SVC(decision_function_shape="ovo"), make_pipeline(SVC(decision_function_shape="ovo"))):
+        model = estimator.fit(X, y)
+        assert model.decision_function(X).shape == (3, 3)
+        assert_array_equal(class_scores(model, X, np.arange(3), 3), np.eye(3)[model.predict(X)])
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), SVC(), DecisionTreeClassifier(max_depth=3)])
+@pytest.mark.parametrize("classes", [["yes", "no"], ["low", "mid", "high"]])
+def test_columns_are_in_the_order_in_which_classes_were_declared(estimator, classes):
+    X, matrix = crowd(0, n_examples=90, n_classes=len(classes))
+    labels = CrowdLabels.from_matrix(np.array(classes, dtype=object)[matrix.astype(int)], classes=classes)
+    model = CrowdClassifier(estimator, tol=0.1).fit(X, labels)
+    own, seen = model.estimator_, model.estimator_.classes_.tolist()
+    assert model.classes_.tolist() == classes != seen
+    at = [seen.index(name) for name in classes]
+    if hasattr(own, "predict_proba"):
+        assert_array_equal(model.predict_proba(X), own.predict_proba(X)[:, at])
+    if hasattr(own, "decision_function"):
+        scores = own.decision_function(X)
+        assert_array_equal(model.decision_function(X), -scores if scores.ndim == 1 else scores[:, at])
+
+
 def test_random_states_that_are_none_are_filled_and_others_kept():
     pipeline = make_pipeline(StandardScaler(), RandomForestClassifier())
     assert pipeline[-1].random_state is None

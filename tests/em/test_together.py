@@ -70,6 +70,17 @@ def test_copies_of_a_bad_judge_pull_the_consensus_along_without_this():
     assert before.annotator_group.tolist() == list(range(8))
 
 
+@pytest.mark.parametrize("others", [[0.55, 0.55], [0.6, 0.6, 0.6]])
+def test_two_good_judges_among_others_who_nearly_guess_are_no_copies(others):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 300)
+        right = rng.random((300, 2 + len(others))) < [0.97, 0.97, *others]
+        found = aggregate(np.where(right, truth[:, None], 1 - truth[:, None]))
+        assert found.annotator_group.tolist() == list(range(2 + len(others)))
+        assert (found.label == truth).mean() > 0.95
+
+
 def test_a_near_copy_is_flagged_with_how_often_it_agrees():
     matrix, _ = judges()
     near = matrix[:, 1].copy()
