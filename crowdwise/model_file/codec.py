@@ -37,6 +37,7 @@ _ESTIMATORS = {
 _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
+    "AnswerTables": "truths.answer_tables",
     "Behaviour": "em.annotators",
     "Calibration": "truths.calibration",
     "Chosen": "logistic.stepwise",

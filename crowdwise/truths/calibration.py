@@ -1,22 +1,24 @@
 """What a model says about examples of known class, each held out -> probabilities that are as sure as it is right.
 
 The model's probabilities get a temperature. With enough truths per annotator they are also mixed with those of
-logistic regressions on votes (`vote_weights`), which know the errors that annotators have in common; the shares are
-those that make the truths most probable, each example being predicted from others.
+logistic regressions on votes (`vote_weights`), which learn the errors that annotators have in common, and with those of
+each annotator alone (`answer_tables`); the shares are those that make the truths most probable, each example being
+predicted from others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
+from crowdwise.truths.answer_tables import AnswerTables
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.draw import Draw
 from crowdwise.truths.vote_weights import Ballot, VoteWeights
@@ -36,8 +38,10 @@ _SMALLEST = 1e-4
 # The logarithm of the temperature is found between these, and drawn to zero as if it had this precision. With the
 # smallest probability above, only a known class is certain.
 _COLDEST, _HOTTEST, _HOLD = np.log(1e-3), np.log(3.0), 1.0
-# Truths that every member of a mixture is taken to have predicted before.
-_SHARED = 1.0
+# Truths that every member of a mixture is taken to have predicted before, and all annotators alone together.
+_SHARED, _SHARED_ALONE = 1.0, 0.3
+# More annotators than this are a crowd, of whom no single one has labelled enough.
+_PANEL = 50
 # Ratings that are taken to have been as surely right as stated, besides the truths.
 _FEW = 3.0
 # Rounds in which the shares of a mixture settle.
@@ -49,20 +53,43 @@ class Calibration:
     """How probabilities of a model become ones that are as sure as it is right."""
 
     temperature: float  # what the logarithms of its probabilities are multiplied by
-    shares: Floats  # (n_members,): of the model, and of each of `votes`, in the mixture of probabilities
+    # (n_members,): of the model, of each of `votes`, and of each annotator of `alone`, in the mixture of probabilities.
+    shares: Floats
     votes: tuple[VoteWeights, ...] = ()  # what votes count by themselves
+    alone: AnswerTables | None = None  # what the answers of each annotator alone say
 
     def apply(self, proba: Floats, labels: CrowdLabels) -> Floats:
         """Calibrated probabilities of examples from those of the model and from their labels.
 
         Labels are coded by the classes of the fit. Where there are none, votes say nothing.
         """
-        ours = np.exp(_tempered(_logarithms(proba), self.temperature))
+        ours = self._tempered(proba)
         if not self.votes:
             return ours
         members = [ours, *(np.exp(weights.log_proba(labels)) for weights in self.votes)]
-        mixed = np.tensordot(self.shares, np.stack(members), axes=1)
+        mixed = np.tensordot(self.shares[: len(members)], np.stack(members), axes=1)
+        if self.alone is not None:
+            mixed += self.alone.mixed(labels, self.shares[len(members) :])
         return np.where(labels.labels_per_example[:, np.newaxis] > 0, mixed, ours)
+
+    def right(self, proba: Floats, labels: CrowdLabels, codes: Codes) -> Floats:
+        """Probability of the true class by each member, of shape (n_examples, n_members)."""
+        ours, rows = self._tempered(proba), np.arange(len(codes))
+        parts = [ours[rows, codes], *(np.exp(weights.log_proba(labels)[rows, codes]) for weights in self.votes)]
+        return np.column_stack(parts if self.alone is None else [*parts, self.alone.right(labels, codes)])
+
+    @property
+    def before(self) -> Floats:
+        """How many truths each member is taken to have predicted before, of shape (n_members,)."""
+        n_alone = 0 if self.alone is None else len(self.alone.annotators)
+        return np.repeat([_SHARED, _SHARED_ALONE / max(n_alone, 1)], [1 + len(self.votes), n_alone])
+
+    def with_shares(self, right: Floats) -> Calibration:
+        """The same with the shares that suit the probabilities of true classes by each member."""
+        return replace(self, shares=_shares(right, self.before))
+
+    def _tempered(self, proba: Floats) -> Floats:
+        return np.exp(_tempered(_logarithms(proba), self.temperature))
 
 
 def calibrate(
@@ -72,31 +99,33 @@ def calibrate(
 
     Probabilities are by models that did not know the class of the example; those of a fold were held out together. What
     comes second is calibrated by the truths of other folds. (Shares of a mixture are found from predictions of those,
-    which may have learnt from this one: two numbers, which one truth hardly moves.) If the `draw` of known examples
+    which may have learnt from this one: a few numbers, which one truth hardly moves.) If the `draw` of known examples
     does not carry over to the others, probabilities stay as they are.
     """
     if draw is not None and not draw.carries_over:
         assert labels.classes is not None
         draw.note(labels.classes)
-        return Calibration(1.0, np.ones(1)), np.exp(_tempered(_logarithms(proba), 1.0))
+        none = Calibration(1.0, np.ones(1))
+        return none, none.apply(proba, labels)
     _note_one_class(codes, labels)
     logarithms, ballot = _logarithms(proba), Ballot.of(labels, codes, proba.shape[1])
     some = np.arange(len(codes)) if len(codes) <= _MOST else np.linspace(0, len(codes) - 1, _MOST).astype(np.intp)
-    members = _n_members(ballot)
-    told = np.empty((members, *proba.shape))  # what each member says about examples that it has not learnt from
-    for k in np.unique(fold):
-        rows, others = np.flatnonzero(fold == k), some[fold[some] != k]
-        temperature, votes = _members(logarithms[others], codes[others], ballot.of_rows(others), members)
-        told[0, rows] = np.exp(_tempered(logarithms[rows], temperature))
-        for member, weights in enumerate(votes, start=1):
-            told[member, rows] = np.exp(weights.log_proba(labels[rows]))
-    right = told[:, np.arange(len(codes)), codes].T
+    n_regressions = _n_regressions(ballot)
+
+    def learnt_from(rows: Positions) -> Calibration:
+        return _members(logarithms[rows], codes[rows], ballot.of_rows(rows), n_regressions)
+
+    without = {k: learnt_from(some[fold[some] != k]) for k in np.unique(fold).tolist()}
+    final = learnt_from(some)
+    right = np.empty((len(codes), len(final.before)))  # by members that have not learnt from the example
+    for k, members in without.items():
+        rows = np.flatnonzero(fold == k)
+        right[rows] = members.right(proba[rows], labels[rows], codes[rows])
     held_out = np.empty(proba.shape)
-    for k in np.unique(fold):
-        rows, others = fold == k, some[fold[some] != k]
-        held_out[rows] = np.tensordot(_shares(right[others]), told[:, rows], axes=1)
-    temperature, votes = _members(logarithms[some], codes[some], ballot.of_rows(some), members)
-    return Calibration(temperature, _shares(right[some]), votes), held_out
+    for k, members in without.items():
+        rows, others = np.flatnonzero(fold == k), some[fold[some] != k]
+        held_out[rows] = members.with_shares(right[others]).apply(proba[rows], labels[rows])
+    return final.with_shares(right[some]), held_out
 
 
 def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[Calibration, RatingCheck]:
@@ -134,20 +163,22 @@ def _note_one_class(codes: Codes, labels: CrowdLabels) -> None:
         )
 
 
-def _n_members(ballot: Ballot) -> int:
+def _n_regressions(ballot: Ballot) -> int:
+    """How many regressions on votes the truths suffice for."""
     if len(ballot.annotators) < 2 or ballot.votes.nnz < _ENOUGH * len(ballot.annotators):
-        return 1
+        return 0
     n_known = len(ballot.truth)
     outside = n_known - ballot.truth.sum(axis=0).max()
     if outside < min(_OUTSIDE, n_known // 5):  # a regression would learn that nearly everything is of one class
-        return 1
-    return 3 if ballot.can_be_told_apart else 2
+        return 0
+    return 2 if ballot.can_be_told_apart else 1
 
 
-def _members(logarithms: Floats, codes: Codes, ballot: Ballot, n_members: int) -> tuple[float, tuple[VoteWeights, ...]]:
-    """The temperature of the model, and what votes count by themselves: with a weight per annotator, or per answer."""
-    votes = tuple(ballot.fit(answers=member == 2) for member in range(1, n_members))
-    return _temperature(logarithms, codes), votes
+def _members(logarithms: Floats, codes: Codes, ballot: Ballot, n_regressions: int) -> Calibration:
+    """The temperature of the model, what votes count by themselves, and what annotators say alone; without shares."""
+    votes = tuple(ballot.fit(answers=answers) for answers in (False, True)[:n_regressions])
+    alone = AnswerTables.of(ballot) if votes and len(ballot.annotators) <= _PANEL else None
+    return Calibration(_temperature(logarithms, codes), np.empty(0), votes, alone)
 
 
 def _logarithms(proba: Floats) -> Floats:
@@ -172,15 +203,15 @@ def _temperature(logarithms: Floats, codes: Codes) -> float:
     return float(np.exp(found.x))
 
 
-def _shares(right: Floats) -> Floats:
-    """The shares of members under which the truths are most probable, near equal ones if they are few.
+def _shares(right: Floats, before: Floats) -> Floats:
+    """The shares of members under which the truths are most probable.
 
-    From the probability of the true class by each member, of shape (n_known, n_members).
+    From the probability of the true class by each member, of shape (n_known, n_members), and how many truths each is
+    taken to have predicted before.
     """
-    n_known, n_members = right.shape
-    shares = np.full(n_members, 1 / n_members)
-    for _ in range(_ROUNDS if n_members > 1 else 0):
+    shares = before / before.sum()
+    for _ in range(_ROUNDS if len(shares) > 1 else 0):
         blame = right * shares
         blame /= blame.sum(axis=1, keepdims=True)
-        shares = (blame.sum(axis=0) + _SHARED) / (n_known + _SHARED * n_members)
+        shares = (blame.sum(axis=0) + before) / (len(right) + before.sum())
     return shares

@@ -21,7 +21,7 @@ from crowdwise.labels.encode import encode_declared
 # Before truths are seen, any vote multiplies the odds of its class by the exponential of this.
 _ANY_VOTE = 0.5
 # How strongly parameters are held to what they are drawn towards, in units of truths.
-_HOLD_ANY, _HOLD_OWN, _HOLD_ANSWER, _HOLD_CLASS = 0.1, 4.0, 2.0, 0.2
+_HOLD_ANY, _HOLD_OWN, _HOLD_ANSWER, _HOLD_CLASS = 0.1, 4.0, 1.0, 0.2
 # More parameters than this are not worth their memory.
 _MOST_PARAMETERS = 2_000_000
 

@@ -39,7 +39,7 @@ def slow_fit(labels, truth, *, answers):
     def loss(parameters):
         penalty = 0.1 * (parameters[0] - 0.5) ** 2 + 4 * (parameters[1 : 1 + n_annotators] ** 2).sum()
         penalty += 0.2 * (parameters[1 + n_annotators : 1 + n_annotators + n_classes] ** 2).sum()
-        penalty += 2 * (parameters[1 + n_annotators + n_classes :] ** 2).sum()
+        penalty += (parameters[1 + n_annotators + n_classes :] ** 2).sum()
         told = [scores(parameters, row) for row in matrix]
         return penalty / 2 - sum(row[k] - logsumexp(row) for row, k in zip(told, truth, strict=True))
 
