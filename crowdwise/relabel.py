@@ -70,15 +70,21 @@ class NextLabels(FrozenArrays):
 
 
 def what_to_label_next(
-    model: Any, labels: Any, *, n: int = 50, at_random: bool = False, random_state: Any = 0
+    model: Any,
+    labels: Any,
+    *,
+    n: int = 50,
+    expert: bool | None = None,
+    at_random: bool = False,
+    random_state: Any = 0,
 ) -> NextLabels:
     """The examples of a fit for which one more answer is expected to say most, with the reason; or a random draw.
 
     The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
     (its entropy, in bits) is expected to fall. It is high where the consensus is unsure and an answer would tell; where
-    examples are hard for everybody, another answer tells little. If the fit learnt from known answers, one more known
-    answer is meant, which leaves no uncertainty: the gain is then all of it. For ratings, the gain is that of one more
-    rating, for the normal distribution that the model gives them. Examples whose answer is known are left out.
+    examples are hard for everybody, another answer tells little. The answer of an expert leaves no uncertainty, so the
+    gain is all of it. For ratings, the gain is that of one more rating, for the normal distribution that the model
+    gives them. Examples whose answer is known are left out.
 
     For answers that are given as ``truth=``, take at least half of the examples at random: how often the consensus is
     right, and how sure it may be, can only be learnt from examples that are like the others.
@@ -91,6 +97,9 @@ def what_to_label_next(
         The labels that it was fitted to.
     n : int, default=50
         How many examples at most.
+    expert : bool or None, default=None
+        Whether whoever answers knows the right answer, as a person does beside language models. By default so if the
+        fit learnt from known answers.
     at_random : bool, default=False
         Whether they are drawn at random, each example with the same probability.
     random_state : int, RandomState instance or None, default=0
@@ -110,9 +119,10 @@ def what_to_label_next(
     ([2], ['annotators split 1 to 1'])
     """
     check_whole("n", n)
+    check_choice("expert", expert, (True, False, None))
     check_choice("at_random", at_random, (True, False))
     record = FitRecord.of(model, labels)
-    gain = information_gain(record)
+    gain = information_gain(record, expert)
     rows = best_first(record, gain)
     rows = check_random_state(random_state).permutation(rows) if at_random else rows
     return next_labels(record, gain, rows[:n])
@@ -137,15 +147,16 @@ def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
     )
 
 
-def information_gain(record: FitRecord) -> Floats:
+def information_gain(record: FitRecord, expert: bool | None = None) -> Floats:
     """Expected information gain of one more answer, in bits, per example.
 
-    By an average annotator; by who knows the right answer, where the fit has learnt from such answers.
+    By an average annotator, or by an expert, who knows the right answer; by default as the answers that the fit learnt
+    from.
     """
     consensus = record.results.consensus
     if isinstance(consensus, RatingConsensus):
         return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)
-    if record.results.truth_check is not None:
+    if expert or (expert is None and record.results.truth_check is not None):
         return np.maximum(entr(record.proba).sum(axis=1), 0.0) / _BIT
     if record.annotators is None:
         return answer_information(record.proba, record.crowd_confusion())

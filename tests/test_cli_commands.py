@@ -136,6 +136,17 @@ def test_next_prints_as_many_as_wanted(here, run):
     assert run("next", "run", "-n", "3")[1].count("\n") == 4
 
 
+def test_next_for_an_expert_needs_the_labels_or_a_run_that_learnt_from_truths(here, run, tmp_path):
+    by_annotator, by_expert = run("next", "labels.csv")[1], run("next", "labels.csv", "--expert")[1]
+    assert by_annotator != by_expert
+    assert run("fit", "labels.csv", "--out", str(tmp_path / "run"))[0] == 0
+    code, _, errors = run("next", str(tmp_path / "run"), "--expert")
+    assert code == 65
+    assert "in the order for one more annotator" in errors
+    assert run("fit", "labels.csv", "--truth", "truth.csv", "--use-truth", "--out", str(tmp_path / "told"))[0] == 0
+    assert run("next", str(tmp_path / "told"), "--expert")[0] == 0
+
+
 def test_next_draws_at_random_by_a_seed_and_the_same_from_labels_and_from_their_run(here, run, tmp_path):
     assert run("fit", "labels.csv", "--out", str(tmp_path / "run"))[0] == 0
     first, again, other = (run("next", "labels.csv", "-n", "8", "--at-random", "--seed", seed)[1] for seed in "112")

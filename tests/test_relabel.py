@@ -216,3 +216,11 @@ def test_at_random_is_yes_or_no():
     labels = [["a", "a"], ["b", "b"]]
     with pytest.raises(ValueError, match="at_random must be True or False; got 7"):
         what_to_label_next(aggregate(labels), labels, at_random=7)
+
+
+def test_the_answer_of_an_expert_gains_all_that_is_uncertain():
+    _, _, labels = crowd(n=120, missing=0.2)
+    found = aggregate(labels, hard_examples=True)
+    asked = what_to_label_next(found, labels, n=120, expert=True)
+    assert asked.gain.tolist() == pytest.approx(sorted((entropy(p) for p in found.proba), reverse=True), abs=1e-9)
+    assert (asked.gain >= what_to_label_next(found, labels, n=120).gain - 1e-9).all()

@@ -16,19 +16,21 @@ from crowdwise.cli.show_table import show_table_of, table_options
 Examples:
   crowdwise next labels.csv -n 10
   crowdwise next run
+  crowdwise next votes.csv --expert
   crowdwise next labels.csv -n 50 --at-random > to-answer.csv
 """,
 )
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
+@click.option("--expert", is_flag=True, default=None, help="Whoever answers knows the right answer.")
 @click.option("--at-random", is_flag=True, help="Draw the examples at random: for answers to be given as --truth.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
 @table_options
-def command(source: str, n: int, at_random: bool, seed: int, **options: Any) -> None:
+def command(source: str, n: int, expert: bool | None, at_random: bool, seed: int, **options: Any) -> None:
     """Print what to label next, and why.
 
-    The examples first for which one more answer is expected to say most: by an average annotator, or, if known answers
-    were learnt from, one more of these.
+    The examples first for which one more answer is expected to say most: by an average annotator, or by an expert
+    (--expert; also if known answers were learnt from).
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
-    of_any_run = methodcaller("next", n, at_random=at_random, seed=seed)
+    of_any_run = methodcaller("next", n, expert=expert, at_random=at_random, seed=seed)
     show_table_of(source, of_any_run, of_any_run, **options)

@@ -15,6 +15,7 @@ _NOTICEABLE = 0.005
 _LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
 _RARE = 0.05  # a class that is given on fewer of the examples may be a slip
+_MEASURED = 20  # with so many known answers per annotator, these are compared by them
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "shuffled, the same answers would agree more with the consensus"
@@ -413,6 +414,8 @@ def _changed_lines(summary: Summary) -> list[str]:
 
 def _annotator_lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
+    if all(row.get("truths", 0) >= _MEASURED for row in rows):  # who errs with others looks better than measured
+        rows = sorted(rows, key=lambda row: -row["truth_accuracy"])
     lines = []
     if len(rows) > 1:
         best, worst = rows[0], rows[-1]
@@ -437,9 +440,9 @@ def _scored(row: dict[str, Any]) -> str:
         return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
     known = ""
     if row.get("truth_accuracy") is not None:
-        known = f", right on {percent(row['truth_accuracy'])} of {count(row['truths'], 'known answer')}"
+        known = f"right on {percent(row['truth_accuracy'])} of {count(row['truths'], 'known answer')}, "
     share = percent(row["accuracy"])
-    return f"{row['annotator']} (estimated accuracy {share}{known}, {count(row['labels'], 'label')})"
+    return f"{row['annotator']} ({known}estimated accuracy {share}, {count(row['labels'], 'label')})"
 
 
 def _next_lines(summary: Summary) -> list[str]:

@@ -86,13 +86,15 @@ class Run:
         best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
         return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
-    def next(self, n: int = 50, *, at_random: bool = False, seed: int = 0) -> ResultTable:
+    def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
         """At most n examples to label again, first those for which one more answer is expected to say most.
 
-        Or examples drawn at random, the same ones for the same seed. Columns are "example", "gain" (expected
-        information in bits), "labels" (how many it has), "label" and "reason".
+        By an average annotator or an expert, see `what_to_label_next`; or examples drawn at random. Columns are
+        "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
         """
-        found = what_to_label_next(self.model, self.inputs.labels, n=n, at_random=at_random, random_state=seed)
+        found = what_to_label_next(
+            self.model, self.inputs.labels, n=n, expert=expert, at_random=at_random, random_state=seed
+        )
         columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
         return ResultTable("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
 
@@ -289,9 +291,14 @@ class SavedRun:
         """One of the tables: "consensus", "annotators" or "next"."""
         return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
 
-    def next(self, n: int = 50, *, at_random: bool = False, seed: int = 0) -> ResultTable:
+    def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
         """The same as `Run.next`, from the table that was kept."""
         table = self.table("next")
+        if expert and not at_random and not self.note["settings"]["use_truth"]:
+            raise DataError(
+                f"{self.path} keeps the examples in the order for one more annotator. For that of an expert, give the "
+                "file of labels in its place."
+            )
         if not at_random:
             return table.first(n)
         if len(table) == _MOST_NEXT:

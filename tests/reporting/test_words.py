@@ -125,6 +125,19 @@ def test_a_fit_is_not_too_sure_because_only_hard_examples_are_known():
     assert "surer than it should be" not in "\n".join(summary_lines(summary))
 
 
+def test_annotators_are_compared_by_known_answers_if_there_are_enough():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    misled = np.where(rng.random(200) < 0.4, 1 - truth, truth)
+    alike = np.where(rng.random((200, 4)) < 0.05, 1 - misled[:, None], misled[:, None])
+    matrix = np.column_stack([np.where(rng.random(200) < 0.1, 1 - truth, truth), alike])
+    result = aggregate(matrix, truth={i: int(truth[i]) for i in range(0, 200, 5)}, errors_in_common=False)
+    line = next(line for line in summary_lines(summarize(result, matrix)) if line.startswith("Annotators"))
+    assert line.startswith("Annotators  best 0 (right on ")
+    without = summary_lines(summarize(aggregate(matrix, errors_in_common=False), matrix))
+    assert "worst 0 (estimated accuracy" in "\n".join(without)
+
+
 def test_about_ten_lines_say_how_good_who_stands_out_and_what_next(data):
     _, labels, truth = data
     summary = summarize(aggregate(labels), labels, truth=truth)
