@@ -28,6 +28,7 @@ NEEDS_DATA = {
     "ordinal",
     "reproduction",
     "stream_logistic",
+    "which_truths",
 }
 # These compare with LogisticRegressionCV as it is since scikit-learn 1.8; crowdwise itself needs less.
 NEEDS_NEW_SKLEARN = {"calibration"}

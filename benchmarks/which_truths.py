@@ -1,0 +1,128 @@
+"""Which examples should people answer? Fifty truths of examples that were drawn at random, or chosen.
+
+python benchmarks/which_truths.py --write          five sets of judges and four crowds, ten draws each: minutes
+python benchmarks/which_truths.py --sets framing   some sets
+
+The sets of judges are those of `judges.py`; the others are crowds of people, labels alone. Of each way to choose
+examples: how often the consensus is right on all examples (the known ones included), and on the others, on which it is
+also measured without truths; its calibration error there; how often it is right on the truths, each held out, which is
+what a user sees; and in how many draws a warning says that the truths do not calibrate the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from calibration import calibration
+from judges import Judges, load, majority, set_names
+from tables import Place, Run, parser
+
+from crowdwise import aggregate, what_to_label_next
+from crowdwise.datasets import fetch_crowd
+from crowdwise.em.aggregate import Aggregation
+from crowdwise.exceptions import CrowdWarning
+
+PLACE = Place("docs/evidence/judges.md", "which truths")
+CROWDS = ("bm", "dog", "ducks", "rte")
+N_TRUTHS, N_DRAWS = 50, 10
+COLUMNS = (
+    "set", "examples that people answer", "right on all", "right on the others", "without truths", "calibration error",
+    "right on the truths, held out", "draws with a warning",
+)  # fmt: skip
+
+# Positions of the examples to answer, from the judges, the fit without truths, how many, and a generator.
+Way = Callable[[Judges, Aggregation, int, np.random.Generator], np.ndarray]
+
+
+def at_random(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(len(judges.truth))[:n]
+
+
+def least_sure(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+    """What is recommended for a person."""
+    place = {example: i for i, example in enumerate(judges.labels.examples.tolist())}
+    found = what_to_label_next(alone, judges.labels, n=n, expert=True).examples.tolist()
+    return np.array([place[example] for example in found], dtype=np.intp)
+
+
+def half_of_each(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+    first = least_sure(judges, alone, n // 2, rng)
+    others = np.setdiff1d(np.arange(len(judges.truth)), first)
+    return np.concatenate([first, rng.permutation(others)[: n - len(first)]])
+
+
+def contested(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Any on which annotators differ."""
+    differ = np.flatnonzero(majority(judges, np.empty(0)).max(axis=1) < 1)
+    return rng.permutation(differ)[:n]
+
+
+def clear(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+    """As gold questions are: of the surest quarter."""
+    surest = np.argsort(-alone.confidence, kind="stable")[: max(n, len(judges.truth) // 4)]
+    return rng.permutation(surest)[:n]
+
+
+WAYS: dict[str, Way] = {
+    "at random": at_random,
+    "half at random, half the least sure": half_of_each,
+    "the least sure": least_sure,
+    "any contested ones": contested,
+    "clear ones": clear,
+}
+
+
+def crowd(name: str) -> Judges:
+    """A crowd of people, as if they were judges."""
+    data = fetch_crowd(name)
+    assert data.labels.classes is not None
+    place = {known: k for k, known in enumerate(data.labels.classes.tolist())}
+    return Judges(name, data.labels, np.array([place[value] for value in data.truth.tolist()]))
+
+
+def chosen_sets(options: Namespace) -> Iterator[Judges]:
+    """The sets that were asked for, as far as enough examples are left; one in a quick run."""
+    names = options.sets or [*set_names(), *CROWDS]
+    for name in names[:1] if options.quick else names:
+        judges = crowd(name) if name in CROWDS else load(name)
+        if len(judges.truth) >= 2 * N_TRUTHS:
+            yield judges
+
+
+def measure(judges: Judges, alone: Aggregation, known: np.ndarray) -> tuple[float, ...]:
+    """The figures of one choice."""
+    assert judges.labels.classes is not None
+    names, rest = judges.labels.classes[judges.truth], np.setdiff1d(np.arange(len(judges.truth)), known)
+    truth = dict(zip(judges.labels.examples[known].tolist(), names[known].tolist(), strict=True))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CrowdWarning)
+        found = aggregate(judges.labels, truth=truth)
+    assert found.truth_check is not None
+    right, _, error = calibration(found.proba[rest], judges.truth[rest])
+    before = calibration(alone.proba[rest], judges.truth[rest])[0]
+    warned = any("unlike the others" in str(one.message) for one in told)
+    return float((found.label == names).mean()), right, before, error, found.truth_check.accuracy, float(warned)
+
+
+def main() -> None:
+    made = parser(__doc__)
+    made.add_argument("--sets", nargs="+", help="names of sets; all by default")
+    options = made.parse_args()
+    warnings.simplefilter("ignore", CrowdWarning)
+    run, rows = Run(options, [PLACE]), []
+    n_draws = 2 if options.quick else N_DRAWS
+    for judges in chosen_sets(options):
+        alone = aggregate(judges.labels)
+        for name, way in WAYS.items():
+            draws = range(1 if way is least_sure else n_draws)
+            found = [measure(judges, alone, way(judges, alone, N_TRUTHS, np.random.default_rng(i))) for i in draws]
+            *means, warned = np.mean(found, axis=0)
+            rows.append([judges.name, name, *(f"{mean:.3f}" for mean in means), f"{warned:.0%}"])
+    run.table(PLACE, COLUMNS, rows)
+
+
+if __name__ == "__main__":
+    main()
