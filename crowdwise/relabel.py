@@ -86,8 +86,8 @@ def what_to_label_next(
     gain is all of it. For ratings, the gain is that of one more rating, for the normal distribution that the model
     gives them. Examples whose answer is known are left out.
 
-    For answers that are given as ``truth=``, take at least half of the examples at random: how often the consensus is
-    right, and how sure it may be, can only be learnt from examples that are like the others.
+    For answers that are given as ``truth=``, take some of the examples at random: how often the consensus is right, and
+    how sure it may be, can only be learnt from examples that are like the others.
 
     Parameters
     ----------

@@ -136,6 +136,25 @@ def test_next_prints_as_many_as_wanted(here, run):
     assert run("next", "run", "-n", "3")[1].count("\n") == 4
 
 
+def test_groups_share_a_vote(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 150)
+    labels = np.where(rng.random((150, 4)) < 0.2, 1 - truth[:, None], truth[:, None])
+    rows = [f"{i},{who},{labels[i, who]}\n" for i in range(150) for who in range(4)]
+    Path("labels.csv").write_text("task,worker,label\n" + "".join(rows))
+    assert "one group has one vote" not in run("fit", "labels.csv", "--out", "alone")[1]
+    code, summary, _ = run("fit", "labels.csv", "--group", "0,1", "--group", "3", "--out", "run")
+    assert code == 0
+    assert "one group has one vote" in summary
+    alone, together = (run("consensus", "labels.csv", *options)[1] for options in ([], ["--group", "0,1"]))
+    assert alone != together
+    code, _, errors = run("consensus", "labels.csv", "--group", "0,1", "--group", "1,2")
+    assert (code, "'1' is in two" in errors) == (65, True)
+    code, _, errors = run("consensus", "run", "--group", "0,1")
+    assert (code, "give groups to crowdwise fit" in errors) == (2, True)
+
+
 def test_next_for_an_expert_needs_the_labels_or_a_run_that_learnt_from_truths(here, run, tmp_path):
     by_annotator, by_expert = run("next", "labels.csv")[1], run("next", "labels.csv", "--expert")[1]
     assert by_annotator != by_expert

@@ -15,6 +15,7 @@ from crowdwise.cli.options import (
     NumberOrAuto,
     abstentions_option,
     features_options,
+    group_option,
     json_option,
     kind_option,
     labels_options,
@@ -37,6 +38,7 @@ Examples:
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit votes.csv --truth answers.csv --use-truth
+  crowdwise fit votes.csv --group gpt-4o,gpt-4o-mini --group llama-8b,llama-70b
   crowdwise fit stars.csv --kind ordinal
   crowdwise fit labels.csv --abstain unsure --informative-abstentions
   crowdwise fit answers.csv --example question --annotator who --label said
@@ -75,6 +77,7 @@ Examples:
 @labels_options
 @kind_option
 @abstentions_option
+@group_option
 @ratings_option
 @features_options
 @json_option
@@ -98,7 +101,7 @@ def command(
     talking = talk(options)
     labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
     kind = options.pop("kind")
-    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions")
+    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions", "groups")
     settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
     has_features = features is not None or bool(features_as["text"])
     try:

@@ -129,6 +129,14 @@ kind_option = click.option(
     default="class",
     help="ordinal: labels have an order, as stars do; give the order of words with --classes.",
 )
+group_option = click.option(
+    "--group",
+    "groups",
+    type=Names(),
+    multiple=True,
+    metavar="A,B,...",
+    help="Annotators who share one vote, such as models of one family; may be repeated.",
+)
 abstentions_option = click.option(
     "--informative-abstentions",
     is_flag=True,

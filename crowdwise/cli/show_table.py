@@ -13,6 +13,7 @@ from crowdwise.cli.group import show
 from crowdwise.cli.options import (
     FILE,
     abstentions_option,
+    group_option,
     in_order,
     json_option,
     kind_option,
@@ -33,6 +34,7 @@ table_options = in_order(
     labels_options,
     kind_option,
     abstentions_option,
+    group_option,
     json_option,
     csv_option,
     talk_options,
@@ -57,11 +59,13 @@ def show_table_of(
     started()
     talking = talk(options)
     labels_as = reading_of_labels(options, talking)
-    reading = {name: options.pop(name) for name in ("kind", "informative_abstentions")}
+    reading = {name: options.pop(name) for name in ("kind", "informative_abstentions", "groups")}
     with talking.warnings_as_notes():
         if is_run(source):
             if truth is not None or use_truth:
                 raise click.UsageError(f"{source} is fitted already: give known answers to crowdwise fit.")
+            if reading["groups"]:
+                raise click.UsageError(f"{source} is fitted already: give groups to crowdwise fit.")
             table = of_run(open_run(source))
         else:
             with talking.step("Working"):

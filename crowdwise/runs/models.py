@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crowdwise.arrays import Array
 from crowdwise.checks import check_choice, check_number
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, check_kind
@@ -39,6 +41,8 @@ class Settings:
         Whether classes have an order; not for ridge.
     informative_abstentions : bool, default=False
         Whether abstaining is an answer that depends on the class; not for ridge.
+    groups : sequence of sequences of str, default=()
+        Annotators who share one vote: a sequence of names per group. By default copies are detected.
     """
 
     model: str = "auto"
@@ -48,6 +52,7 @@ class Settings:
     use_truth: bool = False
     kind: ClassKind = "class"
     informative_abstentions: bool = False
+    groups: Sequence[Sequence[str]] = ()
 
     def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
@@ -102,6 +107,19 @@ class Settings:
         """How labels are read, as settings of models."""
         return {"kind": self.kind, "informative_abstentions": self.informative_abstentions}
 
+    def group_of(self, annotators: Array) -> dict[Any, int] | None:
+        """The number of the group of each annotator that is in one; None if there are no groups.
+
+        Names are texts, whatever annotators are called in the labels.
+        """
+        spelt = {str(name): name for name in annotators.tolist()}
+        group: dict[Any, int] = {}
+        for number, names in enumerate(self.groups):
+            for name in names:
+                if group.setdefault(spelt.get(name, name), number) != number:
+                    raise DataError(f"an annotator can be in one group only; {name!r} is in two.")
+        return group or None
+
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
             raise DataError("known answers are to be learnt from, and there are none: --truth FILE.")
@@ -144,18 +162,18 @@ def fit_model(
     ratings = labels.kind == "rating"
     wanted = settings.settled(features=X is not None, truth=bool(truth), ratings=ratings)
     steepness: Any = wanted.steepness
-    known = truth if wanted.use_truth else None
+    known, groups = truth if wanted.use_truth else None, wanted.group_of(labels.annotators)
     if ratings:
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)
+        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, groups=groups, on_round=on_round)
     if wanted.model == "labels-only":
         steepness = 0.0 if steepness == "auto" else steepness
-        return aggregate(labels, truth=known, **wanted.reading, steepness=steepness, on_round=on_round)
+        return aggregate(labels, truth=known, groups=groups, **wanted.reading, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
         model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **wanted.reading)  # type: ignore[arg-type]
-        return model.fit(X, labels, truth=known, on_round=on_round)
-    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
+        return model.fit(X, labels, truth=known, groups=groups, on_round=on_round)
+    return _ridge(wanted).fit(X, labels, truth=known, groups=groups, on_round=on_round)
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

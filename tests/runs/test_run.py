@@ -155,9 +155,9 @@ def test_known_answers_choose_only_if_asked(crowd, monkeypatch):
 
     fit_ridge = models.CrowdRidgeClassifierCV.fit
 
-    def spy(self, X, y, truth=None, on_round=None):
+    def spy(self, X, y, truth=None, **others):
         given.append(truth)
-        return fit_ridge(self, X, y, truth=truth)
+        return fit_ridge(self, X, y, truth=truth, **others)
 
     monkeypatch.setattr(models.CrowdRidgeClassifierCV, "fit", spy)
     files = {"labels": crowd / "labels.csv", "features": crowd / "features.csv", "truth": crowd / "truth.csv"}
