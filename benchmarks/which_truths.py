@@ -25,7 +25,7 @@ from crowdwise.datasets import fetch_crowd
 from crowdwise.em.aggregate import Aggregation
 from crowdwise.exceptions import CrowdWarning
 
-PLACE = Place("docs/evidence/judges.md", "which truths")
+PLACE = Place("docs/evidence/judges.md", "which_truths")
 CROWDS = ("bm", "dog", "ducks", "rte")
 N_TRUTHS, N_DRAWS = 50, 10
 COLUMNS = (
