@@ -127,8 +127,9 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
         What was found from them.
     truth : array-like of shape (n_examples,), series or mapping, default=None
         Known answers, missing where they are not known: correlations are then measured against these alone. By default
-        those that the fit learnt from. Without any, errors that all annotators have in common cannot be seen; a usual
-        amount of these is assumed, unless labels show that annotators err independently.
+        those that the fit learnt from, unless they are of chosen examples. Without any, errors that all annotators have
+        in common cannot be seen; a usual amount of these is assumed, unless labels show that annotators err
+        independently.
 
     Returns
     -------
@@ -147,7 +148,7 @@ def errors_in_common(labels: Any, result: Any, truth: Any = None) -> ErrorsInCom
     crowd, group = record.labels, record.results.annotators.group
     group = np.arange(crowd.n_annotators) if group is None else group
     answers = record.told_answers if truth is None else _given(truth, crowd)
-    if truth is None and not _comparable(crowd, answers).any():
+    if truth is None and not (_comparable(crowd, answers).any() and record.drawn_at_random(answers)):
         pairs, common, n_truths = _after_consensus(record), _shown(record), 0
     else:
         pairs, common, n_truths = _against_truth(crowd, answers, group)

@@ -20,6 +20,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import is_frame
 from crowdwise.results import FitResults, StreamResults
+from crowdwise.truths.check import TruthCheck
+from crowdwise.truths.draw import Draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,15 @@ class FitRecord:
         if isinstance(consensus, RatingConsensus):
             return np.where(self.told, consensus.label, np.nan)
         return np.where(self.told, consensus.codes, -1)
+
+    def drawn_at_random(self, answers: Array) -> bool:
+        """Whether the examples of known answer may be a random draw; ratings do not tell."""
+        check = self.results.truth_check
+        if self.classes is None or isinstance(check, TruthCheck):
+            return not isinstance(check, TruthCheck) or check.at_random
+        labelled = self.labels.labels_per_example > 0
+        known, others = np.flatnonzero(labelled & (answers >= 0)), np.flatnonzero(labelled & (answers < 0))
+        return Draw.of(len(known), self.proba[np.concatenate([known, others])], np.ones(len(others))).at_random
 
     def confusion(self, chosen: Array) -> Floats:
         """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.

@@ -145,3 +145,15 @@ def test_truths_that_show_no_errors_measure_nothing():
     assert "as usual, with no errors to compare in 40 known truths" in repr(found)
     alone = said[:, :1]
     assert repr(errors_in_common(alone, aggregate(alone))).startswith("ErrorsInCommon: 1 annotator,")
+
+
+@pytest.mark.filterwarnings("ignore:the known answers are of examples unlike the others")
+def test_truths_of_chosen_examples_do_not_measure_errors_in_common_by_default():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 300)
+    wrong = rng.random((300, 6)) < np.repeat([0.05, 0.5], [200, 100])[:, None]
+    matrix = np.where(wrong, 1 - truth[:, None], truth[:, None])
+    known = {i: int(truth[i]) for i in range(200, 250)}
+    result = aggregate(matrix, truth=known)
+    assert errors_in_common(matrix, result).n_truths == 0
+    assert errors_in_common(matrix, result, truth=known).n_truths == 50

@@ -41,8 +41,14 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
         "tied": int(((votes > 0) & (votes < 1)).any(axis=1).sum()),
         "unsure": int((consensus.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
-        "known": None if truth is None else known_accuracy(record, truth).plain(),
+        "known": None if truth is None else _known(record, truth),
     }
+
+
+def _known(record: FitRecord, truth: Array) -> dict[str, Any]:
+    """How often the consensus is right where truth is known, and whether these examples may be a random draw."""
+    found = known_accuracy(record, truth)
+    return found.plain() | {"at_random": found.n == 0 or record.drawn_at_random(truth)}
 
 
 def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:

@@ -118,7 +118,7 @@ def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
         return votes | {"truths": 0}
     codes = record.told_answers if known is None else np.where(record.told, record.codes, known)
     n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
-    if n_truths < _ENOUGH_TRUTHS:
+    if n_truths < _ENOUGH_TRUTHS or not record.drawn_at_random(codes):
         return votes | {"truths": 0}
     return votes | {"effective": votes_by_truth(record, codes), "by": "truths", "truths": n_truths}
 

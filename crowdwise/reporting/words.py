@@ -135,7 +135,7 @@ def quality_sentence(summary: Summary) -> str:
             f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
             f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote"
             f"{_ties_drawn(summary)} for {percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts "
-            f"annotators by how reliable they are{_and_model(summary)}."
+            f"annotators by how reliable they are{_and_model(summary)}{_if_chosen(known)}."
         )
     if summary["size"]["annotators"] == 1:
         return "The consensus is what this one annotator says, as there is nobody to compare with."
@@ -182,6 +182,11 @@ def _more_truths(check: dict[str, Any]) -> str:
         return f"With {needed:,} more of them, the interval would be ±{100 * check['within']:.0f} points."
     low, high = share_interval(check["accuracy"], check["n"] + unknown)
     return f"With those of all {unknown:,} other examples, the interval would be ±{50 * float(high - low):.0f} points."
+
+
+def _if_chosen(known: dict[str, Any]) -> str:
+    """A word of caution where the examples of known truth are no random draw."""
+    return "" if known["at_random"] else "; these examples are no random draw, so this says little about the others"
 
 
 def _ties_drawn(summary: Summary) -> str:
@@ -384,7 +389,7 @@ def _quality_lines(summary: Summary) -> list[str]:
         ours, theirs = known["consensus"], f", majority vote for {percent(known['majority']['value'], 1)}"
         lines.append(
             f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
-            f"({interval(ours, 100, 1)}){theirs if summary['size']['annotators'] > 1 else ''}"
+            f"({interval(ours, 100, 1)}){theirs if summary['size']['annotators'] > 1 else ''}{_if_chosen(known)}"
         )
     if caution := calibration_sentence(summary):
         lines.append(f"            {caution}")
@@ -414,7 +419,8 @@ def _changed_lines(summary: Summary) -> list[str]:
 
 def _annotator_lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
-    if all(row.get("truths", 0) >= _MEASURED for row in rows):  # who errs with others looks better than measured
+    measured = (summary["truth_check"] or {}).get("at_random", False)
+    if measured and all(row.get("truths", 0) >= _MEASURED for row in rows):  # who errs with others is overestimated
         rows = sorted(rows, key=lambda row: -row["truth_accuracy"])
     lines = []
     if len(rows) > 1:

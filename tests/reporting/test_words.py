@@ -123,6 +123,9 @@ def test_a_fit_is_not_too_sure_because_only_hard_examples_are_known():
     summary = summarize(aggregate(matrix), matrix, truth={i: int(truth[i]) for i in range(200, 300)})
     assert summary["quality"]["known"]["consensus"]["high"] < summary["quality"]["estimated"]["consensus"]["value"]
     assert "surer than it should be" not in "\n".join(summary_lines(summary))
+    assert "no random draw, so this says little about the others" in " ".join(summary_lines(summary))
+    assert "no random draw" in summary["headline"][1]
+    assert summary["votes"]["truths"] == 0  # nor does it say how far annotators err together
 
 
 def test_annotators_are_compared_by_known_answers_if_there_are_enough():
