@@ -159,7 +159,7 @@ def truth_sentence(summary: Summary) -> str:
         found += f" and says {check['std']:.3g}"
     else:
         found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
-        found += f" and {percent(check['confidence'], 1)} sure in the mean"
+        found += f" and {percent(check['confidence'], 1)} sure on average"
         if check["majority"] is not None and summary["size"]["annotators"] > 1:
             found += f"; the majority vote{_ties_drawn(summary)} is right for {percent(check['majority'], 1)}"
     return f"{learnt}: held out in turn, the consensus is {found}. {_more_truths(check)}".rstrip()

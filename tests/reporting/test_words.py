@@ -218,7 +218,7 @@ def test_no_more_known_answers_are_asked_for_than_there_are_examples(needed, oth
     summary = {"truth_check": check, "size": {"annotators": 6}, "quality": {"tied": 0}}
     assert truth_sentence(summary) == (
         "20 known answers were learnt from: held out in turn, the consensus is right for 65.0 % of them (95 % interval "
-        f"43.3 to 81.9) and 73.3 % sure in the mean; the majority vote is right for 66.7 %.{words}"
+        f"43.3 to 81.9) and 73.3 % sure on average; the majority vote is right for 66.7 %.{words}"
     )
 
 
