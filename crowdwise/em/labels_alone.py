@@ -36,11 +36,12 @@ HardExamples = bool | Literal["auto"]
 # more examples a part is enough, and so are so many rounds.
 _ENOUGH, _TRIED, _ROUNDS_OF_PART = 10_000, 1e-4, 30
 # Rounds with hard examples are given up if so many more, or as many as are left, would not make up for the evidence
-# that they are behind, at the pace of the last few.
-_MORE_ROUNDS, _FEW_ROUNDS = 50, 5
+# that they are behind, at the pace of the last few; but not while they are less than this behind per example.
+_MORE_ROUNDS, _FEW_ROUNDS, _BEHIND = 50, 5, 0.02
 # If the logarithm of the probability of an example's labels differs by less than this, both go on until they settle. If
-# it then still does, there are no hard examples: so little may come from errors in common.
-_CLOSE = 0.01
+# it then still does, so little may come from errors in common: there are no hard examples, unless with them the
+# consensus is the majority's on more examples, by at least this share.
+_CLOSE, _NEARER = 0.01, 0.005
 # Labels alone are where the rounds of a classifier begin: they need not settle further, unless those rounds are to.
 MOST_ROUNDS, TOLERANCE = 1000, 1e-5
 # Probabilities of an example never change by more.
@@ -96,7 +97,7 @@ class _Race:
         before, self._evidence = self._evidence, self.annotators.evidence(posterior, self.weight)
         pace = (self._evidence - before) / _FEW_ROUNDS
         n_more = max(1, min(_MORE_ROUNDS, self.most - self._n_rounds))
-        return self.to_beat - self._evidence > max(n_more * pace, _CLOSE * self.weight.sum())
+        return self.to_beat - self._evidence > max(n_more * pace, _BEHIND * self.weight.sum())
 
 
 def fit_labels(
@@ -161,7 +162,11 @@ def fit_labels(
             tried = [go_on(fit, weight, tol) for fit in tried]
             evidence = [fit.evidence(weight) for fit in tried]
         least = max(evidence) - _CLOSE * weight.sum()
-        return next(fit for fit, reached in zip(tried, evidence, strict=True) if reached >= least)
+        close = [fit for fit, reached in zip(tried, evidence, strict=True) if reached >= least]
+        if len(close) == 1:
+            return close[0]
+        votes = together.votes(some)
+        return max(close, key=lambda fit: _majority_share(fit, votes, weight) - _NEARER * fit.annotators.n_difficulties)
 
     def best() -> LabelsFit:
         if together.n_voters(labels.n_annotators) == 1:  # nobody to compare with: who has the only vote is believed
@@ -196,6 +201,13 @@ def fit_labels(
         return fit
     hold = classes_hold(fit.annotators, fit.prior.log_frequency, fit.rounds.posterior, weight)
     return replace(fit, together=replace(fit.together, by_votes=not hold))
+
+
+def _majority_share(fit: LabelsFit, votes: Floats, weight: Floats) -> float:
+    """The share of examples whose most probable class has most votes; of several such classes, each has a part."""
+    leading = votes == votes.max(axis=1, keepdims=True)
+    chosen = leading[np.arange(len(votes)), fit.rounds.posterior.argmax(axis=1)]
+    return float(weight @ (chosen / leading.sum(axis=1)) / weight.sum())
 
 
 def first_annotators(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, aggregate
+from crowdwise.datasets import fetch_crowd
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.aggregate import distinct_patterns
 from crowdwise.em.labels_alone import fit_labels
@@ -165,3 +166,13 @@ def test_giving_up_hard_examples_early_changes_nothing_of_the_result(seed, monke
     late = aggregate(labels, errors_in_common=False)
     assert early.hard_examples == late.hard_examples
     assert_array_equal(early.proba, late.proba)
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_parts_of_a_real_crowd_are_no_worse_than_the_majority(part):
+    data = fetch_crowd("zencrowd_us")  # comes with the package
+    rows = np.flatnonzero(np.arange(len(data.truth)) % 5 != part)
+    labels, truth = data.labels[rows], data.truth[rows]
+    result = aggregate(labels)
+    assert result.hard_examples
+    assert (result.label == truth).mean() > (labels.majority() == truth).mean() + 0.03
