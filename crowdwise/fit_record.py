@@ -79,9 +79,10 @@ class FitRecord:
 
     def drawn_at_random(self, answers: Array) -> bool:
         """Whether the examples of known answer may be a random draw; ratings do not tell."""
-        check = self.results.truth_check
-        if self.classes is None or isinstance(check, TruthCheck):
-            return not isinstance(check, TruthCheck) or check.at_random
+        if self.classes is None:
+            return True
+        if isinstance(check := self.results.truth_check, TruthCheck):
+            return check.at_random
         labelled = self.labels.labels_per_example > 0
         known, others = np.flatnonzero(labelled & (answers >= 0)), np.flatnonzero(labelled & (answers < 0))
         return Draw.of(len(known), self.proba[np.concatenate([known, others])], np.ones(len(others))).at_random

@@ -28,6 +28,7 @@ from crowdwise.labels.encode import shown
 from crowdwise.progress import SILENT, Reporter
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.known import Known
+from crowdwise.weights.class_weights import leading_shares
 from crowdwise.weights.round_weights import RoundWeights
 
 HardExamples = bool | Literal["auto"]
@@ -205,9 +206,8 @@ def fit_labels(
 
 def _majority_share(fit: LabelsFit, votes: Floats, weight: Floats) -> float:
     """The share of examples whose most probable class has most votes; of several such classes, each has a part."""
-    leading = votes == votes.max(axis=1, keepdims=True)
-    chosen = leading[np.arange(len(votes)), fit.rounds.posterior.argmax(axis=1)]
-    return float(weight @ (chosen / leading.sum(axis=1)) / weight.sum())
+    chosen = fit.rounds.posterior.argmax(axis=1)
+    return float(np.average(leading_shares(votes)[np.arange(len(votes)), chosen], weights=weight))
 
 
 def first_annotators(
