@@ -27,7 +27,6 @@ NEEDS_DATA = {
     "least_squares",
     "ordinal",
     "reproduction",
-    "stream_logistic",
     "which_truths",
 }
 # These compare with LogisticRegressionCV as it is since scikit-learn 1.8; crowdwise itself needs less.

@@ -173,14 +173,12 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         Whether they settled within `tol`, with weights that stay.
     n_passes_ : int
         How often all blocks were read, after a fit on blocks.
-    stream_ : LogisticStream
-        What `partial_fit` keeps of the examples.
     truth_check_ : TruthCheck or None
         How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
         interval of that, and how many more truths would be needed. None without truths.
     results_ : FitResults or StreamResults
-        All results about the examples and annotators of `fit` in one record; about annotators, after a fit on blocks or
-        `partial_fit`.
+        All results about the examples and annotators of `fit` in one record; about annotators, after a fit on
+        blocks.
     fitted_ : FittedLogistic
         What scores and gives a consensus on other examples, in one record.
     n_features_in_ : int
