@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, ratio, read_only
+from crowdwise.arrays import Array, Floats, FrozenArrays, ratio, read_only
+from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.html_tables import table
@@ -39,17 +40,17 @@ class AnnotatorResults(FrozenArrays):
     accuracy : ndarray of shape (n_annotators,) or None
         Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
     flags : dict from annotator to tuple of str
-        What is remarkable about annotators; those of whom nothing is are left out.
+        Warnings per annotator; annotators without any are left out.
     offset : ndarray of shape (n_annotators,) or None, default=None
         For labels with an order: how many levels above the truth their labels are on average, negative if below.
     spread : ndarray of shape (n_annotators,) or None, default=None
         For labels with an order: the standard deviation of their labels around that, in levels.
     abstention : ndarray of shape (n_annotators, n_classes) or None, default=None
         Probability of abstaining if the truth is k, where abstentions are answers.
-    group : ndarray of shape (n_annotators,) or None, default=None
-        Annotators of the same number have one vote together; None if nobody asked who errs together.
-    effective_number : float, default=nan
-        How many independent votes the labels of an average example amount to.
+    vote_weight : ndarray of shape (n_annotators,) or None, default=None
+        The mean share of a vote that each annotator's labels have: 1 unless they share with others.
+    effective_votes : float, default=nan
+        How many independent votes the labels of an average example carry as much information as.
     n_truths : ndarray of shape (n_annotators,) or None, default=None
         How many examples of known class each labelled; None if no class is known.
     truth_accuracy : ndarray of shape (n_annotators,) or None, default=None
@@ -64,8 +65,8 @@ class AnnotatorResults(FrozenArrays):
     offset: Floats | None = None
     spread: Floats | None = None
     abstention: Floats | None = None
-    group: Positions | None = None
-    effective_number: float = np.nan
+    vote_weight: Floats | None = None
+    effective_votes: float = np.nan
     n_truths: Array | None = None
     truth_accuracy: Floats | None = None
 
@@ -156,8 +157,8 @@ def _attributes(annotators: AnnotatorResults, steepness: float, objective: Float
         "expertise_": annotators.expertise,
         "expertise_share_": read_only(np.nan_to_num(annotators.expertise) / total),
         "annotator_flags_": annotators.flags,
-        "annotator_group_": annotators.group,
-        "effective_annotators_": annotators.effective_number,
+        "vote_weight_": annotators.vote_weight,
+        "effective_votes_": annotators.effective_votes,
         "n_rounds_": len(objective),
         "converged_": converged,
         "objective_": objective,
@@ -194,6 +195,12 @@ class FitResults(FrozenArrays):
         Whether the rounds settled.
     truth_check : TruthCheck, RatingCheck or None, default=None
         How good the consensus is by the truths that the fit was given, each held out; None without truths.
+    model_proba : ndarray of shape (n_examples, n_classes) or None, default=None
+        Probabilities by the classifier alone, each example's from a model that has not seen it; None without one.
+    truth : ndarray of shape (n_examples,) or None, default=None
+        Known answers that the fit was given: positions of classes, -1 where unknown, or ratings, NaN there.
+    choices : tuple of Choice, default=()
+        The decisions that the fit took by itself.
     """
 
     consensus: Consensus | RatingConsensus
@@ -204,6 +211,9 @@ class FitResults(FrozenArrays):
     objective: Floats
     converged: bool
     truth_check: TruthCheck | RatingCheck | None = None
+    model_proba: Floats | None = None
+    truth: Array | None = None
+    choices: tuple[Choice, ...] = ()
 
     def __repr__(self) -> str:
         ending = "converged" if self.converged else "not converged"
@@ -213,7 +223,7 @@ class FitResults(FrozenArrays):
         )
 
     def _repr_html_(self) -> str:
-        ending = f"{len(self.objective)}, {'settled' if self.converged else 'not settled'}"
+        ending = f"{len(self.objective)}, {'converged' if self.converged else 'not converged'}"
         return results_html(self.consensus, self.annotators, ending)
 
     def attributes(self) -> dict[str, Any]:
@@ -225,6 +235,7 @@ class FitResults(FrozenArrays):
             "consensus_": self.consensus.label,
             "label_consensus_": self.label_consensus.label,
             "truth_check_": self.truth_check,
+            "choices_": self.choices,
         }
         if isinstance(self.consensus, RatingConsensus):
             return found | {"consensus_std_": self.consensus.std}
@@ -291,7 +302,7 @@ class StreamResults(FrozenArrays):
     def _repr_html_(self) -> str:
         facts = [
             [f"{self.n_examples:,} examples", "of a stream, not kept"],
-            ["rounds", f"{len(self.objective)}, {'settled' if self.converged else 'not settled'}"],
+            ["rounds", f"{len(self.objective)}, {'converged' if self.converged else 'not converged'}"],
         ]
         return table(facts) + _annotators_html(self.annotators)
 

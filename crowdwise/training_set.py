@@ -118,6 +118,11 @@ class TrainingSet:
         return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
 
     @property
+    def core_truth(self) -> Array | None:
+        """Known answers of the examples that take part, as `known_answers` gives them; None if none is known."""
+        return None if self.truth is None or self.known is None else self.truth[self.learnt]
+
+    @property
     def known(self) -> Known | None:
         """The examples of known answer among those that take part."""
         return None if self.truth is None else Known.of(self.truth[self.learnt])

@@ -1,4 +1,4 @@
-"""Labels, agreement with a model -> what is remarkable about annotators."""
+"""Labels, agreement with a model -> warnings per annotator."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.crowd.votes import same_answer
+from crowdwise.arrays import Array, Bools, Floats
+from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 
@@ -17,6 +17,9 @@ ALWAYS_SAME = "always the same answer"
 _FEW_LABELS = 3
 # Annotators with the same labels on at least this many examples are flagged as copies.
 _COPY_LABELS = 10
+# An annotator gives always the same answer if there are this many of them, and others who labelled the same examples
+# give another one at least this often. Most annotators differ within the first labels already.
+_SAME, _OTHERWISE, _FIRST_LABELS = 20, 0.25, 2**16
 # How many examples are enough to tell most annotators apart.
 _FIRST_EXAMPLES = 1000
 
@@ -25,12 +28,12 @@ def flag_annotators(
     labels: CrowdLabels,
     agreement: Floats,
     n_labels: NDArray[np.int64] | None = None,
-    copies: Positions | None = None,
+    copies: VoteSharing | None = None,
 ) -> dict[Any, tuple[str, ...]]:
-    """What is remarkable about annotators; those of whom nothing is are left out.
+    """Warnings per annotator; annotators without any are left out.
 
     An agreement with the scores below zero is worse than chance. `n_labels` says how many labels each gave, if these
-    are a sample of all; annotators of the same number in `copies` were found to copy each other.
+    are a sample of all; `copies` were found to copy each other.
     """
     same = np.zeros(labels.n_annotators, dtype=bool) if labels.classes is None else same_answer(labels)
     twins, near = _copies(labels, labels.labels_per_annotator), _near_copies(labels, copies)
@@ -55,19 +58,16 @@ def flag_annotators(
     return flags
 
 
-def _near_copies(labels: CrowdLabels, copies: Positions | None) -> dict[int, str]:
-    """What is said of annotators who were found to copy each other, by position: each beside the first other one."""
-    if copies is None:
-        return {}
-    members = np.flatnonzero(np.bincount(copies)[copies] > 1)
-    said: dict[int, str] = {}
-    for i in members.tolist():
-        other = next(j for j in members.tolist() if j != i and copies[j] == copies[i])
-        shared, same = _same_answers(labels, i, other)
-        if shared:
-            often = f"{100 * same / shared:.0f} % of {shared:,} examples"
-            said[i] = f"answers like {shown(labels.annotators[other])} in {often}, also where both differ from others"
-    return said
+def _near_copies(labels: CrowdLabels, copies: VoteSharing | None) -> dict[int, str]:
+    """The warning for annotators who were found to copy each other, by position: each beside the first other one."""
+    flags: dict[int, str] = {}
+    for first, second in [] if copies is None else zip(copies.first.tolist(), copies.second.tolist(), strict=True):
+        shared, same = _same_answers(labels, first, second)
+        for one, other in ((first, second), (second, first)):
+            if shared and one not in flags:
+                often = f"{100 * same / shared:.0f}% of {shared:,} examples"
+                flags[one] = f"answers like {shown(labels.annotators[other])} on {often}: shares a vote"
+    return flags
 
 
 def _same_answers(labels: CrowdLabels, i: int, j: int) -> tuple[int, int]:
@@ -114,3 +114,30 @@ def _same_labels(labels: CrowdLabels, i: int, j: int) -> bool:
     one, other = labels.annotator_index == i, labels.annotator_index == j
     example = labels.example_index
     return np.array_equal(example[one], example[other]) and np.array_equal(labels.values[one], labels.values[other])
+
+
+def same_answer(labels: CrowdLabels) -> Bools:
+    """Which annotators give always the same class, where those who labelled the same examples do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.crowd.flags import same_answer
+    >>> said = np.column_stack([np.arange(40) % 2, np.arange(40) % 3 % 2, np.ones(40)])
+    >>> same_answer(CrowdLabels.from_matrix(said)).tolist()
+    [False, False, True]
+    """
+    same: Bools = labels.labels_per_annotator >= _SAME
+    for some in (slice(_FIRST_LABELS), slice(None)):
+        who, what = labels.annotator_index[some], labels.values[some]
+        answer = np.zeros(labels.n_annotators, dtype=what.dtype)
+        answer[who] = what
+        same[who[what != answer[who]]] = False
+        if not same.any():
+            return same
+    of_same = np.flatnonzero(same[labels.annotator_index])
+    who, example = labels.annotator_index[of_same], labels.example_index[of_same]
+    alike = np.bincount(who, labels.tally[example, labels.values[of_same]] - 1.0, labels.n_annotators)
+    others = np.bincount(who, labels.labels_per_example[example] - 1.0, labels.n_annotators)
+    return same & (others >= _SAME) & (alike <= (1 - _OTHERWISE) * others)

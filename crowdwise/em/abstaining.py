@@ -36,22 +36,10 @@ class Abstaining:
         answers, abstains = _split(crowd)
         return _joined(self.model.estimate(counts[..., :-1], answers), _ABSTAINING.estimate(_whether(counts), abstains))
 
-    def nearest(self, confusion: Floats, crowd: Floats) -> Floats:
-        """The matrices of this model that are nearest to others."""
-        if (nearest := getattr(self.model, "nearest", None)) is None:
-            return confusion
-        answers, abstains = _split(confusion)
-        return _joined(nearest(answers, _split(crowd)[0]), abstains)
-
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Logarithm of the prior, up to a constant."""
         parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
         return sum(model.log_prior(one, of_crowd) for model, one, of_crowd in parts)
-
-    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
-        """Logarithm of the probability of labels and abstentions."""
-        answers, abstains = _split(crowd)
-        return self.model.log_evidence(counts[..., :-1], answers) + _ABSTAINING.log_evidence(_whether(counts), abstains)
 
 
 def _whether(counts: Floats) -> Floats:

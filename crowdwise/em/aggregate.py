@@ -10,75 +10,87 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_number, check_rounds
+from crowdwise.checks import check_choice, check_number, check_rounds
+from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, ConsensusBy
-from crowdwise.crowd.differences import Scale
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.em.anchors import Estimated, calibrate_by_truths
-from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.guard import note_votes
-from crowdwise.em.labels_alone import HardExamples, check_hard_examples, fit_labels, vote_shares, who_errs_together
-from crowdwise.em.levels import ClassKind, Reading, check_abstentions, reading_of
-from crowdwise.em.rounds import note_convergence
-from crowdwise.em.together import Together
+from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators, sharing_of
+from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
+from crowdwise.em.levels import ClassKind, scale_of, warn_if_no_abstentions
+from crowdwise.em.posterior import Counting
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import AnnotatorResults, Flags, results_html
+from crowdwise.results import AnnotatorResults, FitResults, Flags, results_html
+from crowdwise.rows.chunks import MemoryChunks
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet
-from crowdwise.truths.calibration import Calibration
 from crowdwise.truths.check import TruthCheck
-from crowdwise.truths.known import Known, known_answers
-from crowdwise.weights.round_weights import RoundWeights
+from crowdwise.truths.known import known_answers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Aggregation:
-    """What the labels of a crowd say, and how far each annotator can be trusted.
+    """The consensus of the labels of a crowd, and how far each annotator can be trusted.
 
     Parameters
     ----------
-    consensus : Consensus
-        The class of every example with the probability of every class; examples without labels have the frequency of
-        the classes.
+    results : FitResults
+        All results about the examples and annotators.
     fitted : FittedAnnotators
-        How annotators answer; gives the posterior of other labels.
-    annotator_results : AnnotatorResults
-        Scores and flags of the annotators.
-    disagreement : ndarray of shape (n_examples,)
-        How far the annotators of each example differ.
-    hardness : ndarray of shape (n_examples,)
-        Probability that the example is hard for everybody; zeros if there are no hard examples.
-    hard_examples : bool
-        Whether there are hard examples.
-    objective : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round. It never falls, but for a little where `Shared` and `Ordinal`
-        make the crowd's matrix, which annotators are drawn towards, anew.
-    converged : bool
-        Whether the probabilities changed by no more than the tolerance in the last round.
-    steepness : float, default=0.0
-        How fast the weight of an example fell with disagreement.
+        How annotators answer; gives the consensus on other labels.
     frame_library : {"pandas", "polars"} or None, default=None
         What made the data frame that the labels came in, if they did.
-    truth_check : TruthCheck or None, default=None
-        How good the consensus is by the truths that were given, each held out; None without truths.
     """
 
-    consensus: Consensus
+    results: FitResults
     fitted: FittedAnnotators
-    annotator_results: AnnotatorResults
-    disagreement: Floats
-    hardness: Floats
-    hard_examples: bool
-    objective: Floats
-    converged: bool
-    steepness: float = 0.0
     frame_library: str | None = None
-    truth_check: TruthCheck | None = None
+
+    @property
+    def consensus(self) -> Consensus:
+        """The class of every example with the probability of every class."""
+        assert isinstance(self.results.consensus, Consensus)
+        return self.results.consensus
+
+    @property
+    def annotator_results(self) -> AnnotatorResults:
+        """Scores and flags of the annotators."""
+        return self.results.annotators
+
+    @property
+    def disagreement(self) -> Floats:
+        """How far the annotators of each example differ."""
+        return self.results.disagreement
+
+    @property
+    def steepness(self) -> float:
+        """How fast the weight of an example fell with disagreement."""
+        return self.results.steepness
+
+    @property
+    def objective(self) -> Floats:
+        """Log-likelihood plus log priors after every round."""
+        return self.results.objective
+
+    @property
+    def converged(self) -> bool:
+        """Whether the rounds ended as they should; False if `max_rounds` was given and did not suffice."""
+        return self.results.converged
+
+    @property
+    def truth_check(self) -> TruthCheck | None:
+        """How good the consensus is by the known answers, each held out; None without any."""
+        check = self.results.truth_check
+        assert check is None or isinstance(check, TruthCheck)
+        return check
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The decisions that the fit took by itself, with score, limit and reason."""
+        return self.results.choices
 
     @property
     def examples(self) -> Array:
@@ -157,23 +169,18 @@ class Aggregation:
 
     @property
     def annotator_flags(self) -> Flags:
-        """What is remarkable about annotators; those of whom nothing is are left out."""
+        """Warnings per annotator; annotators without any are left out."""
         return self.annotator_results.flags
 
     @property
-    def annotator_group(self) -> Positions:
-        """A number per annotator: those of the same number share one vote."""
-        return self.fitted.together.numbers(len(self.annotators))
+    def vote_weight(self) -> Floats:
+        """The mean share of a vote that each annotator's labels have: 1 unless they share with near copies."""
+        return self.annotator_results.vote_weight
 
     @property
-    def effective_annotators(self) -> float:
-        """How many independent votes the labels of an average example are worth; see `errors_in_common`."""
-        return self.annotator_results.effective_number
-
-    @property
-    def by_votes(self) -> bool:
-        """Whether the consensus is the majority vote, because the model's classes do not correspond to the labels."""
-        return self.fitted.together.by_votes
+    def effective_votes(self) -> float:
+        """How many independent votes the labels of an average example carry as much information as."""
+        return self.annotator_results.effective_votes
 
     @property
     def n_rounds(self) -> int:
@@ -209,7 +216,7 @@ class Aggregation:
         return self.annotator_results.to_frame(self.frame_library)
 
     def _repr_html_(self) -> str:
-        ending = f"{self.n_rounds}, {'settled' if self.converged else 'not settled'}"
+        ending = f"{self.n_rounds}{'' if self.converged else ', not converged'}"
         return results_html(self.consensus, self.annotator_results, ending)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -224,12 +231,13 @@ class Aggregation:
 
     def __repr__(self) -> str:
         check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
+        known = self.accuracy[~np.isnan(self.accuracy)]
+        accuracy = "estimated accuracy of annotators "
+        accuracy += f"{known.min():.2f} to {known.max():.2f}" if len(known) else "unknown: no two share an example"
         return (
             f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
-            f"{len(self.classes)} classes{', easy and hard examples' if self.hard_examples else ''}\n"
-            f"  {self.n_rounds} rounds, {'settled' if self.converged else 'not settled'}; estimated accuracy of "
-            f"annotators {np.nanmin(self.accuracy):.2f} to {np.nanmax(self.accuracy):.2f}"
-            f"{check}"
+            f"{len(self.classes)} classes\n"
+            f"  {self.n_rounds} rounds{'' if self.converged else ', not converged'}; {accuracy}{check}"
         )
 
 
@@ -241,18 +249,15 @@ def aggregate(
     consensus_by: ConsensusBy | None = None,
     informative_abstentions: bool = False,
     annotator_model: AnnotatorModel | None = None,
-    hard_examples: HardExamples = "auto",
     errors_in_common: bool = True,
     groups: Any = None,
-    class_prior: float = 1.0,
     steepness: float = 0.0,
-    scale: Scale = "observed",
-    max_rounds: int = 1000,
+    max_rounds: int | None = None,
     tol: float = 1e-5,
     verbose: int = 0,
     on_round: OnRound | None = None,
 ) -> Aggregation:
-    """The consensus of labels without features: the method of Dawid and Skene, smoothed, and with hard examples.
+    """The consensus of labels without features, and the accuracy of every annotator.
 
     Parameters
     ----------
@@ -260,41 +265,32 @@ def aggregate(
         Classes; a column per annotator, NaN or None where there is no label.
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
         The true classes of some examples, None or NaN elsewhere; if it has ids, they are those of the labels' examples.
-        Their probability is 1, annotators are estimated from them, and the confidence of all other examples is
-        calibrated by them, each truth held out. With fifteen or more per annotator, the consensus is mixed with
-        logistic regressions on the votes, which learn the errors that annotators have in common.
+        Their probability is 1, annotators are estimated from them, and the probabilities of all other examples are
+        calibrated by them, each known answer held out.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
-        `labels.in_order` or `classes=`. Annotators may then be harsh or lenient.
+        `labels.in_order` or `classes=`.
     consensus_by : {"mode", "median", "mean"} or None, default=None
         What is taken of the probabilities as the label: the most probable class; for classes with an order also the
-        median (the default there, which errs by the fewest levels), or the level nearest to the mean.
+        median (the default there), or the level nearest to the mean.
     informative_abstentions : bool, default=False
         Whether abstaining, as declared with ``abstain=``, is an answer of annotators that depends on the class. By
         default abstentions are left out.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
-        What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
-        classes with an order). See `crowdwise.em`.
-    hard_examples : bool or "auto", default="auto"
-        Whether every class may have hard examples, on which annotators err in another way. False is the method of Dawid
-        and Skene; "auto" is whichever makes the labels more probable, and False for classes with an order.
+        What is estimated of an annotator: a confusion matrix shrunk towards the crowd's (`Shared`, the default), one of
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
+        `crowdwise.em`.
     errors_in_common : bool, default=True
-        Whether annotators may err together. If so, those who copy each other share one vote, probabilities allow for
-        errors in common (the usual amount, or less if labels show hardly any), and the consensus is the majority vote
-        if the model's classes do not correspond to the labels (`by_votes`). False assumes independent errors, as Dawid
-        and Skene do.
+        Whether annotators may have errors in common. If so, near copies share a vote, the rounds are few and anchored
+        at the votes, and stated probabilities allow for correlated errors. False assumes independent errors, with
+        rounds to convergence: the method of Dawid and Skene.
     groups : mapping, series or array-like, default=None
         Annotators who share one vote: a group by annotator's name, such as the family of a model, or one per annotator
-        in their order. Annotators that are not named are alone. By default those who copy each other are detected.
-    class_prior : float, default=1.0
-        Examples of every class added when the frequency of classes is estimated.
+        in their order. Annotators that are not named are alone. By default near copies are detected.
     steepness : float, default=0.0
-        How fast an example's weight falls with disagreement. 0 weights all alike.
-    scale : {"observed", "possible"} or None, default="observed"
-        How disagreement is scaled, see `disagreement`.
-    max_rounds : int, default=1000
-        The most rounds.
+        How fast an example's weight falls with disagreement. 0 weights all equally.
+    max_rounds : int or None, default=None
+        The most rounds; by default two, or a thousand if errors are taken to be independent.
     tol : float, default=1e-05
         Stop when the probabilities of the average example change by no more than this.
     verbose : int, default=0
@@ -313,140 +309,79 @@ def aggregate(
     >>> result = aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
     >>> result.label.tolist(), int(result.accuracy.argmin())
     ([1, 0, 1, 0, 1], 2)
-
-    The third annotator gives a star more than the others do:
-
-    >>> stars = 20 * [[1, 1, 2], [3, 3, 4], [2, 2, 3], [4, None, 5], [None, None, 4]]
-    >>> result = aggregate(stars, kind="ordinal")
-    >>> result.label[:5].tolist(), result.offset.round(1).tolist()
-    ([1, 3, 2, 4, 3], [0.0, 0.0, 1.0])
     """
-    check_number("class_prior", class_prior)
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
     steepness, crowd = check_number("steepness", steepness), as_labels(labels)
-    check_abstentions(crowd, informative_abstentions)
-    reading = reading_of(crowd, kind, consensus_by, informative_abstentions)
-    difficulties = check_hard_examples(hard_examples, reading)
+    independent = not check_choice("errors_in_common", errors_in_common, (True, False))
+    warn_if_no_abstentions(crowd, informative_abstentions)
+    scale = scale_of(crowd, kind, consensus_by, informative_abstentions)
     answers = known_answers(truth, crowd, crowd)
-    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, scale=scale, weighting=steepness > 0)
-    model = reading.annotator_model(annotator_model, training.core.n_annotators)
-    if training.core.n_annotators == 1:
-        return _believed(training, reading, steepness)
+    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, weighting=steepness > 0)
+    model = scale.annotator_model(annotator_model)
     weight = example_weights(training.weighing_disagreement, steepness)
-    known = training.known
     with one_blas_thread():  # products here are too thin to be shared
-        together = who_errs_together(
-            training, weight, model,
-            difficulties=difficulties, groups=groups, errors_in_common=errors_in_common,
-        )  # fmt: skip
-        model = reading.annotator_model(annotator_model, together.n_voters(training.core.n_annotators))
-        patterns, weight, where = distinct_patterns(training.core, weight, known)
-        if known is not None and where is not None:
-            known = Known(where[known.at], known.answers)
-        fit = fit_labels(
-            patterns, weight, model,
-            together=together, known=known, difficulties=difficulties, class_prior=class_prior,
-            max_rounds=max_rounds, tol=tol,
-            reporter=reporter,
-        )  # fmt: skip
-        estimated = Estimated(fit.annotators, fit.rounds.log_prior, fit.rounds.log_prior, weight, fit.together)
-        calibration, check = calibrate_by_truths(patterns, known, estimated, reading)
+        sharing = sharing_of(training, groups, independent=independent)
+        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
+        patterns, counts, where = distinct_patterns(training.core, weight)
+        chunks = MemoryChunks.of(patterns, counts)
+        rounds = {"max_rounds": max_rounds, "tol": tol, "report": reporter.rounds("labels")}
+        fit = fit_labels(chunks, counting, model, _own_weight, **rounds)
+        fitted = fitted_annotators(crowd.annotators, training.active, training.classes, scale, fit)
+        proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior))
+        proba = proba if where is None else proba[where]
+        fitted, proba, check = calibrated(fitted, proba, training)
     reporter.done()
-    note_convergence(fit.rounds, RoundWeights.fixed(weight), tol)
-    if fit.together.by_votes:
-        note_votes(fit.together, known is not None, kind)
-    posterior, hardness = fit.believed(patterns), fit.annotators.hardness(fit.rounds.posterior)
-    if where is not None:
-        posterior, hardness = posterior[where], hardness[where]
-    return _aggregation(
-        training,
-        reading,
-        fit.annotators.behaviour,
-        np.exp(fit.prior.log_frequency),
-        posterior,
-        hardness,
-        calibration,
-        check,
-        together=fit.together,
-        hard_examples=fit.annotators.n_difficulties > 1,
-        steepness=steepness,
-        objective=fit.rounds.objective,
-        converged=fit.rounds.converged,
-    )
+    warn_if_not_converged(fit, tol)
+    return Aggregation(_results(training, fitted, fit, proba, check, steepness), fitted, crowd.frame_library)
 
 
-def _believed(training: TrainingSet, reading: Reading, steepness: float) -> Aggregation:
-    """What one annotator says: nobody is there to compare with."""
-    posterior = vote_shares(training.core)
-    behaviour = Behaviour.always_right(posterior.shape[1])
-    hardness = np.zeros(len(posterior))
-    calibration, check = calibrate_by_truths(training.core, training.known, None, reading)
-    frequency = posterior.mean(axis=0)
-    return _aggregation(
-        training, reading, behaviour, frequency, posterior, hardness, calibration, check, steepness=steepness
-    )
+def _own_weight(chunk: Any) -> Floats:
+    weight: Floats = chunk.weight
+    return weight
 
 
-def _aggregation(
+def _results(
     training: TrainingSet,
-    reading: Reading,
-    behaviour: Behaviour,
-    class_prior: Floats,
-    posterior: Floats,
-    hardness: Floats,
-    calibration: Calibration | None,
+    fitted: FittedAnnotators,
+    fit: LabelsOnlyFit,
+    of_used: Floats,
     check: TruthCheck | None,
-    *,
     steepness: float,
-    together: Together | None = None,
-    hard_examples: bool = False,
-    objective: Floats | None = None,
-    converged: bool = True,
-) -> Aggregation:
+) -> FitResults:
     """Results in the terms of the caller: all examples and all annotators."""
     labels = training.labels
-    fitted = FittedAnnotators.of(training, behaviour, class_prior, reading, together, calibration)
-    proba = np.tile(class_prior, (len(labels), 1))
-    if behaviour.has_abstentions:  # which say something of an example without labels too
-        proba = fitted.posterior(labels)
-    proba[training.learnt] = fitted.calibrated(posterior, training.core)
-    how_hard = np.zeros(len(labels))
-    how_hard[training.learnt] = hardness
+    proba = np.tile(fitted.class_prior, (len(labels), 1))
+    if fitted.answers.has_abstentions:  # which tell something about an example without labels too
+        proba = fitted.proba(labels)
+    proba[training.learnt] = of_used
     consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
-    return Aggregation(
+    return FitResults(
         consensus,
-        fitted,
+        consensus,
         fitted.results(labels).against(labels, training.truth),
         training.disagreement,
-        how_hard,
-        hard_examples,
-        np.empty(0) if objective is None else objective,
-        converged,
         steepness,
-        labels.frame_library,
+        fit.objective,
+        fit.converged,
         check and check.beside(consensus.confidence[training.unknown]),
+        truth=training.truth,
+        choices=fitted.choices,
     )
 
 
-def distinct_patterns(
-    labels: CrowdLabels, weight: Floats, known: Known | None = None
-) -> tuple[CrowdLabels, Floats, Positions | None]:
+def distinct_patterns(labels: CrowdLabels, weight: Floats) -> tuple[CrowdLabels, Floats, Positions | None]:
     """Examples with the same labels taken together, where labels are complete and patterns few.
 
     An example per pattern, the sums of their weights, and the pattern of each example; None for the latter if examples
-    are as they were. Those whose class is known are patterns of their own, and come first.
+    are as they were.
     """
     n_classes = 0 if labels.classes is None else len(labels.classes)
     are_few = labels.n_annotators * math.log(max(n_classes, 2)) < math.log(max(len(labels) / 2, 1))
     if not (labels.is_complete and are_few):
         return labels, weight, None
-    matrix = labels.values.reshape(labels.shape)
     key = np.zeros(len(labels), dtype=np.int64)
-    for column in matrix.T:
+    for column in labels.values.reshape(labels.shape).T:
         key = key * n_classes + column
-    if known is not None:
-        key[known.at] = np.arange(-len(known), 0)
     _, first, where = np.unique(key, return_index=True, return_inverse=True)
-    sums = np.bincount(where, weight).astype(np.float64)
-    return labels[first], sums, where
+    return labels[first], np.bincount(where, weight).astype(np.float64), where

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.utils import _safe_indexing
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.consensus import Consensus, ConsensusBy
-from crowdwise.crowd.beyond_class import estimated_common
+from crowdwise._limits import COPY_KAPPA
+from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise.choices import Choice
+from crowdwise.consensus import Consensus, chosen_classes
 from crowdwise.crowd.flags import flag_annotators
-from crowdwise.crowd.votes import mean_effective_number
-from crowdwise.em.annotators import Behaviour, label_residuals
-from crowdwise.em.levels import CLASSES, Reading, offset_and_spread
-from crowdwise.em.rounds import Rounds, expectation
-from crowdwise.em.together import Together, vote_strength
-from crowdwise.exceptions import LabelError
+from crowdwise.crowd.groups import check_groups
+from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise.em.annotators import Annotators
+from crowdwise.em.discount import Discount, number_of_votes
+from crowdwise.em.labels_only import LabelsOnlyFit
+from crowdwise.em.levels import CLASSES, LabelScale, offset_and_spread
+from crowdwise.em.posterior import Counting, Posterior
+from crowdwise.em.residual_correlation import has_common_errors
+from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.results import AnnotatorResults
+from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet
-from crowdwise.truths.calibration import Calibration
-from crowdwise.truths.check import TruthCheck
+from crowdwise.truths.calibration import Calibration, calibrate
+from crowdwise.truths.check import TruthCheck, check_classes
 
 # Two different classes are this far apart in the paper's code, +1 and -1 squared: what expertise is measured by.
 _CLASS_DISTANCE = 4.0
 # An annotator who is always right would have infinite expertise.
 _SMALLEST_ERROR = 1e-8
+_TINY = np.finfo(np.float64).tiny
+# Below this, labels show that errors are correlated less than is usual.
+_MEASURED = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,195 +50,218 @@ class FittedAnnotators:
         Their names.
     classes : ndarray of shape (n_classes,)
         The classes.
-    behaviour : Behaviour
-        How they answer; NaN for those without labels.
+    answers : Annotators
+        Their confusion matrices; NaN for those without labels.
     class_prior : ndarray of shape (n_classes,)
         How frequent each class is.
-    by : {"mode", "median", "mean"}, default="mode"
-        Which class of a posterior is the label.
-    levels : ndarray of shape (n_classes,) or None, default=None
-        Where each class is; None if classes have no order.
-    together : Together, default=Together()
-        Who shares a vote, and what may be stated; by default annotators err independently.
+    scale : LabelScale, default=LabelScale()
+        Whether classes have an order, and which class of a posterior is the label.
+    merit : ndarray of shape (n_annotators,)
+        How far each agrees with others beyond chance; that of the crowd for annotators without labels.
+    sharing : VoteSharing, default=VoteSharing.none()
+        Who shares a vote.
+    discount : Discount, default=Discount()
+        How much less information votes carry than independent ones.
+    comparable : bool, default=True
+        Whether two annotators share an example, so that labels show who is reliable.
     calibration : Calibration or None, default=None
-        How truths calibrate the consensus of labels and model, if there were any.
+        How known answers calibrate the consensus of labels and model, if there were any.
+    choices : tuple of Choice, default=()
+        The decisions that the fit took by itself.
     """
 
     annotators: Array
     classes: Array
-    behaviour: Behaviour
+    answers: Annotators
     class_prior: Floats
-    by: ConsensusBy = "mode"
-    levels: Floats | None = None
-    together: Together = field(default_factory=Together)
+    merit: Floats
+    scale: LabelScale = CLASSES
+    sharing: VoteSharing = field(default_factory=VoteSharing.none)
+    discount: Discount = field(default_factory=Discount)
+    comparable: bool = True
     calibration: Calibration | None = None
-
-    @classmethod
-    def of(
-        cls,
-        training: TrainingSet,
-        behaviour: Behaviour,
-        prior: Floats,
-        reading: Reading = CLASSES,
-        together: Together | None = None,
-        calibration: Calibration | None = None,
-    ) -> FittedAnnotators:
-        """From the behaviour of the annotators that took part among all of them."""
-        active = training.active
-        position = np.where(active, np.cumsum(active) - 1, -1)
-        together = Together() if together is None else together.at(position)
-        names, among = training.labels.annotators, behaviour.among(active)
-        return cls(names, training.classes, among, prior, reading.by, reading.levels, together, calibration)
+    choices: tuple[Choice, ...] = ()
 
     @cached_property
     def confusion(self) -> Floats:
-        """Probability that each annotator says c (last axis) if the truth is k; NaN for annotators without labels.
+        """Probability that each annotator answers c (last axis) if the truth is k; NaN for annotators without labels.
 
         Where abstentions are answers, of the labels that an annotator gives.
         """
-        return self.behaviour.answers()
+        return self.answers.labels
 
-    @cached_property
+    @property
     def abstention(self) -> Floats | None:
         """Probability that each annotator abstains if the truth is k; None where abstentions are no answers."""
-        return self.behaviour.by_class()[..., -1] if self.behaviour.has_abstentions else None
+        return self.answers.confusion[..., -1] if self.answers.has_abstentions else None
 
     @cached_property
     def accuracy(self) -> Floats:
-        """Probability that each annotator is right about an example drawn at random; NaN for those without labels."""
-        return np.einsum("lkk,k->l", self.confusion, self.class_prior)
+        """Probability that each annotator is right about an example drawn at random; NaN where labels cannot show it.
 
-    @cached_property
-    def strength(self) -> Floats:
-        """How much the votes of each annotator say; 0 for those without labels."""
-        return vote_strength(self.behaviour.by_class(), self.class_prior)
+        That is for annotators without labels, and for all if no two annotators share an example.
+        """
+        accuracy = np.einsum("lkk,k->l", self.confusion, self.class_prior)
+        return accuracy if self.comparable else np.full_like(accuracy, np.nan)
 
     @property
     def expertise(self) -> Floats:
-        """One over the mean squared error that goes with the accuracy; 1 if there is nobody to compare with."""
-        precision = 1 / np.maximum(_CLASS_DISTANCE * (1 - self.accuracy), _SMALLEST_ERROR)
-        alone = (~np.isnan(precision)).sum() == 1
-        return np.where(np.isnan(precision), np.nan, 1.0) if alone else precision
+        """One over the mean squared error that goes with the accuracy; 1 if annotators cannot be compared."""
+        if not self.comparable:
+            return np.where(np.isnan(self.confusion[:, 0, 0]), np.nan, 1.0)
+        return 1 / np.maximum(_CLASS_DISTANCE * (1 - self.accuracy), _SMALLEST_ERROR)
 
     def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> AnnotatorResults:
         """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
         offset, spread = None, None
-        if self.levels is None:
+        if self.scale.levels is None:
             by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
             agreement = self.accuracy - by_chance
-        else:  # who is harsh may be hardly ever right and still order examples well
-            offset, spread = offset_and_spread(self.confusion, self.class_prior, self.levels)
-            away = self.levels - self.class_prior @ self.levels  # from the mean level
-            agreement = (self.confusion @ self.levels) @ (self.class_prior * away)
-        together = self.together
-        flags = flag_annotators(labels, agreement, n_labels, None if together.given else together.group)
-        n_labels = labels.labels_per_annotator if n_labels is None else n_labels
+        else:  # who is harsh may be seldom right and still order examples well
+            offset, spread = offset_and_spread(self.confusion, self.class_prior, self.scale.levels)
+            away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
+            agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
+        flags = flag_annotators(labels, agreement, n_labels, None if self.sharing.given else self.sharing)
+        chunk = Chunk(labels, np.ones(len(labels)))
+        n_votes = self._n_votes(chunk, Counting(len(self.classes), self.sharing), self.merit)
         return AnnotatorResults(
             self.annotators,
-            n_labels,
+            labels.labels_per_annotator if n_labels is None else n_labels,
             self.expertise,
             self.accuracy,
             flags,
             offset,
             spread,
             self.abstention,
-            together.numbers(labels.n_annotators),
-            mean_effective_number(labels, self.strength, together.group, together.common),
+            self.vote_weights(labels),
+            float(self.discount.effective_votes(n_votes[labels.labels_per_example > 0]).mean()),
         )
+
+    def vote_weights(self, labels: CrowdLabels) -> Floats:
+        """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
+        weight, n_labels = self.sharing.label_weights(labels), labels.labels_per_annotator
+        if weight is None:
+            return np.ones(labels.n_annotators)
+        return np.where(n_labels > 0, labels.sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
         """Probabilities of the classes, read as this fit reads them."""
-        return Consensus(examples, self.classes, proba, self.by, self.levels)
+        return Consensus(examples, self.classes, proba, self.scale.by, self.scale.levels)
 
-    def posterior(self, labels: CrowdLabels, log_prior: Floats | None = None) -> Floats:
-        """Probabilities of the classes by labels of these annotators; one who is unknown counts as the crowd.
+    def proba(self, labels: CrowdLabels, log_prior: Floats | None = None, *, calibrated: bool = True) -> Floats:
+        """Stated probabilities of the classes by labels of these annotators; an unknown one counts as the crowd.
 
-        They are not calibrated by truths; `consensus` is. Labels are coded by `classes`. Before these are looked at,
-        the frequency of classes is believed by default.
+        Labels are coded by `classes`. `log_prior` is that of a classifier, of shape (n_examples, n_classes); by default
+        the frequency of classes takes its place.
         """
-        position = encode_declared(labels.annotators, self.annotators).astype(np.int64)
-        given = labels.labels_per_annotator > 0
-        if given.any() and (position[given] < 0).all():
+        position = self._positions(labels)
+        counting = Counting(len(self.classes), self.sharing.at(position), self.answers.has_abstentions)
+        prior = np.log(np.maximum(self.class_prior, _TINY)) if log_prior is None else _stored_prior
+        posterior = Posterior(counting, self.answers.at(position), prior)
+        merit = np.where(position < 0, self.merit.mean(), self.merit[position])
+        chunks = MemoryChunks.of(labels, np.ones(len(labels)))
+        if log_prior is not None:
+            chunks.put("prior", log_prior)
+        return chunks.gather(lambda chunk: self.stated(chunk, posterior, merit, calibrated=calibrated))
+
+    def stated(
+        self, chunk: Chunk, posterior: Posterior, merit: Floats | None = None, *, calibrated: bool = True
+    ) -> Floats:
+        """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
+        n_votes = self._n_votes(chunk, posterior.counting, self.merit if merit is None else merit)
+        n_votes = n_votes + callable(posterior.log_prior)  # a classifier is one more voter
+        proba = self.discount.proba(posterior(chunk)[0], n_votes)
+        return self.calibration.apply(proba, chunk.labels) if calibrated and self.calibration is not None else proba
+
+    @staticmethod
+    def _n_votes(chunk: Chunk, counting: Counting, merit: Floats) -> Floats:
+        labels = chunk.labels
+        of_label = counting.label_weights(chunk)
+        return number_of_votes(of_label, merit[labels.annotator_index], labels.example_index, len(labels))
+
+    def _positions(self, labels: CrowdLabels) -> Positions:
+        position: Positions = encode_declared(labels.annotators, self.annotators).astype(np.intp)
+        used = labels.labels_per_annotator > 0
+        if used.any() and (position[used] < 0).all():
             raise LabelError(
                 f"none of the {labels.n_annotators} annotators of these labels (such as "
                 f"{labels.annotators[:3].tolist()}) is among those of the fit (such as "
                 f"{self.annotators[:3].tolist()}). Name them as in the fit."
             )
-        log_prior = np.log(self.class_prior) if log_prior is None else log_prior
-        together, behaviour = self.together.at(position), self.behaviour.of(position)
-        likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
-        strength = vote_strength(behaviour.by_class(), self.class_prior)
-        return together.stated(expectation(log_prior, likelihood)[0], labels, log_prior, strength)
+        return position
 
-    def estimated_common(self, labels: CrowdLabels) -> float:
-        """The correlation of errors that labels of the annotators of the fit show, in their order."""
-        together, behaviour = self.together, self.behaviour
-        likelihood = behaviour.log_likelihood(behaviour.incidence(labels, together.parts(labels)))
-        posterior = expectation(np.log(self.class_prior), likelihood)[0]
-        return estimated_common(labels, posterior, self.confusion, np.ones(len(labels)), together.group)
-
-    def residuals(self, labels: CrowdLabels) -> Floats:
-        """What the labels of these annotators say beyond what was to be expected of them, given all labels.
-
-        Labels are coded by `classes`, of the annotators of the fit in their order; (n_labels, n_classes) comes out.
-        """
-        incidence = self.behaviour.incidence(labels, self.together.parts(labels))
-        by_difficulty = self.behaviour.by_difficulty(incidence) + np.log(self.class_prior)
-        return label_residuals(labels, softmax(by_difficulty.reshape(len(labels), -1), axis=1), self.behaviour)
-
-    def calibrated(self, proba: Floats, labels: CrowdLabels) -> Floats:
-        """Probabilities as truths calibrate them; as they are if there were none."""
-        return proba if self.calibration is None else self.calibration.apply(proba, labels)
-
-    def consensus(
-        self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True, calibrated: bool = True
-    ) -> Consensus:
+    def consensus(self, labels: CrowdLabels, log_prior: Floats, *, use_model: bool = True) -> Consensus:
         """The consensus on any labels, coded by any of `classes`; `log_prior` is that of a classifier.
 
         Without `use_model` the frequency of classes takes its place, except on examples without labels.
         """
         labels = labels.with_classes(self.classes)
-        proba = self.posterior(labels, log_prior if use_model else None)
+        proba = self.proba(labels, log_prior if use_model else None, calibrated=use_model)
         if not use_model:
             empty = labels.labels_per_example == 0
             proba[empty] = np.exp(log_prior[empty])
-        return self.as_consensus(labels.examples, self.calibrated(proba, labels) if calibrated else proba)
+        return self.as_consensus(labels.examples, proba)
 
 
-class FittedModel(Protocol):
-    """A classifier and the annotators of its fit."""
-
-    @property
-    def annotators(self) -> FittedAnnotators: ...
-
-    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus: ...
+def _stored_prior(chunk: Chunk) -> Floats:
+    assert chunk.memo is not None
+    prior: Floats = chunk.memo["prior"][1]
+    return prior
 
 
-def fit_results(
-    training: TrainingSet, fitted: FittedModel, rounds: Rounds, steepness: float, check: TruthCheck | None = None
-) -> FitResults:
-    """What a fit found out about all of its examples and annotators.
+def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> VoteSharing:
+    """Who shares a vote among the annotators that take part: as groups are given, or near copies."""
+    group = check_groups(groups, training.labels.annotators)
+    if independent:
+        if group is not None:
+            raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
+        return VoteSharing.none()
+    return VoteSharing.of_copies(training.core) if group is None else VoteSharing.of_groups(group[training.active])
 
-    Examples that did not take part have the posterior of their labels and the final classifier.
-    """
-    labels, annotators = training.labels, fitted.annotators
-    proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.posterior(labels)
-    active = np.flatnonzero(training.active)
-    together, strength = annotators.together.at(active), annotators.strength[active]
-    stated = together.stated(rounds.posterior, training.core, rounds.log_prior, strength)
-    proba[training.learnt] = annotators.calibrated(stated, training.core)
-    if len(others := training.others):
-        proba[others] = fitted.consensus(_safe_indexing(training.X, others), labels[others]).proba
-        unlabelled = labels.labels_per_example == 0
-        by_labels[unlabelled] = proba[unlabelled]
-    consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))
-    return FitResults(
-        consensus,
-        annotators.as_consensus(labels.examples, by_labels),
-        annotators.results(labels).against(labels, training.truth),
-        training.disagreement,
-        steepness,
-        rounds.objective,
-        rounds.converged,
-        check and check.beside(consensus.confidence[training.unknown]),
-    )
+
+def fitted_annotators(
+    names: Array, active: Bools, classes: Array, scale: LabelScale, fit: LabelsOnlyFit, class_prior: Floats | None = None
+) -> FittedAnnotators:
+    """What a fit estimated, in the terms of all annotators."""
+    counting = fit.posterior.counting
+    common, measured = 0.0, False
+    if not counting.independent:
+        per_class = fit.n_labels / (len(fit.merit) * counting.n_classes)
+        common = has_common_errors(fit.correlation, fit.correlation_error, per_class)
+        measured = common < _MEASURED
+    merit = np.full(len(active), fit.merit.mean())
+    merit[active] = fit.merit
+    position = np.where(active, np.cumsum(active) - 1, -1)
+    return FittedAnnotators(
+        names, classes, fit.annotators.among(active), fit.class_prior if class_prior is None else class_prior, merit,
+        scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
+        choices=_choices(fit, common, measured),
+    )  # fmt: skip
+
+
+def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice, ...]:
+    sharing = fit.posterior.counting.sharing
+    if fit.posterior.counting.independent:
+        return ()
+    n_pairs = len(sharing)
+    why = "groups were given" if sharing.given else "pairs of annotators who disagree less than independent ones would"
+    copies = Choice("near copies", n_pairs, limit=COPY_KAPPA, reason=why if n_pairs else "no two annotators are copies")
+    errors = Choice(
+        "correlated errors", common, fit.correlation,
+        reason="labels show them" if measured else "labels cannot show how far errors are correlated: assumed as usual",
+    )  # fmt: skip
+    anchor = Choice("votes' part of the rounds", fit.anchor, fit.correlation, reason="labels agree beyond their classes")
+    return copies, errors, anchor
+
+
+def calibrated(
+    fitted: FittedAnnotators, proba: Floats, training: TrainingSet
+) -> tuple[FittedAnnotators, Floats, TruthCheck | None]:
+    """A fit, and the probabilities of the examples that take part, calibrated by known answers if there are any."""
+    known = training.known
+    if known is None:
+        return fitted, proba, None
+    found = calibrate(proba, training.core, known)
+    chosen = chosen_classes(found.held_out, fitted.scale.by, fitted.scale.levels)
+    check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
+    return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.core), check

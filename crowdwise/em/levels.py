@@ -11,38 +11,34 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice
 from crowdwise.consensus import ConsensusBy
 from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.confusion import AnnotatorModel, Shared, check_annotator_model
+from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.ordinal import Ordinal
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers
 
 ClassKind = Literal["class", "ordinal"]
-# Labels do not tell which of two annotators is right, so they are held more firmly to what both are together.
-_OF_TWO = 30.0
 # Squares of the differences between larger levels overflow.
 _LARGEST = 1e150
 
 
 @dataclass(frozen=True)
-class Reading:
+class LabelScale:
     """How labels are read."""
 
     by: ConsensusBy = "mode"  # which class of a posterior is the label
     levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
     informative_abstentions: bool = False  # whether abstaining is an answer of annotators
 
-    def annotator_model(self, given: Any, n_voters: int) -> AnnotatorModel:
-        """The model of annotators that was given; by default the one for labels of this kind, and for so many votes."""
-        if self.levels is not None and (given is None or (isinstance(given, Ordinal) and given.levels is None)):
-            given = replace(given or Ordinal(), levels=tuple(self.levels.tolist()))
-        elif given is None and n_voters == 2:
-            given = Shared(strength=_OF_TWO)
+    def annotator_model(self, given: Any) -> AnnotatorModel:
+        """The model of annotators that was given; by default confusion matrices shrunk to the crowd's."""
+        if self.levels is not None and isinstance(given, Ordinal) and given.levels is None:
+            given = replace(given, levels=tuple(self.levels.tolist()))
         model = check_annotator_model(given)
         return Abstaining(model) if self.informative_abstentions else model
 
 
-CLASSES = Reading()
+CLASSES = LabelScale()
 
 
 def check_kind(kind: Any, consensus_by: Any) -> ConsensusBy:
@@ -57,29 +53,29 @@ def check_kind(kind: Any, consensus_by: Any) -> ConsensusBy:
     return by or ("median" if kind == "ordinal" else "mode")
 
 
-def reading_of(
+def scale_of(
     labels: CrowdLabels, kind: Any, consensus_by: Any = None, informative_abstentions: Any = False
-) -> Reading:
+) -> LabelScale:
     """How labels are to be read; an error if they are to have an order and nobody said which.
 
     Examples
     --------
     >>> from crowdwise import CrowdLabels
-    >>> from crowdwise.em.levels import reading_of
+    >>> from crowdwise.em.levels import scale_of
     >>> labels = CrowdLabels.from_matrix([["bad", "good"]], classes=["bad", "ok", "good"])
-    >>> reading_of(labels, "ordinal").levels.tolist()
+    >>> scale_of(labels, "ordinal").levels.tolist()
     [1.0, 2.0, 3.0]
     """
     by = check_kind(kind, consensus_by)
     informative = bool(informative_abstentions and labels.n_abstentions)
     if kind == "class":
-        return Reading(by, informative_abstentions=informative)
+        return LabelScale(by, informative_abstentions=informative)
     assert labels.classes is not None
-    return Reading(by, levels_of(labels.classes, declared=labels.declared_classes), informative)
+    return LabelScale(by, levels_of(labels.classes, declared=labels.declared_classes), informative)
 
 
-def check_abstentions(labels: CrowdLabels, informative_abstentions: Any) -> None:
-    """Say so if abstentions are to tell something and there are none."""
+def warn_if_no_abstentions(labels: CrowdLabels, informative_abstentions: Any) -> None:
+    """Warn if abstentions are to be used and there are none."""
     if check_choice("informative_abstentions", informative_abstentions, (True, False)) and not labels.n_abstentions:
         warn(
             "informative_abstentions has no effect: these labels have no abstentions. Say which answers are, with "

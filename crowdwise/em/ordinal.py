@@ -71,30 +71,9 @@ class Ordinal:
         """Matrices from counts."""
         return np.exp(self._tilted(counts + self.strength * crowd, crowd)).reshape(counts.shape)
 
-    def nearest(self, confusion: Floats, crowd: Floats) -> Floats:
-        """The matrices of this model that are nearest to others: extrapolated ones need not be of the model."""
-        return np.exp(self._tilted(confusion, crowd)).reshape(confusion.shape)
-
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
         return -self.strength * float((xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
-
-    def log_evidence(self, counts: Floats, crowd: Floats) -> float:
-        """Logarithm of the probability of the labels over all shifts and widths, by Laplace's method."""
-        n_classes = counts.shape[-1]
-        powers = self._powers(n_classes)
-        prior = np.broadcast_to(self.strength * crowd, counts.shape)
-        log_crowd = np.broadcast_to(np.log(crowd), counts.shape)
-
-        def integral(seen: Floats, log_confusion: Floats) -> float:
-            """Of exp(sum of seen * log_confusion), without a constant that both integrals have."""
-            of_rows = log_confusion.reshape(-1, n_classes, n_classes)
-            total = seen.reshape(of_rows.shape).sum(axis=-1)
-            _, information = _derivatives(np.exp(of_rows), total, powers)
-            return float((seen * log_confusion).sum() - np.linalg.slogdet(information)[1].sum() / 2)
-
-        log_confusion = self._tilted(counts + prior, crowd).reshape(counts.shape)
-        return integral(counts + prior, log_confusion) - integral(prior, log_crowd)
 
     def _powers(self, n_classes: int) -> Floats:
         """Distances of labels (last axis) from the truth to the power of 1, 2, 3 and 4, in units of the whole range."""

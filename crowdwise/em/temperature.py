@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crowdwise.arrays import Floats, Positions
-from crowdwise.em.rounds import expectation
+from crowdwise.em.posterior import expectation
 from crowdwise.softmax.log_space import log_softmax
 from crowdwise.threads import EXPONENTIAL, each_block
 

@@ -1,136 +1,118 @@
-"""What models of labels and features share: the start from labels alone, and the annotators of a fit."""
+"""Annotators and a classifier -> the consensus of both: one loop for logistic regression and for any classifier.
+
+The classifier is fitted to soft classes, first the shares of the votes, then the consensus; its probabilities for an
+example are always from a model that has not seen it, with the temperature under which labels are most probable, and
+take the place of the class frequencies. Annotators are estimated from labels alone, so that a classifier which has
+learned the errors that annotators have in common cannot confirm itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Protocol
 
 import numpy as np
 
 from crowdwise.arrays import Floats
-from crowdwise.checks import check_choice
-from crowdwise.consensus import ConsensusBy
-from crowdwise.em.anchors import Estimated, calibrate_by_truths
-from crowdwise.em.annotators import Annotators, Behaviour
-from crowdwise.em.confusion import AnnotatorModel, Incidence, Shared
-from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.guard import note_misleading
-from crowdwise.em.labels_alone import (
-    TOLERANCE,
-    HardExamples,
-    LabelsFit,
-    check_hard_examples,
-    first_annotators,
-    fit_labels,
-    vote_shares,
-    who_errs_together,
-)
-from crowdwise.em.levels import ClassKind, Reading, reading_of
-from crowdwise.em.priors import ClassFrequencies
-from crowdwise.em.rounds import Rounds
-from crowdwise.em.together import Together
-from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.mixins import CrowdClassifierMixin
-from crowdwise.progress import Reporter
-from crowdwise.training_set import TrainingSet
-from crowdwise.truths.check import TruthCheck
-from crowdwise.truths.known import Known
-from crowdwise.weights.round_weights import SoftTargets
-
-Joint = bool | Literal["auto"]
-Init = Literal["labels", "votes"]
+from crowdwise.em.confusion import AnnotatorModel
+from crowdwise.em.labels_only import LabelsOnlyFit, estimate
+from crowdwise.em.posterior import Posterior
+from crowdwise.em.round_weights import OfChunk, RoundWeights, Targets
+from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.progress import Report
+from crowdwise.rows.chunks import Chunk, Chunks
 
 
-@dataclass(frozen=True)
-class Start:
-    """Where the rounds of a classifier begin."""
+class OutOfFold(Protocol):
+    """A classifier that scores every example by a model of other examples."""
 
-    annotators: Annotators  # estimated from labels alone, or not yet
-    posterior: Floats  # (n_examples, n_classes): the first consensus
-    joint: bool  # whether annotators are estimated anew from the consensus of labels and classifier
-    alone: LabelsFit  # what labels alone say: where the rounds end if the classifier does not count
-
-    @classmethod
-    def believed(cls, labels: CrowdLabels, known: Known | None = None) -> Start:
-        """The labels of one annotator, but for known classes: nobody is there to compare with."""
-        votes = vote_shares(labels) if known is None else known.hold(vote_shares(labels))
-        annotators = Annotators.of(Incidence.of(labels), Shared(), votes, 1)
-        annotators.behaviour = Behaviour.always_right(votes.shape[1])
-        alone = LabelsFit(annotators, ClassFrequencies(0.0), Rounds.none(votes))
-        return cls(annotators, votes, False, alone)
+    def fit(self, targets: Targets) -> Callable[[Chunk], ClassScores]:
+        """Fit the models of all folds; what gives the scores of a chunk, each by a model that has not seen the row."""
+        ...
 
 
-class WithFeaturesMixin(CrowdClassifierMixin):
-    """A classifier beside the labels, which begins with what labels alone say."""
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The classifier's part of a posterior: logarithms of its probabilities, with their temperature."""
 
-    steepness: float | Literal["auto"]
-    kind: ClassKind
-    consensus_by: ConsensusBy | None
-    informative_abstentions: bool
-    annotator_model: AnnotatorModel | None
-    hard_examples: HardExamples
-    errors_in_common: bool
-    joint: Joint
-    init: Init
-    tol: float
-    steepness_: float
-    model_weight_: float
+    scores: Callable[[Chunk], ClassScores]
+    temperature: float
 
-    def _reading(self, training: TrainingSet) -> Reading:
-        return reading_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
+    def __call__(self, chunk: Chunk) -> Floats:
+        return self.scores(chunk).log_proba(self.temperature)
 
-    def _together(self, training: TrainingSet, weight: Floats, groups: Any) -> Together:
-        reading = self._reading(training)
-        return who_errs_together(
-            training, weight, reading.annotator_model(self.annotator_model, training.core.n_annotators),
-            difficulties=check_hard_examples(self.hard_examples, reading),
-            groups=groups, errors_in_common=self.errors_in_common,
-        )  # fmt: skip
 
-    def _labels_alone(self, training: TrainingSet, weight: Floats, together: Together, reporter: Reporter) -> Start:
-        """What labels alone say, where the rounds begin; a single annotator is believed."""
-        labels, known, reading = training.core, training.known, self._reading(training)
-        if labels.n_annotators == 1:
-            return Start.believed(labels, known)
-        difficulties = check_hard_examples(self.hard_examples, reading)
-        check_choice("joint", self.joint, (True, False, "auto"))
-        check_choice("init", self.init, ("labels", "votes"))
-        model = reading.annotator_model(self.annotator_model, together.n_voters(labels.n_annotators))
-        fit = fit_labels(
-            labels, weight, model,
-            together=together, known=known, difficulties=difficulties, tol=min(TOLERANCE, self.tol), reporter=reporter,
-        )  # fmt: skip
-        n_difficulties = fit.annotators.n_difficulties
-        joint = n_difficulties == 1 if self.joint == "auto" else self.joint
-        if self.init == "labels":
-            return Start(fit.annotators, fit.rounds.posterior, joint, fit)
-        annotators, votes = first_annotators(labels, model, fit.together, n_difficulties, known)
-        return Start(annotators if joint else fit.annotators, votes, joint, fit)
+@dataclass(frozen=True, eq=False)
+class FeaturesFit:
+    """What the rounds of labels and classifier arrived at."""
 
-    def _without_features(self, training: TrainingSet, start: Start, reporter: Reporter) -> Start:
-        """What labels alone say; features that do not predict the truth are no reason for weights either."""
-        note_misleading()
-        self.model_weight_ = 0.0
-        if self.steepness == "auto" and self.steepness_ > 0:
-            return self._labels_alone(training, training.sample_weight, start.alone.together, reporter)
-        return start
+    posterior: Posterior  # of labels and classifier
+    targets: Targets  # what the classifier of all examples is fitted to
+    temperature: float  # the factor on the classifier's scores
+    objective: Floats  # (n_rounds,)
+    converged: bool
+    change: float  # how far the probabilities of the average example moved in the last round
 
-    def _fitted_annotators(
-        self, training: TrainingSet, start: Start, rounds: Rounds, targets: SoftTargets
-    ) -> tuple[FittedAnnotators, TruthCheck | None]:
-        """How annotators answer and how frequent classes are, by labels and classifier if that counts.
 
-        With how truths calibrate the consensus, and how good it is by them.
-        """
-        reading, alone, together = self._reading(training), start.alone, start.alone.together
-        if self.model_weight_:
-            annotators, frequency = start.annotators, np.average(targets.posterior, axis=0, weights=targets.weight)
-            of_annotators = rounds.log_prior if start.joint else alone.rounds.log_prior
-        else:
-            annotators, frequency, of_annotators = alone.annotators, alone.prior.frequency, alone.rounds.log_prior
-        estimated = None
-        if training.core.n_annotators > 1:
-            estimated = Estimated(annotators, rounds.log_prior, of_annotators, targets.weight, together)
-        calibration, check = calibrate_by_truths(training.core, training.known, estimated, reading)
-        fitted = FittedAnnotators.of(training, annotators.behaviour, frequency, reading, together, calibration)
-        return fitted, check
+def fit_with_features(
+    chunks: Chunks,
+    sample: Chunk,
+    labels_fit: LabelsOnlyFit,
+    classifier: OutOfFold,
+    weights: RoundWeights,
+    model: AnnotatorModel,
+    *,
+    start: OfChunk,
+    joint: bool,
+    tempered: bool,
+    max_rounds: int,
+    tol: float,
+    report: Report | None = None,
+) -> FeaturesFit:
+    """Rounds of fitting the classifier to the consensus, and the consensus to labels and classifier.
+
+    `start` gives the first soft classes. With `joint`, annotators are estimated from the consensus of labels and
+    classifier in every round, as by Raykar et al. The temperature and the change of a round are found from a `sample`
+    of the rows.
+    """
+    annotators, counting = labels_fit.annotators, labels_fit.posterior.counting
+    posterior_of, temperature, log_prior = start, 1.0, None
+    objective, change, last = list[float](), np.inf, start(sample)
+    while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
+        weights.advance(posterior_of, log_prior)
+        targets = weights.targets(posterior_of)
+        if joint:
+            annotators = estimate(chunks, counting, model, targets, labels_fit.anchor)
+        scores = classifier.fit(targets)
+        if tempered:
+            likelihood = Posterior(counting, annotators, np.zeros(counting.n_classes)).log_likelihood(sample)
+            temperature = best_temperature(scores(sample), likelihood, weights.current(sample))
+        log_prior = Prior(scores, temperature)
+        posterior = Posterior(counting, annotators, log_prior)
+        posterior_of = _Consensus(posterior)
+        evidence = chunks.total(lambda chunk, current=weights.current: float(current(chunk) @ posterior(chunk)[1]))
+        objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd))
+        change, last = mean_change(posterior_of(sample), last, weights.current(sample)), posterior_of(sample)
+        if report is not None:
+            report(len(objective), objective[-1], change)
+    converged = change <= tol and weights.settled(tol)
+    return FeaturesFit(
+        posterior, weights.targets(posterior_of), temperature, np.array(objective), converged, change
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Consensus:
+    """The probabilities of a posterior."""
+
+    posterior: Posterior
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        return self.posterior(chunk)[0]
+
+
+def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:
+    """How far the probabilities of the average example moved: half the sum of absolute differences."""
+    moved = np.abs(posterior - last).sum(axis=1)
+    return float(weight @ moved / max(weight.sum(), np.finfo(np.float64).tiny)) / 2

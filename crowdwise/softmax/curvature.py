@@ -1,19 +1,15 @@
-"""Weights of rows -> what they make of logistic regressions: totals, means, and about how the losses are curved."""
+"""Rows and their weights -> about how the losses of logistic regressions are curved, and slopes divided by that."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from crowdwise.arrays import Floats
 from crowdwise.softmax.descent import Solve
 from crowdwise.softmax.log_space import log_softmax
-from crowdwise.softmax.rows import SoftmaxRows
 
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000
@@ -23,56 +19,6 @@ _ROWS_PER_COLUMN, _MOST_ROWS, _MULTIPLICATIONS = 8, 10_000, 2**30
 _DOUBT = 0.02
 # Entries that are multiplied at a time: of matrices, and of rows that stay in the cache.
 _BLOCK_ENTRIES, _CACHED_ENTRIES = 2**20, 2**16
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """What the weights of the rows make of the models, which no step changes."""
-
-    weight: Floats  # (n_examples,): how much each row counts
-    sums: Floats  # (n_columns, n_folds): weighted sums of the rows of each fold, with the sum of the weights last
-    others: Floats  # (n_folds, n_models): one where a model does not leave a fold out
-    bends: Floats  # (n, n) or (n,): about the curvature of all models without penalties, as `curvature` gives it
-
-    @classmethod
-    def of(cls, rows: SoftmaxRows, left_out: NDArray[np.int64], weight: Floats, theta: Floats) -> Weighted:
-        """One thin pass over the rows; curvature is that at some coefficients."""
-        others = (np.arange(rows.n_folds)[:, np.newaxis] != left_out).astype(np.float64)
-        sums = rows.fold_sums(weight[:, np.newaxis])[:, :, 0]
-        total = (sums @ others)[-1]
-        bends = curvature(rows, weight * (total.mean() / max(weight.sum(), np.finfo(np.float64).tiny)), theta)
-        return cls(weight, sums, others, bends)
-
-    def of_all_rows(self) -> Weighted:
-        """The same of one model that leaves nothing out."""
-        sums = self.sums.sum(axis=1, keepdims=True)
-        larger = sums[-1, 0] / max(self.total.mean(), np.finfo(np.float64).tiny)
-        return Weighted(self.weight, sums, np.ones((1, 1)), self.bends * larger)
-
-    @cached_property
-    def total(self) -> Floats:
-        """Weight of each model's rows."""
-        return self._sums_of_models[-1]
-
-    @cached_property
-    def middle(self) -> Floats:
-        """Weighted means of each model's rows, of shape (n_columns, n_models), with a one for the intercept."""
-        middle = self._sums_of_models / np.where(self.total > 0, self.total, 1.0)
-        middle[-1] = 1.0
-        return middle
-
-    @property
-    def _sums_of_models(self) -> Floats:
-        return np.asarray(self.sums @ self.others)
-
-    @property
-    def counts(self) -> Floats:
-        """One for every model that has something to learn from, else zero: it says nothing then."""
-        return (self.total > 0).astype(np.float64)
-
-    def of_models(self, sums: Floats) -> Floats:
-        """Sums over the rows of each model from those over folds."""
-        return np.einsum("pfo,fj->pjo", sums, self.others)
 
 
 def solver(factor: Floats, shape: tuple[int, ...]) -> Solve:
@@ -103,12 +49,12 @@ def factored(bends: Floats, l2: float, n_columns: int) -> Floats:
     return np.asarray(linalg.cholesky(bends, lower=True, overwrite_a=True, check_finite=False))
 
 
-def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
+def curvature(rows: Any, weight: Floats, theta: Floats, *, fit_intercept: bool) -> Floats:
     """About the second derivative of a model's loss at the mean of some coefficients, without penalty.
 
     Of all columns and outputs, if they are few, outputs of the same column next to each other; else of all pairs of
-    columns, the same for every output; else a diagonal. Some of the rows are enough. Coefficients are of (n_columns,
-    n_models, n_outputs), intercepts last.
+    columns, the same for every output; else a diagonal. Some of the rows, of shape (n_rows, n_columns - 1), are enough.
+    Coefficients are of (n_columns, n_models, n_outputs), intercepts last.
     """
     n_rows, n_columns, n_outputs = len(weight), len(theta), theta.shape[2]
     together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)
@@ -116,7 +62,7 @@ def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
     enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
     step = max(1, n_rows // enough)
     some = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
-    x, share = rows.read(some), weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
+    x, share = rows[some], weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
     proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x
@@ -127,7 +73,7 @@ def curvature(rows: SoftmaxRows, weight: Floats, theta: Floats) -> Floats:
     else:
         bends = _of_columns(x, share * _spread(proba))
         diagonal = bends.reshape(-1)[:: n + 1]
-    if not rows.fit_intercept and bends.ndim == 2:
+    if not fit_intercept and bends.ndim == 2:
         of_intercept = slice(n - n // n_columns, n)
         bends[of_intercept], bends[:, of_intercept] = 0.0, 0.0
         diagonal[of_intercept] = 1.0

@@ -1,7 +1,7 @@
-"""Blocks of features and labels -> who and what is in them, and a sample: what a first pass finds out.
+"""Chunks of features and labels -> who and what is in them, and a sample: what a first pass finds out.
 
-Surveys of two parts add. The sample is of the rows with the smallest keys, which are made of features and labels:
-neither the order of the blocks nor where they are cut changes it.
+Summaries of two parts add. The sample is of the rows with the smallest keys, which are made of features and labels:
+neither the order of the chunks nor where they are cut changes it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import _get_feature_names
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
-from crowdwise.logistic.blocks import CheckedBlock
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.kept_rows import label_keys
+from crowdwise.rows.chunks import Chunk
 from crowdwise.training_set import check_named
 from crowdwise.weights.folds import Keys, joint_keys, stored_keys
 
@@ -36,8 +35,8 @@ _PAIRS = 2**40
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
-    """Who and what is in some blocks."""
+class DataSummary:
+    """Who and what is in some chunks."""
 
     n_features: int
     feature_names: tuple[str, ...] | None  # their names, if they have any
@@ -51,32 +50,31 @@ class Survey:
     # example.
     levels: NDArray[np.int64]
     examples_per_level: Floats  # (n_levels,): how many examples are of each, every one as often as it counts
-    kept: tuple[tuple[Keys, CheckedBlock], ...]  # rows with the smallest keys
+    kept: tuple[tuple[Keys, Chunk], ...]  # rows with the smallest keys
 
     @classmethod
-    def of(cls, given: Any, *, keep: bool = True) -> Survey:
-        """Of one block, whose features are checked to be finite; without rows unless they are to be kept."""
-        block = CheckedBlock.of(given)
-        check_finite(block.X)
-        labels = block.labels
+    def of(cls, chunk: Chunk) -> DataSummary:
+        """Of one chunk, whose features are checked to be finite."""
+        check_finite(chunk.X)
+        labels = chunk.labels
         if labels.classes is None:
             raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
         levels, level = np.unique(levels_of_labels(labels), return_inverse=True)
         return cls(
-            block.X.shape[1],
-            _names_of_features(given),
-            len(block),
-            block.n_unlabelled,
+            chunk.X.shape[1],
+            chunk.feature_names,
+            len(chunk),
+            chunk.n_unlabelled,
             labels.classes,
             labels.annotators,
             labels.tally.sum(axis=0, dtype=np.int64),
             np.array(labels.labels_per_annotator),
             levels,
-            _sums(level, block.weight, len(levels)),
-            _smallest(((sample_keys(block.X, labels), block),), block.X.shape[1]) if keep else (),
+            _sums(level, chunk.weight, len(levels)),
+            _smallest(((sample_keys(chunk.X, labels), chunk),), chunk.X.shape[1]),
         )
 
-    def __add__(self, other: Survey) -> Survey:
+    def __add__(self, other: DataSummary) -> DataSummary:
         if self.n_features != other.n_features:
             raise DataError(
                 f"all blocks must have the same features; one has {self.n_features} and another {other.n_features}."
@@ -89,7 +87,7 @@ class Survey:
         annotators = _joined(self.annotators, other.annotators)
         levels, place = np.unique(np.concatenate([self.levels, other.levels]), return_inverse=True)
         counts = _sums(place, np.concatenate([self.examples_per_level, other.examples_per_level]), len(levels))
-        return Survey(
+        return DataSummary(
             self.n_features,
             self.feature_names,
             self.n_examples + other.n_examples,
@@ -118,11 +116,6 @@ class Survey:
         """The annotators with a label."""
         return self.annotators[self.labels_per_annotator > 0]
 
-    @property
-    def most_labels(self) -> int:
-        """The most labels of an example."""
-        return int(self.levels[-1] // _PAIRS)
-
     def disagreement(self, scale: Scale) -> Floats:
         """Of every level."""
         n_labels, pairs = np.divmod(self.levels, _PAIRS)
@@ -135,29 +128,23 @@ class Survey:
         """Whether all examples are among the rows that were kept."""
         return sum(len(key) for key, _ in self.kept) == self.n_examples
 
-    def sample(self) -> CheckedBlock:
-        """The rows that were kept, in the order of their keys."""
-        order, rows = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable"), self.rows()
-        return CheckedBlock(rows.X[order], rows.labels[order], rows.weight[order])
+    def sample(self) -> Chunk:
+        """The rows that were kept, in the order of their keys, coded by all annotators and classes."""
+        rows = self.rows()
+        order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
+        return Chunk(rows.labels[order], rows.weight[order], rows.X[order], memo={})
 
-    def rows(self) -> CheckedBlock:
-        """The rows that were kept, in the order of the blocks."""
-        blocks = [block.among(self.annotators, self.classes) for _, block in self.kept]
-        rows = [block.X for block in blocks]
+    def rows(self) -> Chunk:
+        """The rows that were kept, in the order of the chunks."""
+        chunks = [chunk.among(self.annotators, self.classes) for _, chunk in self.kept]
+        rows = [chunk.X for chunk in chunks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
-        labels = _stacked([block.labels for block in blocks])
-        return CheckedBlock(X, labels, np.concatenate([block.weight for block in blocks]))
+        return Chunk(_stacked([chunk.labels for chunk in chunks]), np.concatenate([c.weight for c in chunks]), X)
 
 
 def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
     """The sum of the values at each place."""
     return np.bincount(place, values, n_places).astype(np.float64)
-
-
-def _names_of_features(given: Any) -> tuple[str, ...] | None:
-    """Names of the features of a block whose features are a data frame."""
-    names = None if isinstance(given, CheckedBlock) else _get_feature_names(given[0])
-    return None if names is None else tuple(names.tolist())
 
 
 def sample_keys(X: Any, labels: CrowdLabels) -> Keys:
@@ -180,24 +167,24 @@ def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
     return labels.labels_per_example * _PAIRS + pairs
 
 
-def _smallest(parts: Sequence[tuple[Keys, CheckedBlock]], n_features: int) -> tuple[tuple[Keys, CheckedBlock], ...]:
+def _smallest(parts: Sequence[tuple[Keys, Chunk]], n_features: int) -> tuple[tuple[Keys, Chunk], ...]:
     """The rows with the smallest keys."""
     if not parts:
         return ()
     most = min(MOST_ROWS, _MOST_NUMBERS // max(n_features, 1))
-    if any(sparse.issparse(block.X) for _, block in parts):
+    if any(sparse.issparse(chunk.X) for _, chunk in parts):
         most = MOST_ROWS
     keys = np.concatenate([key for key, _ in parts])
     bound = None if len(keys) <= most else np.partition(keys, most - 1)[most - 1]
     if bound is None:
         return tuple(parts)
     kept = []
-    for key, block in parts:
+    for key, chunk in parts:
         some = np.flatnonzero(key <= bound)
         if len(some) == len(key):
-            kept.append((key, block))
+            kept.append((key, chunk))
         elif len(some):
-            kept.append((key[some], CheckedBlock(block.X[some], block.labels[some], block.weight[some])))
+            kept.append((key[some], Chunk(chunk.labels[some], chunk.weight[some], chunk.X[some])))
     return tuple(kept)
 
 

@@ -1,0 +1,48 @@
+"""Every constant that changes answers, with what it is, why it has this value, and the table that supports it.
+
+Tables are in docs/evidence/trust.md unless another page is named.
+"""
+
+from __future__ import annotations
+
+# --- Near copies share a vote (crowd/vote_sharing). ---
+# Kappa from which two annotators share a vote; wholly at one. Below it, honest annotators who are good, or variants of
+# one model, agree as much.
+COPY_KAPPA = 0.9
+# Votes of the crowd's frequencies added to those of others on an example, so that two annotators alone can be compared.
+OTHERS_SMOOTHING = 1e-3
+
+# --- The rounds over labels (em/labels_only). ---
+# Nobody's votes count less at the start than this part of the best annotator's: an example labelled only by annotators
+# without merit still has their votes.
+LEAST_MERIT = 0.01
+# Vote shares are raised to this power at the start: they are noisy, so they understate the frequent class.
+START_POWER = 2.0
+# Rounds: more help where errors are independent, and harm where they are shared or where annotators are weak.
+LABEL_ROUNDS = 2
+# Labels of the crowd's quality added to every row of an annotator's matrix.
+CROWD_STRENGTH = 4.0
+# Before any label is seen, annotators are right so often beyond guessing; that counts as so many labels of the crowd.
+ASSUMED_RIGHT, ASSUMED_LABELS = 0.8, 5.0
+# The correlation of residuals at which half of the M-step is the votes'; it is what public crowds show.
+USUAL_CORRELATION = 0.04
+
+# --- Stated probabilities (em/pool). ---
+# n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
+DISCOUNT = 0.65
+# With so many labels per annotator and class, half of the residual correlation is what the fit has overfitted.
+OVERFITTED_LABELS = 30.0
+
+# --- Known answers (truths/). ---
+# Precision, around zero, of what an annotator's answer adds to the score of a class.
+ANSWER_PRECISION = 10.0
+# No probability is taken to be smaller: no model knows its own errors so well.
+SMALLEST_PROBABILITY = 1e-4
+# Known answers that each of the two members of the mixture is taken to have predicted before.
+TRUTHS_BEFORE = 1.0
+# Kolmogorov-Smirnov distance, in units of its noise, beyond which known answers are no random draw (level .003).
+CHOSEN_DISTANCE = 1.8
+
+# --- Logistic regression (logistic/regression). ---
+# Penalties to choose from, for features of variance one, the simplest classifier first.
+L2_GRID = (1e3, 1e2, 1e1, 1e0, 1e-1)

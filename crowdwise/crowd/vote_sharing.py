@@ -1,0 +1,120 @@
+"""Labels -> which annotators are near copies of each other, and what each label counts if copies share a vote.
+
+Two annotators who copy each other agree also where others do not expect it. So disagreements of a pair are compared with
+those expected if both answered independently, given the votes of all others. Only near-exact copies share a vote:
+annotators who agree a lot may simply be the good ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
+from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise.crowd.pairs import enough_pairs, label_pairs
+from crowdwise.labels.crowd_labels import CrowdLabels
+
+
+@dataclass(frozen=True, eq=False)
+class VoteSharing(FrozenArrays):
+    """Pairs of annotators who share a vote, by their positions."""
+
+    first: Positions  # (n_pairs,)
+    second: Positions  # (n_pairs,)
+    share: Floats  # (n_pairs,): how much of the other's vote each is: 1 for exact copies
+    given: bool = False  # whether groups were given, rather than copies found
+
+    @classmethod
+    def none(cls) -> VoteSharing:
+        """Every annotator has a vote of their own."""
+        return cls(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
+
+    @classmethod
+    def of_groups(cls, group: Positions) -> VoteSharing:
+        """Annotators of the same number have one vote together."""
+        members = [np.flatnonzero(group == number) for number in np.flatnonzero(np.bincount(group) > 1)]
+        pairs = [some[np.array(np.triu_indices(len(some), 1))] for some in members]
+        first, second = np.concatenate([np.empty((2, 0), dtype=np.intp), *pairs], axis=1)
+        return cls(first, second, np.ones(len(first)), given=True)
+
+    @classmethod
+    def of_copies(cls, labels: CrowdLabels) -> VoteSharing:
+        """Near-exact copies among the annotators of some labels."""
+        first, second, kappa = near_copies(labels)
+        return cls(first, second, (kappa - COPY_KAPPA) / (1 - COPY_KAPPA))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def at(self, position: Positions) -> VoteSharing:
+        """Among annotators who are at some positions of these; one at -1 is unknown and alone."""
+        if not len(self):
+            return self
+        place = np.full(int(max(self.second.max(), position.max(initial=0))) + 1, -1)
+        place[position[position >= 0]] = np.flatnonzero(position >= 0)
+        first, second = place[self.first], place[self.second]
+        known = (first >= 0) & (second >= 0)
+        return VoteSharing(first[known], second[known], self.share[known], self.given)
+
+    def label_weights(self, labels: CrowdLabels) -> Floats | None:
+        """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""
+        if not len(self):
+            return None
+        n = labels.n_annotators
+        pairs = sparse.coo_array((self.share, (self.first, self.second)), shape=(n, n))
+        present = labels.as_sparse(np.ones(labels.n_labels))
+        total = sparse.csr_array(present + present.multiply(present @ (pairs + pairs.T).tocsr()))
+        total.sort_indices()
+        return 1 / total.data
+
+    def groups(self, n_annotators: int) -> Positions:
+        """A number per annotator, from 0 in the order of their first members: those of the same share a vote."""
+        graph = sparse.coo_array((np.ones(len(self)), (self.first, self.second)), shape=(n_annotators, n_annotators))
+        return numbered(connected_components(graph, directed=False)[1])
+
+
+def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
+    """Pairs of annotators with a kappa above the limit, and that kappa.
+
+    It is 1 - (d + 1) / (d0 + 1), d being disagreements on the examples that both labelled, and d0 those expected if
+    both answered independently given the votes of all others there. Some examples of many are enough.
+    """
+    assert labels.classes is not None
+    rows = enough_pairs(labels)
+    labels = labels if rows is None else labels[rows]
+    left, right, example = label_pairs(labels)
+    n, values = labels.n_annotators, labels.values
+    key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
+    pairs, which, shared = np.unique(key, return_inverse=True, return_counts=True)
+    differ = np.bincount(which[values[left] != values[right]], minlength=len(pairs))
+    # No more disagreements can be expected than examples are shared: most pairs are no copies whatever is expected.
+    possible = np.flatnonzero(differ + 1 < (1 - COPY_KAPPA) * (shared + 1))
+    kappa = np.zeros(len(pairs))
+    for pair in possible.tolist():
+        own = which == pair
+        same = _expected_agreement(labels.tally[example[own]], values[left[own]], values[right[own]])
+        kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
+    found = kappa > COPY_KAPPA
+    return pairs[found] // n, pairs[found] % n, kappa[found]
+
+
+def _expected_agreement(tally: Array, one: Array, other: Array) -> float:
+    """On how many examples two annotators would agree if both answered independently given the votes of all others."""
+    eye = np.eye(tally.shape[1])
+    answers = eye[one], eye[other]
+    frequency = tally.sum(axis=0) / tally.sum()
+    others = tally - answers[0] - answers[1] + OTHERS_SMOOTHING * frequency
+    others /= others.sum(axis=1, keepdims=True)
+    tables = [others.T @ given / np.maximum(others.sum(axis=0), np.finfo(np.float64).tiny)[:, None] for given in answers]
+    return float(np.einsum("kl,km,ml->", tables[0], others.T @ others, tables[1]))
+
+
+def numbered(group: Array) -> Positions:
+    """The same groups, numbered in the order of their first members."""
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[which]

@@ -1,0 +1,199 @@
+"""Labels without features -> how annotators answer, and the posterior of the classes: the one EM loop.
+
+Rounds begin with the shares of the votes, each weighted by how far its annotator agrees with others. An annotator is
+judged by a label as far as others speak about the same example. The M-step is anchored at the vote shares as far as
+labels of an example agree beyond what its class explains, which is what correlated errors look like. Few rounds are the
+default: each moves further from the votes, and what errors annotators share decides where to. Without allowance for
+correlated errors this is the method of Dawid and Skene, to convergence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise._limits import LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
+from crowdwise.arrays import Floats
+from crowdwise.em.annotators import Annotators
+from crowdwise.em.confusion import AnnotatorModel
+from crowdwise.em.posterior import Counting, Posterior, shares_of
+from crowdwise.em.residual_correlation import correlation_of, residual_sums
+from crowdwise.em.round_weights import OfChunk
+from crowdwise.exceptions import CrowdConvergenceWarning, warn
+from crowdwise.progress import Report
+from crowdwise.rows.chunks import Chunk, Chunks, Sums
+
+# Examples that are enough for the correlation of residuals.
+_ENOUGH = 20_000
+# Rounds at most, where they go on to convergence.
+_MOST_ROUNDS = 1000
+# Shares and means below these are nothing but rounding.
+_NOTHING, _SMALLEST_MEAN = 1e-12, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsOnlyFit:
+    """What labels show without features."""
+
+    posterior: Posterior  # of labels and class frequencies
+    merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
+    comparable: bool  # whether two annotators share an example
+    correlation: float  # of two labels of an example beyond its class, and its standard error
+    correlation_error: float
+    n_labels: float  # what all labels count together
+    anchor: float  # the votes' part of the last M-step
+    votes: Sums | None  # what the M-step would be given of the vote shares
+    objective: Floats  # (n_rounds,)
+    converged: bool
+    change: float
+
+    @property
+    def annotators(self) -> Annotators:
+        return self.posterior.annotators
+
+    @property
+    def class_prior(self) -> Floats:
+        assert not callable(self.posterior.log_prior)
+        return np.exp(self.posterior.log_prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The first soft classes: shares of votes weighted by the merit of their annotators, to a power."""
+
+    counting: Counting
+    merit: Floats  # (n_annotators,)
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        weight = self.counting.label_weights(chunk) * self.merit[chunk.labels.annotator_index]
+        shares = shares_of(self.counting.weighted_votes(chunk, weight)) ** START_POWER
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def fit_labels(
+    chunks: Chunks,
+    counting: Counting,
+    model: AnnotatorModel,
+    weight_of: OfChunk,
+    *,
+    max_rounds: int | None = None,
+    tol: float = 1e-5,
+    report: Report | None = None,
+) -> LabelsOnlyFit:
+    """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
+    first = chunks.total(lambda chunk: _first_sums(chunk, counting, weight_of(chunk)))
+    merit, comparable = annotator_merit(first)
+    begin = counting.vote_shares if counting.independent else Start(counting, merit)
+    votes = None if counting.independent else tally(chunks, counting, weight_of, counting.vote_shares)
+    sums, anchor, residual = tally(chunks, counting, weight_of, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
+    step = max(1, -(-int(first.n_examples) // _ENOUGH))
+    objective, change = list[float](), np.inf
+    most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
+    while len(objective) < most and change > tol:
+        used = anchored(sums, votes, anchor)
+        annotators = Annotators.of_counts(used.counts, model)
+        frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
+        posterior = Posterior(counting, annotators, np.log(frequency))
+        last, sums = sums, chunks.total(_RoundSums(posterior, weight_of, anchor, step))
+        objective.append(sums.objective + model.log_prior(annotators.confusion, annotators.crowd))
+        change = float(np.abs(sums.counts - last.counts).sum() / max(2 * sums.counts.sum(), np.finfo(np.float64).tiny))
+        last_anchor, residual = anchor, sums.residual
+        anchor = 0.0 if counting.independent else votes_part(correlation_of(residual)[0])
+        if report is not None:
+            report(len(objective), objective[-1], change)
+    return LabelsOnlyFit(
+        posterior, merit, comparable, *correlation_of(residual), float(first.votes.sum()), last_anchor, votes,
+        np.array(objective), change <= tol or max_rounds is None, change,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _RoundSums:
+    """What a round needs of a chunk: the E-step, and sums over what it gives."""
+
+    posterior: Posterior
+    weight_of: OfChunk
+    anchor: float
+    step: int  # every so many examples are enough for the correlation of residuals
+
+    def __call__(self, chunk: Chunk) -> Sums:
+        counting, weight = self.posterior.counting, self.weight_of(chunk)
+        proba, evidence = self.posterior(chunk)
+        value = float(weight @ evidence)
+        if self.anchor:
+            joint = self.posterior.prior(chunk) + self.posterior.log_likelihood(chunk)
+            by_votes = np.einsum("ik,ik->i", counting.vote_shares(chunk), joint)
+            value = (1 - self.anchor) * value + self.anchor * float(weight @ by_votes)
+        residual = Sums(product=0.0, scale=0.0, square=0.0)
+        if not counting.independent:
+            residual = residual_sums(chunk, counting, proba, self.posterior.annotators.labels, weight, self.step)
+        return Sums(**vars(_tally(chunk, counting, weight, proba)), objective=value, residual=residual)
+
+
+def tally(chunks: Chunks, counting: Counting, weight_of: OfChunk, posterior_of: OfChunk) -> Sums:
+    """How often each annotator gave every answer to examples of every class, and how many examples are of each."""
+    return chunks.total(lambda chunk: _tally(chunk, counting, weight_of(chunk), posterior_of(chunk)))
+
+
+def _tally(chunk: Chunk, counting: Counting, weight: Floats, posterior: Floats) -> Sums:
+    weighted = posterior if (weight == 1).all() else posterior * weight[:, np.newaxis]
+    return Sums(counts=counting.judged(chunk).counts(weighted), mass=weighted.sum(axis=0))
+
+
+def anchored(sums: Sums, votes: Sums | None, anchor: float) -> Sums:
+    """Sums of a posterior, a part of which is that of the vote shares."""
+    if votes is None or anchor == 0:
+        return sums
+    return Sums(**{name: (1 - anchor) * getattr(sums, name) + anchor * getattr(votes, name) for name in vars(votes)})
+
+
+def votes_part(correlation: float) -> float:
+    """The votes' part of the M-step: none if labels agree no more than classes explain."""
+    return max(correlation, 0.0) / (max(correlation, 0.0) + USUAL_CORRELATION)
+
+
+def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
+    """How far annotators agree with others who labelled the same examples."""
+    labels, of_label = chunk.labels, counting.label_weights(chunk)
+    votes, example = counting.votes(chunk), labels.example_index
+    others = np.maximum(votes.sum(axis=1)[example] - of_label, 0.0)
+    same = np.maximum(votes[example, labels.values] - of_label, 0.0)
+    heard = weight[example] * of_label / np.maximum(others + of_label, np.finfo(np.float64).tiny)  # times the others
+    place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
+    said = np.bincount(place, weight[example] * of_label, labels.n_annotators * counting.n_classes)
+    return Sums(
+        n_examples=len(chunk),
+        votes=weight @ votes,
+        said=said.reshape(labels.n_annotators, -1),
+        seen=labels.sum_per_annotator(heard * others),
+        agreed=labels.sum_per_annotator(heard * same),
+    )
+
+
+def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
+    """Agreement of each annotator with the votes of others, beyond chance; and whether any two can be compared.
+
+    It is shrunk towards the crowd's mean as if 1 / mean² more labels had been seen: agreement beyond chance of one label
+    has a variance of about one, and annotators differ by about the mean. So weak crowds have nearly equal votes.
+    """
+    frequency = sums.votes / sums.votes.sum()
+    chance = sums.said @ frequency / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)
+    beyond, possible = sums.agreed - chance * sums.seen, (1 - chance) * sums.seen
+    if possible.sum() <= _NOTHING * sums.votes.sum():
+        return np.ones(len(chance)), bool(sums.seen.sum() > 0)
+    mean = max(float(beyond.sum() / possible.sum()), _SMALLEST_MEAN)
+    more = (1 - chance) / mean**2
+    merit = (beyond + more * mean) / np.maximum(possible + more, np.finfo(np.float64).tiny)
+    return np.maximum(merit, LEAST_MERIT * max(float(merit.max()), _SMALLEST_MEAN)), True
+
+
+def warn_if_not_converged(fit: Any, tol: float) -> None:
+    """Warn if the rounds that were asked for ended before they converged."""
+    if not fit.converged:
+        warn(
+            f"after {len(fit.objective)} rounds the probabilities still changed by {fit.change:.2g} per example "
+            f"(tol={tol:g}). Raise max_rounds or tol.",
+            CrowdConvergenceWarning,
+        )

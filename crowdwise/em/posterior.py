@@ -1,0 +1,110 @@
+"""Chunks of labels, how annotators answer and a prior over classes -> the posterior of the classes: the E-step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crowdwise.arrays import Floats
+from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise.em.annotators import Annotators
+from crowdwise.em.confusion import Incidence, answers_of
+from crowdwise.rows.chunks import Chunk
+from crowdwise.softmax.log_space import shares_of_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """What labels of a chunk count."""
+
+    n_classes: int
+    sharing: VoteSharing = field(default_factory=VoteSharing.none)  # who shares a vote
+    abstentions: bool = False  # whether abstentions are answers
+    independent: bool = False  # whether annotators are judged by all of their labels, whoever else labelled an example
+
+    def label_weights(self, chunk: Chunk) -> Floats:
+        """What each label counts as a vote."""
+
+        def make() -> Floats:
+            weight = self.sharing.label_weights(chunk.labels)
+            return np.ones(chunk.labels.n_labels) if weight is None else weight
+
+        return chunk.keep("label weights", make)
+
+    def incidence(self, chunk: Chunk) -> Incidence:
+        """The labels, and abstentions if they are answers, each with what it counts."""
+        return chunk.keep("incidence", lambda: self._incidences(chunk))[0]
+
+    def judged(self, chunk: Chunk) -> Incidence:
+        """The same with what each says about its annotator: nothing if nobody else labelled the example."""
+        return chunk.keep("incidence", lambda: self._incidences(chunk))[1]
+
+    def _incidences(self, chunk: Chunk) -> tuple[Incidence, Incidence]:
+        answers, weight = chunk.labels, self.label_weights(chunk)
+        if self.abstentions:
+            answers = answers_of(chunk.labels)
+            shared = self.sharing.label_weights(answers)
+            weight = np.ones(answers.n_labels) if shared is None else shared
+        incidence = Incidence.of(answers, weight)
+        if self.independent:
+            return incidence, incidence
+        example, is_label = answers.example_index, answers.values < self.n_classes
+        others = self.votes(chunk).sum(axis=1)[example] - np.where(is_label, weight, 0.0)
+        heard = weight * np.maximum(others, 0.0) / np.maximum(others + weight, np.finfo(np.float64).tiny)
+        return incidence, Incidence.of(answers, heard)
+
+    def votes(self, chunk: Chunk) -> Floats:
+        """What the labels for each class count together, of shape (n_examples, n_classes)."""
+        return chunk.keep("votes", lambda: self.weighted_votes(chunk, self.label_weights(chunk)))
+
+    def weighted_votes(self, chunk: Chunk, weight: Floats) -> Floats:
+        """The same with any weights of the labels."""
+        labels = chunk.labels
+        place = labels.example_index * self.n_classes + labels.values
+        return np.bincount(place, weight, len(labels) * self.n_classes).reshape(-1, self.n_classes)
+
+    def vote_shares(self, chunk: Chunk) -> Floats:
+        """The share of each class among the votes."""
+        return shares_of(self.votes(chunk))
+
+
+def shares_of(votes: Floats) -> Floats:
+    """The share of each class among votes; even where there are none."""
+    total = votes.sum(axis=1, keepdims=True)
+    return np.divide(votes, total, out=np.full_like(votes, 1 / votes.shape[1]), where=total > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The posterior of the classes of any chunk."""
+
+    counting: Counting
+    annotators: Annotators
+    # (n_classes,): logarithms of class frequencies, or a function that gives those of a chunk, of shape (n_examples,
+    # n_classes), such as a classifier.
+    log_prior: Floats | Callable[[Chunk], Floats]
+
+    def __call__(self, chunk: Chunk) -> tuple[Floats, Floats]:
+        """Probabilities of the classes, and the logarithm of the probability of each example's labels."""
+        return chunk.keep("posterior", lambda: expectation(self.prior(chunk), self.log_likelihood(chunk)), owner=self)
+
+    def prior(self, chunk: Chunk) -> Floats:
+        """Logarithms of probabilities before labels are looked at."""
+        return self.log_prior(chunk) if callable(self.log_prior) else self.log_prior
+
+    def log_likelihood(self, chunk: Chunk) -> Floats:
+        """Logarithms of the probability of labels for every class."""
+        return self.counting.incidence(chunk).log_likelihood(self.annotators.confusion)
+
+
+def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
+
+    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
+    """
+    posterior = np.empty_like(log_likelihood)
+    prior = log_prior[:, np.newaxis] if log_prior.ndim == 1 else log_prior.T
+    joint = np.add(prior, log_likelihood.T, order="C")  # many short rows: passes over columns are much faster
+    return posterior, shares_of_sum(joint, posterior.T)

@@ -1,0 +1,71 @@
+"""Labels, and how annotators answer -> how far labels of an example agree beyond its class, and what to make of that.
+
+If annotators err independently, all that two labels of an example have in common is its class: given the class, the
+residuals of two annotators are uncorrelated. The class is hidden, but averaged over its probabilities the product of
+two residuals is still zero in the mean, for that is the slope of the log-likelihood towards correlated errors. So labels
+can show that annotators do not err independently. How large the correlation is, labels cannot show: errors that mislead
+most annotators look like the truth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, log_ndtr
+
+from crowdwise._limits import OVERFITTED_LABELS, USUAL_CORRELATION
+from crowdwise.arrays import Floats
+from crowdwise.em.confusion import Incidence
+from crowdwise.em.posterior import Counting
+from crowdwise.rows.chunks import Chunk, Sums
+
+
+def residual_sums(
+    chunk: Chunk, counting: Counting, posterior: Floats, confusion: Floats, weight: Floats, step: int = 1
+) -> Sums:
+    """Sums over every so many examples of a chunk: products of the residuals of two labels, and their scale."""
+    some = slice(None, None, step)
+    labels = chunk.labels if step == 1 else chunk.labels[some]
+    of_label = counting.label_weights(chunk)
+    if step > 1:
+        of_label = of_label[np.repeat(np.arange(len(chunk)) % step == 0, chunk.labels.labels_per_example)]
+    answers, given = Incidence.of(labels, of_label).matrix, labels.as_sparse(of_label)
+    answers_squared, given_squared = answers.power(2), given.power(2)
+    votes, posterior, weight = counting.votes(chunk)[some], posterior[some], weight[some]
+    products, scale = np.zeros((2, len(votes)))
+    for k in range(posterior.shape[1]):
+        expected = np.ascontiguousarray(confusion[:, k])
+        length = np.einsum("lc,lc->l", expected, expected)
+        spread = np.sqrt(np.maximum(1 - length, 0.0))
+        together = ((votes - given @ expected) ** 2).sum(axis=1)
+        alone = given_squared @ (1 + length) - 2 * (answers_squared @ expected.ravel())
+        products += posterior[:, k] * (together - alone)
+        scale += posterior[:, k] * ((given @ spread) ** 2 - given_squared @ spread**2)
+    return Sums(product=float(weight @ products), scale=float(weight @ scale), square=float(weight @ products**2))
+
+
+def correlation_of(sums: Sums) -> tuple[float, float]:
+    """The mean correlation of two labels of an example given its class, and its standard error; zeros if unknown."""
+    if sums.scale <= 0:
+        return 0.0, 0.0
+    return sums.product / sums.scale, float(np.sqrt(sums.square)) / sums.scale
+
+
+def has_common_errors(correlation: float, error: float, labels_per_class: float) -> float:
+    """From 0, errors are independent, to 1, correlated as is usual: what labels show, as far as they can show it.
+
+    If errors are correlated, the correlation shown is exponentially distributed around what is usual, else zero; both
+    are equally probable a priori. Where labels cannot show it, 1 is assumed.
+
+    Examples
+    --------
+    >>> from crowdwise.em.residual_correlation import has_common_errors
+    >>> [round(has_common_errors(shown, 0.01, 1e6), 2) for shown in (0.0, 0.02, 0.05)]
+    [0.21, 0.71, 1.0]
+    """
+    if error <= 0:
+        return 1.0
+    mean, distance = USUAL_CORRELATION, correlation / error
+    if_some = error**2 / (2 * mean**2) - correlation / mean + log_ndtr(distance - error / mean) - np.log(mean)
+    if_none = -0.5 * distance**2 - np.log(error * np.sqrt(2 * np.pi))
+    shown = float(expit(if_some - if_none))
+    return 1 - (1 - shown) * labels_per_class / (OVERFITTED_LABELS + labels_per_class)

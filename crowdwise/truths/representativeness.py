@@ -1,0 +1,74 @@
+"""Stated probabilities of known and of other examples -> whether the known ones may be a random draw.
+
+Known answers are often of chosen examples: those that annotators disagree on, gold questions that are clear to
+everybody, or mostly one class. What they show about confidence and class frequencies does not hold for the others
+(covariate and label shift).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise._limits import CHOSEN_DISTANCE
+from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.exceptions import warn
+from crowdwise.labels.encode import shown
+
+# So many of the other examples are enough to compare with.
+_ENOUGH = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Representativeness:
+    """How far the known examples differ from the others in what is stated of them without known answers."""
+
+    # The largest Kolmogorov-Smirnov distance of confidence and class probabilities, in units of its noise.
+    distance: float
+    column: int  # where it is largest: 0 is confidence, then the classes
+    known: float  # the mean there of the known examples
+    others: float  # and of the others
+
+    @classmethod
+    def of(cls, proba: Floats, at: Positions) -> Representativeness:
+        """From the probabilities of all examples, and which of them are known."""
+        is_other = np.ones(len(proba), dtype=bool)
+        is_other[at] = False
+        rest = np.flatnonzero(is_other)
+        if not len(rest):
+            return cls(0.0, 0, 1.0, 1.0)
+        rest = rest[:: max(1, -(-len(rest) // _ENOUGH))]
+        columns = np.column_stack([proba.max(axis=1), proba])
+        known, others = columns[at], columns[rest]
+        distance = [_distance(*pair) for pair in zip(known.T, others.T, strict=True)]
+        largest = int(np.argmax(distance))
+        noise = np.sqrt(1 / len(known) + 1 / len(others))
+        return cls(distance[largest] / noise, largest, float(known[:, largest].mean()), float(others[:, largest].mean()))
+
+    @property
+    def is_representative(self) -> bool:
+        """Whether the known examples may be a random draw."""
+        return self.distance <= CHOSEN_DISTANCE
+
+    def warn_if_chosen(self, classes: Array | None) -> None:
+        """Warn that the known answers calibrate no confidence, with the reason."""
+        if self.is_representative:
+            return
+        what = "confidence"
+        if self.column and classes is not None:
+            what = f"probability of {shown(classes[self.column - 1])}"
+        warn(
+            f"the known answers are of examples unlike the others: their mean {what} by the labels alone is "
+            f"{self.known:.2f}, and {self.others:.2f} on the others. They are used to compare annotators, but not to "
+            "calibrate the confidence of the other examples. For that, add answers to examples drawn at random: "
+            "what_to_label_next(..., at_random=True), or crowdwise next --at-random."
+        )
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    """The Kolmogorov-Smirnov distance of two samples; values are compared to nine digits."""
+    one, other = np.sort(np.round(one, 9)), np.sort(np.round(other, 9))
+    at = np.concatenate([one, other])
+    ranks = (np.searchsorted(values, at, "right") / len(values) for values in (one, other))
+    return float(np.abs(np.subtract(*ranks)).max())
