@@ -12,7 +12,7 @@ from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.differences import Scale
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
@@ -244,7 +244,6 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         self._check_settings()
         return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
-    @by_block
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
 
@@ -268,9 +267,9 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
+        X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             Labels, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have labels. It always does for those without.
@@ -278,8 +277,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         Returns
         -------
         consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
-            three.
+            With `examples`, `label`, `confidence` and `proba`.
         """
         return self._consensus(X, labels, use_model=use_model)
 

@@ -15,7 +15,7 @@ from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
+from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS
@@ -221,7 +221,6 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         steepness, _ = self._check_numbers()
         return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
-    @by_block
     def predict(self, X: Any) -> Floats:
         """The score of each example.
 
@@ -270,9 +269,9 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
+        X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             Ratings, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have ratings. It always does for those without.
@@ -280,6 +279,6 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         Returns
         -------
         consensus : RatingConsensus
-            With `examples`, `label` and `std`. For Dask collections a `LazyRatingConsensus`, with the last two.
+            With `examples`, `label` and `std`.
         """
         return self._consensus(X, labels, use_model=use_model)

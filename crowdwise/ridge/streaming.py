@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_rounds, check_seed
-from crowdwise.cluster.blocks import DaskBlocks, is_dask
-from crowdwise.cluster.lazy import lazy_consensus
+from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels, with_ids_of
@@ -370,8 +369,6 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
     def _consensus(self, X: Any, labels: Any, *, use_model: bool) -> Any:
         """The consensus on whatever features and labels the model is given."""
         check_is_fitted(self)
-        if is_dask(X):
-            return lazy_consensus(self, X, labels, use_model=use_model)
         classes = self.fitted_.classes
         X, labels = align(X, as_labels(labels, kind="rating" if classes is None else "class"))
         labels = with_ids_of(X, labels)

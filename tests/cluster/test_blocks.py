@@ -320,6 +320,18 @@ def test_settings_that_need_single_examples_are_refused():
 
 
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
+def test_predictions_are_mapped_over_blocks(model):
+    X, y = numbers()
+    chunks = chunked(X, 20)
+    fitted = model().fit(X, y)
+    found = chunks.map_blocks(fitted.predict, drop_axis=1, dtype=y.dtype)
+    assert_array_equal(found.compute(), fitted.predict(X))
+    for call in (fitted.predict, lambda few: fitted.consensus(few, y)):
+        with pytest.raises(TypeError, match="predictions are of examples in memory"):
+            call(chunks)
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
 def test_groups_have_one_vote_together_as_in_memory(model):
     X, y = numbers(missing=0.3)
     groups = ["a", "a", "b", "b", None, "a"]
