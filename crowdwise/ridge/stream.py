@@ -11,7 +11,6 @@ from crowdwise.arrays import Array
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults
-from crowdwise.ridge.blocks_problem import BlockRows
 from crowdwise.ridge.data import RidgeData, first_consensus
 from crowdwise.ridge.features import N_FOLDS, Rows, distant_offset
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
@@ -46,8 +45,6 @@ class Stream:
         Of all examples.
     stream : StreamSums
         What they were made from.
-    rows : BlockRows or None, default=None
-        The examples themselves, if every round reads them.
     groups : mapping, series, array-like or None, default=None
         Annotators who have one vote together; by default those who copy each other are found.
     """
@@ -56,7 +53,6 @@ class Stream:
     folds: Folds
     sums: LevelSums
     stream: StreamSums
-    rows: BlockRows | None = None
     groups: Any = None
 
     @classmethod
@@ -71,11 +67,6 @@ class Stream:
         sums, folds = _folds(stream, LevelSums(_for_model(stream), differs, stream.n_folds))
         return cls(_data(stream, sums.statistics, scale), folds, sums, stream, groups=groups)
 
-    @property
-    def source(self) -> LevelSums | BlockRows:
-        """What the rounds are solved from."""
-        return self.sums if self.rows is None else self.rows
-
     def results(self, fit: PathFit) -> tuple[FittedRidge, StreamResults]:
         """The fitted model, and what it says about annotators."""
         found = ridge_results(self.data, self.folds, fit, self.groups, self.stream.labels_per_annotator)
@@ -86,10 +77,6 @@ class Stream:
 
     def note_effective_number(self, steepness: float) -> None:
         """Say so if nearly all weight rests on fewer examples than there are features."""
-        if self.stream.plan.labels_only:
-            weight = self.data.easiness(steepness) * self.data.training.sample_weight
-            note_effective_number(weight, self.data.rows.n_features)
-            return
         present = self.sums.statistics.present.reshape(len(self.sums.levels), -1).sum(axis=1)
         count = self.stream.examples_per_level
         weight = self.sums.easiness(steepness) * present / count
@@ -149,10 +136,7 @@ def _data(stream: StreamSums, sums: Statistics, scale: Scale) -> RidgeData:
     core = labels.select_annotators(active)
     everyone = np.ones(len(kept), dtype=bool)
     training = TrainingSet(kept.X, labels, everyone, active, core, kept.weight, stream.disagreement(core, scale))
-    if stream.plan.labels_only:
-        rows = Rows.of(kept.X, intercept=sums.intercept)
-    else:
-        rows = Rows(kept.X, sums.shift, sums.intercept, _is_far(stream.statistics))
+    rows = Rows(kept.X, sums.shift, sums.intercept, _is_far(stream.statistics))
     return RidgeData(training, kept.X, rows, None, sums.targets, first_consensus(core, sums.targets, stream.plan.init))
 
 

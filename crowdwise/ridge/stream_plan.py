@@ -11,10 +11,6 @@ from crowdwise.ridge.levels import MOST_CELLS
 from crowdwise.ridge.statistics import Statistics
 
 
-class SumsTooLargeError(DataError):
-    """Sums would take too much memory; rows that can be read again need none."""
-
-
 @dataclass(frozen=True)
 class StreamPlan:
     """What the sums of a stream depend on, besides features and labels.
@@ -35,8 +31,6 @@ class StreamPlan:
         Whether levels of disagreement are kept apart: they are not if all examples count alike anyway.
     tuned : bool
         Whether something is chosen over folds, so that they are needed.
-    labels_only : bool, default=False
-        Whether there are no sums over features, because rows are read again.
     """
 
     kind: Literal["class", "rating"]
@@ -46,7 +40,6 @@ class StreamPlan:
     seed: int
     by_level: bool
     tuned: bool
-    labels_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,10 +56,10 @@ class SumsSize:
         if self._fits(wanted) and (wanted == plan.n_folds or not plan.tuned):
             return wanted
         if plan.tuned or not self._fits(1):
-            raise SumsTooLargeError(
+            raise DataError(
                 f"sums for {self.n_annotators} annotators and {self.n_levels} levels of disagreement do not fit into "
                 f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
-                "fewer features or folds, steepness=0 (one level), or fit on data that can be read again."
+                "fewer features or folds, steepness=0 (one level), or fit in memory, which can do without sums."
             )
         return 1
 
@@ -79,8 +72,8 @@ class SumsSize:
 
 def check_levels(n_levels: int) -> None:
     if n_levels > MOST_CELLS:
-        raise SumsTooLargeError(
+        raise DataError(
             f"the disagreement of the examples of this stream takes more than {MOST_CELLS} different values, and sums "
             "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
-            "or use fit on data that can be read again."
+            "or fit in memory, which can do without sums."
         )

@@ -153,7 +153,7 @@ class StreamSums(FrozenArrays):
         names = np.zeros(0, dtype=np.int64) if annotators is None else annotators
         return cls(
             plan=plan,
-            statistics=no_statistics(0 if plan.labels_only else n_features, targets),
+            statistics=no_statistics(n_features, targets),
             n_folds=plan.n_folds if plan.tuned or n_features > _WIDE else 1,
             levels=np.zeros((0, 2)),
             examples_per_level=np.zeros(0, dtype=np.int64),
@@ -232,9 +232,6 @@ class StreamSums(FrozenArrays):
         self, X: Any, core: CrowdLabels, weight: Floats, cell: Positions, n_cells: int, near: StreamSums | None
     ) -> Statistics:
         plan = self.plan
-        if plan.labels_only:
-            check_finite(X)
-            X = np.zeros((len(core), 0))
         rows = _rows(X, plan, near.statistics.shift if near is not None and near.n_examples else None)
         centre = 0.0
         if core.classes is None and plan.intercept:

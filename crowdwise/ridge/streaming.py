@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
@@ -23,12 +22,11 @@ from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks, n_rows
 from crowdwise.progress import Reporter
-from crowdwise.ridge.blocks_problem import Added, BlockReader, BlockRows, Total
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, check_new, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_plan import StreamPlan, SumsTooLargeError
+from crowdwise.ridge.stream_plan import StreamPlan
 from crowdwise.ridge.stream_sums import StreamSums
 from crowdwise.streaming import Declared, StreamMixin, batch_names, can_stream
 from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
@@ -40,12 +38,6 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 _MOST_THREADS = 2
 # Blocks whose sums are added before they are added to all: the sample that is kept of all takes longest.
 _TOGETHER = 8
-# Why rows are not read again where sums are too large: (nothing is chosen over folds, something is).
-_WHY_NOT_ROWS = (
-    "These blocks come from an iterator and cannot be read again: give a function that begins one, a list, a file or "
-    "an array.",
-    "Blocks are read again in every round by CrowdRidgeClassifier and CrowdRidgeRegressor alone.",
-)
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
 Path = Callable[..., list[PathFit]]
@@ -189,14 +181,8 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
     def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
         """Learn from all blocks, one after the other."""
         plan = self._checked_plan()
-        try:
-            self._add_blocks(plan, blocks, reporter)
-            self._solve(reporter, groups)
-        except SumsTooLargeError as error:
-            if plan.tuned or not blocks.again:
-                raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[plan.tuned]}") from None
-            self._add_blocks(_of_labels(plan), blocks, reporter)
-            self._read_again(plan, lambda task: reduce(add, map(task, blocks), Added()), groups, reporter)
+        self._add_blocks(plan, blocks, reporter)
+        self._solve(reporter, groups)
 
     def _add_blocks(self, plan: StreamPlan, blocks: Blocks, reporter: Reporter) -> None:
         """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
@@ -225,37 +211,15 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
                 reporter.step(f"block {number}: {n_examples:,} examples")
         self._restart(total if waiting is None else total + waiting)
 
-    def _read_again(self, plan: StreamPlan, total: Total, groups: Any, reporter: Reporter) -> None:
-        """Learn by reading all blocks in every round; what there is to know about labels is known."""
-        sums = self.sums_
-        stream = Stream.of(sums, groups, scale=self.scale, weighting=plan.by_level)
-        worker = type(self)(**self.get_params(deep=False))
-        worker.n_features_in_ = self.n_features_in_
-        if sums.feature_names is not None:
-            worker.feature_names_in_ = sums.feature_names
-        check = partial(worker._checked_batch, kind=plan.kind, reset=False)
-        rows = BlockRows(total, BlockReader.of(check, sums, stream.data, self.scale))
-        self._learn(stream.data, stream.folds, reporter, replace(stream, rows=rows))
-        vars(self).pop("sums_")  # they are of labels alone: nothing can be added to them
-        vars(self).pop("_stream_settings")
-
     def _fit_dask(self, X: Any, y: Any, sample_weight: Any, groups: Any, reporter: Reporter) -> None:
         """Learn from the blocks of Dask collections, which are summed up where they are."""
         plan = self._checked_plan()
         blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
         settings = type(self)(**self.get_params(deep=False))
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        try:
-            self._merge_sums(blocks.total(partial(_sums_of_block, settings, plan)), plan)
-            reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
-            self._solve(reporter, groups)
-        except SumsTooLargeError as error:
-            if plan.tuned:
-                raise SumsTooLargeError(f"{error} {_WHY_NOT_ROWS[True]}") from None
-            of_labels = _of_labels(plan)
-            self._forget_stream()
-            self._merge_sums(blocks.total(partial(_sums_of_block, settings, of_labels)), of_labels)
-            self._read_again(plan, blocks.total, groups, reporter)
+        self._merge_sums(blocks.total(partial(_sums_of_block, settings, plan)), plan)
+        reporter.step(f"{len(blocks.parts):,} blocks: {self.sums_.n_given:,} examples")
+        self._solve(reporter, groups)
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -342,7 +306,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         self, data: RidgeData, folds: Folds, reporter: Reporter, stream: Stream | None = None, groups: Any = None
     ) -> None:
         """Solve the rounds, and store what was learnt."""
-        source = None if stream is None else stream.source
+        source = None if stream is None else stream.sums
         path = partial(
             ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source
         )
@@ -395,11 +359,6 @@ def _sums_of_block(model: Any, plan: StreamPlan, block: Block) -> StreamSums:
     with one_blas_thread():
         sums: StreamSums = model._sums_of(plan, block)
         return sums
-
-
-def _of_labels(plan: StreamPlan) -> StreamPlan:
-    """The plan of sums that say all about labels and nothing about features."""
-    return replace(plan, by_level=False, labels_only=True)
 
 
 def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:

@@ -17,7 +17,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import crowdwise
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import kept_rows, stream_plan
 from crowdwise.ridge.kept_rows import KeptRows
@@ -387,6 +388,9 @@ def test_sums_that_would_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2**10)
     with pytest.raises(DataError, match="6 annotators and 11 levels of disagreement do not fit into 0 MiB"):
         CrowdRidgeClassifier().partial_fit(X, matrix)
+    for model in (CrowdRidgeClassifier(), CrowdRidgeClassifierCV(cv=3)):
+        with pytest.raises(DataError, match=r"do not fit into 0 MiB.*or fit in memory"):
+            model.fit(read_blocks(X, matrix))
 
 
 def test_folds_are_given_up_where_sums_take_too_much_memory(monkeypatch):
@@ -474,6 +478,39 @@ def test_a_stream_that_was_saved_goes_on_with_the_same_bits(model, solved, tmp_p
         assert_array_equal(getattr(begun, name), getattr(loaded, name))
     with pytest.raises(DataError, match="'first' has been learnt from already"):
         loaded.partial_fit(X, y, batch="first")
+
+
+# ------------------------------------------------------------------ a fit on blocks
+
+
+def test_blocks_of_other_annotators_and_classes_and_of_nothing_come_together():
+    X, matrix = crowd(2, n_examples=60, n_classes=3, missing=0.3)
+    names = np.array(list("abcdef"))
+    matrix[:20, 3:], matrix[20:, 0] = None, None
+    matrix[:20, :3] = np.where(matrix[:20, :3] == 2, 1, matrix[:20, :3])
+    matrix[:20, 0] = 0
+    matrix[25] = None
+    blocks = [
+        (X[:20], CrowdLabels.from_matrix(matrix[:20, :3], annotators=names[:3])),
+        (X[:0], CrowdLabels.from_matrix(matrix[:0], annotators=names)),
+        (X[20:], CrowdLabels.from_matrix(matrix[20:][:, [5, 1, 2, 4, 3]], annotators=names[[5, 1, 2, 4, 3]])),
+    ]
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
+        read = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(blocks))
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
+        whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=names))
+    assert_allclose(read.coef_, whole.coef_, rtol=1e-9)
+    found = dict(zip(read.annotators_.tolist(), read.expertise_, strict=True))
+    assert_allclose([found[name] for name in whole.annotators_.tolist()], whole.expertise_, rtol=1e-9)
+
+
+def test_a_block_of_contested_examples_alone_weighs_as_little_as_among_others():
+    X, matrix = crowd(5, n_examples=80, n_annotators=4, missing=0.2)
+    labels = CrowdLabels.from_matrix(matrix)
+    order = np.argsort(disagreement(labels), kind="stable")
+    model = CrowdRidgeClassifier(60.0, **TIGHT)
+    read = clone(model).fit(read_blocks(X[order], labels[order], max_bytes=960))
+    assert_same(read, clone(model).fit(X, labels), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ the sums
