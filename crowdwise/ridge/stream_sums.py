@@ -23,7 +23,7 @@ from crowdwise.crowd.differences import (
     pair_sums,
     scaled_pair_sums,
 )
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared, smallest_integer_type
 from crowdwise.ridge.collect import collect
@@ -109,8 +109,6 @@ class StreamSums(FrozenArrays):
         How many of them had no label.
     kept : KeptRows
         A sample of rows.
-    fixed_classes, fixed_annotators : bool
-        Whether they were declared, so that there can be no others.
     feature_names : ndarray of shape (n_features,) or None, default=None
         Names of the features, if they have any.
     batches : tuple
@@ -132,8 +130,6 @@ class StreamSums(FrozenArrays):
     n_given: int
     n_unlabelled: int
     kept: KeptRows
-    fixed_classes: bool = False
-    fixed_annotators: bool = False
     feature_names: Array | None = None
     batches: tuple[Any, ...] = ()
 
@@ -167,8 +163,6 @@ class StreamSums(FrozenArrays):
             n_given=0,
             n_unlabelled=0,
             kept=KeptRows.none(n_features, ratings=ratings),
-            fixed_classes=classes is not None,
-            fixed_annotators=annotators is not None,
         )
 
     @classmethod
@@ -182,13 +176,7 @@ class StreamSums(FrozenArrays):
         labelled = labels.labels_per_example > 0
         learnt = labelled & (sample_weight > 0)
         sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
-        sums = replace(
-            sums,
-            n_given=len(labels),
-            n_unlabelled=int((~labelled).sum()),
-            fixed_classes=False,
-            fixed_annotators=False,
-        )
+        sums = replace(sums, n_given=len(labels), n_unlabelled=int((~labelled).sum()))
         if not learnt.all():
             check_finite(X)
             X, labels, sample_weight = X[learnt], labels[learnt], sample_weight[learnt]
@@ -253,10 +241,10 @@ class StreamSums(FrozenArrays):
     def __add__(self, other: StreamSums) -> StreamSums:
         """The sums over the examples of both."""
         self._check_same_kind(other)
-        annotators = _union(self.annotators, other.annotators, self.fixed_annotators, other.fixed_annotators)
+        annotators = _union(self.annotators, other.annotators)
         classes = self.classes
         if self.classes is not None and other.classes is not None:
-            classes = _union_of_classes(self.classes, other.classes, self.fixed_classes, other.fixed_classes)
+            classes = _union_of_classes(self.classes, other.classes)
         levels, at = _union_of_levels(self.levels, other.levels)
         one, two = (side._moved(annotators, classes) for side in (self, other))
         active = annotators[one.labels_per_annotator + two.labels_per_annotator > 0]
@@ -282,8 +270,6 @@ class StreamSums(FrozenArrays):
             n_given=one.n_given + two.n_given,
             n_unlabelled=one.n_unlabelled + two.n_unlabelled,
             kept=one.kept + two.kept,
-            fixed_classes=one.fixed_classes or two.fixed_classes,
-            fixed_annotators=one.fixed_annotators or two.fixed_annotators,
             feature_names=one.feature_names if two.feature_names is None else two.feature_names,
             batches=one.batches + two.batches,
         )
@@ -399,24 +385,20 @@ def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
     return Rows(X, shift, True, rows.far) if near else rows
 
 
-def _union(one: Array, other: Array, one_fixed: bool, other_fixed: bool, what: str = "annotators") -> Array:
+def _union(one: Array, other: Array) -> Array:
     """All names; those of the first side first, unless the other side has them all."""
     if np.array_equal(one, other):
         return one
-    in_one, in_other = encode_declared(other, one) >= 0, encode_declared(one, other) >= 0
+    in_one = encode_declared(other, one) >= 0
     if in_one.all():
         return one
-    if one_fixed or (other_fixed and not in_other.all()):
-        unknown = other[~in_one] if one_fixed else one[~in_other]
-        raise LabelError(
-            f"the {what} {unknown[:3].tolist()} are not among those declared, {(one if one_fixed else other).tolist()}."
-        )
-    return other if in_other.all() else as_objects([*one.tolist(), *other[~in_one].tolist()])
+    has_all = (encode_declared(one, other) >= 0).all()
+    return other if has_all else as_objects([*one.tolist(), *other[~in_one].tolist()])
 
 
-def _union_of_classes(one: Array, other: Array, one_fixed: bool, other_fixed: bool) -> Array:
+def _union_of_classes(one: Array, other: Array) -> Array:
     """All classes: the larger side as it is, else sorted."""
-    union = _union(one, other, one_fixed, other_fixed, "classes")
+    union = _union(one, other)
     return union if union is one or union is other else encode(union)[1]
 
 

@@ -91,11 +91,11 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
             How often each example counts.
         classes : array-like of shape (n_classes,), default=None
-            All classes there are going to be, at the first call; a label outside them is an error. By default classes
-            are added as they come.
+            All classes there are going to be, at the first call; by default those of the first block. A label outside
+            them is an error.
         annotators : array-like of shape (n_annotators,), default=None
-            All annotators there are going to be, at the first call; any other is an error. By default annotators are
-            added as they come: what was there before is unlabelled by them.
+            All annotators there are going to be, at the first call; by default those of the first block. Any other is
+            an error.
         batch : str, int or tuple, default=None
             Name of the block. The same name twice is an error, so that no block is counted twice; blocks without a name
             are not compared.
@@ -175,7 +175,8 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
         X, labels, weight = self._checked_batch(block, plan.kind, reset=not self._has_begun())
         before = self._sums_before(plan, X.shape[1], declared or Declared())
         before.check_batches(names)
-        sums = StreamSums.of(plan, X, _in_declared(labels, before), weight, near=before)
+        known = Declared(before.classes, before.annotators) if self._has_begun() else declared or Declared()
+        sums = StreamSums.of(plan, X, _among_known(labels, known), weight, near=before)
         return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=names)
 
     def _fit_blocks(self, blocks: Blocks, groups: Any, reporter: Reporter) -> None:
@@ -268,9 +269,7 @@ class RidgeStreamMixin(StreamMixin, CrowdResultsMixin):
                 f"a setting that the sums of this stream depend on was changed after its first block: they are for "
                 f"{sums.plan}, not for {plan}. Start with a new model."
             )
-        declared.check_same(
-            Declared(sums.classes if sums.fixed_classes else None, sums.annotators if sums.fixed_annotators else None)
-        )
+        declared.check_same(Declared(sums.classes, sums.annotators))
         return sums
 
     def _learn_kept(self, kept: StreamSums, groups: Any, reporter: Reporter) -> None:
@@ -361,15 +360,20 @@ def _sums_of_block(model: Any, plan: StreamPlan, block: Block) -> StreamSums:
         return sums
 
 
-def _in_declared(labels: CrowdLabels, sums: StreamSums) -> CrowdLabels:
-    """Labels in the classes and among the annotators that were declared, if any were."""
-    if sums.fixed_annotators and (encode_declared(labels.annotators, sums.annotators) < 0).any():
-        unknown = labels.annotators[encode_declared(labels.annotators, sums.annotators) < 0]
-        raise LabelError(
-            f"the annotators {unknown[:3].tolist()} are not among those declared, such as "
-            f"{sums.annotators[:3].tolist()}. Name the columns of y as declared: CrowdLabels.from_matrix(y, "
-            "annotators=...)."
-        )
-    if not sums.fixed_classes or labels.classes is None or sums.classes is None:
+def _among_known(labels: CrowdLabels, known: Declared) -> CrowdLabels:
+    """Labels in the classes that are known, by annotators who are."""
+    declare = "Declare all of them at the first call of partial_fit:"
+    if known.annotators is not None:
+        unknown = labels.annotators[encode_declared(labels.annotators, known.annotators) < 0]
+        if len(unknown):
+            raise LabelError(
+                f"the annotators {unknown[:3].tolist()} are not among those declared or in the first block, such as "
+                f"{known.annotators[:3].tolist()}. {declare} annotators=... They are the columns of y, named by "
+                "CrowdLabels.from_matrix(y, annotators=...)."
+            )
+    if known.classes is None:
         return labels
-    return labels.with_classes(sums.classes)
+    try:
+        return labels.with_classes(known.classes)
+    except LabelError as error:
+        raise LabelError(f"{error} {declare} classes=...") from None

@@ -31,10 +31,12 @@ TIGHT = {"tol": 1e-11, "max_rounds": 300}
 
 
 def in_blocks(model, X, y, cuts, **arguments):
-    """The model after partial_fit of the rows between cuts."""
+    """The model after partial_fit of the rows between cuts; all classes are declared."""
+    declared = {} if isinstance(model, CrowdRidgeRegressor) else {"classes": CrowdLabels.from_matrix(y).classes}
     for start, stop in zip([0, *cuts], [*cuts, X.shape[0]], strict=True):
         weight = {name: value[start:stop] for name, value in arguments.items()}
-        model.partial_fit(X[start:stop], y[start:stop], **weight)
+        model.partial_fit(X[start:stop], y[start:stop], **weight, **declared)
+        declared = {}
     return model
 
 
@@ -177,7 +179,7 @@ def test_a_stream_of_equal_rows_cannot_be_cross_validated():
         model.predict(np.ones((1, 2)))
 
 
-# ------------------------------------------------------------------ classes and annotators that come later
+# ------------------------------------------------------------------ classes and annotators that are declared
 
 
 def test_a_new_annotator_has_left_out_what_came_before():
@@ -185,8 +187,9 @@ def test_a_new_annotator_has_left_out_what_came_before():
     matrix[:25, 4:] = None
     names = np.array(["a", "b", "c", "d", "e", "f"])
     model = CrowdRidgeClassifier(**TIGHT)
-    model.partial_fit(X[:25], CrowdLabels.from_matrix(matrix[:25, :4], annotators=names[:4]))
-    assert model.annotators_.tolist() == ["a", "b", "c", "d"]
+    model.partial_fit(X[:25], CrowdLabels.from_matrix(matrix[:25, :4], annotators=names[:4]), annotators=names)
+    assert model.annotators_.tolist() == names.tolist()
+    assert np.isnan(model.expertise_[4:]).all()
     model.partial_fit(X[25:], CrowdLabels.from_matrix(matrix[25:], annotators=names))
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=names))
     assert model.annotators_.tolist() == names.tolist()
@@ -198,9 +201,10 @@ def test_annotators_are_matched_by_name_in_any_order_and_company():
     matrix[:30, 0], matrix[30:, 5] = None, None
     one = CrowdLabels.from_matrix(matrix[:30, [3, 1, 2, 5, 4]], annotators=list("dbcfe"))
     two = CrowdLabels.from_matrix(matrix[30:, :5], annotators=list("abcde"))
-    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:30], one).partial_fit(X[30:], two)
+    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:30], one, annotators=list("fedcba")).partial_fit(X[30:], two)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=list("abcdef")))
     assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
+    assert model.annotators_.tolist() == list("fedcba")
     found = dict(zip(model.annotators_, model.expertise_, strict=True))
     assert_allclose([found[name] for name in whole.annotators_], whole.expertise_, rtol=1e-10)
 
@@ -225,12 +229,14 @@ def test_classes_come_as_they_are_named():
     n_without = int((words != "a").all(axis=1).sum())
     model = in_blocks(CrowdRidgeClassifier(**TIGHT), X, words, [1, 2, n_without])
     assert model.classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(LabelError, match=re.escape("the classes ['a'] are not among")):
+        CrowdRidgeClassifier().partial_fit(X[:n_without], words[:n_without]).partial_fit(X, words)
     assert_same(model, CrowdRidgeClassifier(**TIGHT).fit(X, words))
 
 
 def test_a_block_of_one_class_has_to_wait_for_another():
     X, _ = crowd(12)
-    model = CrowdRidgeClassifier().partial_fit(X[:3], np.ones((3, 2)))
+    model = CrowdRidgeClassifier().partial_fit(X[:3], np.ones((3, 2)), classes=[0, 1])
     with pytest.raises(LabelError, match="all labels are of the one class 1"):
         model.predict(X)
     model.partial_fit(X[3:5], np.zeros((2, 2)))
@@ -248,6 +254,8 @@ def test_declared_classes_are_all_there_are():
         model.partial_fit(X, matrix, classes=[0, 1, 2])
     with pytest.raises(LabelError, match=r"annotators \[2, 3, 4\] are not among those declared"):
         CrowdRidgeClassifier().partial_fit(X, matrix, annotators=[0, 1])
+    with pytest.raises(LabelError, match=r"annotators \[2, 3, 4\] are not among those declared"):
+        CrowdRidgeClassifier().partial_fit(X, matrix[:, :2]).partial_fit(X, matrix)
 
 
 # ------------------------------------------------------------------ merging
@@ -334,7 +342,7 @@ def test_the_same_batch_twice_is_refused_and_nothing_is_lost():
 
 def test_empty_blocks_change_nothing():
     X, matrix = crowd(19)
-    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:0], matrix[:0])
+    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:0], matrix[:0], classes=[0, 1])
     with pytest.raises(LabelError, match="no label yet"):
         model.predict(X)
     model.partial_fit(X, matrix).partial_fit(X[:0], matrix[:0])
@@ -347,7 +355,7 @@ def test_empty_blocks_change_nothing():
         (lambda X, y: (X[:, :2], y), ValueError, "X has 2 features, but CrowdRidgeClassifier is expecting 3"),
         (lambda X, y: (X[:5], y), AlignmentError, "X has 5 examples and the labels have 40"),
         (lambda X, y: (np.where(X > 2, np.nan, X), y), DataError, "contains NaN or infinity"),
-        (lambda X, y: (X, np.full(y.shape, "yes")), LabelError, "one sortable kind"),
+        (lambda X, y: (X, np.full(y.shape, "yes")), LabelError, "the classes"),
         (lambda X, y: (X, y, np.full(40, 1e60)), ValueError, "Divide the weights of all blocks by the same number"),
         (lambda X, y: (pd.DataFrame(X, index=range(90, 130)), CrowdLabels.from_matrix(y, examples=range(200, 240))),
          AlignmentError, "no identifier of X"),
