@@ -24,7 +24,7 @@ from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.precision import SMALLEST_ERROR
-from crowdwise.ridge.rows_problem import label_agreement
+from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.votes import Votes, estimated_accuracy
 from crowdwise.threads import run_parallel, spans
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths

@@ -20,9 +20,8 @@ from crowdwise.progress import Reporter
 from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.levels import MOST_CELLS, LevelSums
-from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
-from crowdwise.ridge.rows_problem import RowsProblem
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.threads import run_parallel
 from crowdwise.weights.criteria import ranking
