@@ -15,11 +15,11 @@ from sklearn.model_selection import check_cv
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
 from crowdwise.crowd.differences import distinct_levels
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
-from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
+from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.levels import MOST_CELLS, LevelSums
 from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
@@ -82,6 +82,34 @@ def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
         raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
     fold = np.unique(fold[data.training.learnt], return_inverse=True)[1]
     return fold, int(fold.max()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """Sums per level of disagreement and fold: cells are the folds of the first level, then those of the second, ...
+
+    `levels` is the disagreement of each level.
+    """
+
+    statistics: Statistics
+    levels: Floats
+    n_folds: int
+
+    def plain(self) -> Statistics:
+        """Sums per fold that no easiness weights."""
+        return self.statistics.combine(self._folds_of_cells())
+
+    def easy(self, steepness: float) -> Statistics:
+        """Sums per fold, weighted by easiness."""
+        weight = np.repeat(self.easiness(steepness), self.n_folds)
+        return self.statistics.combine(self._folds_of_cells(), weight)
+
+    def easiness(self, steepness: float) -> Floats:
+        """The weight of each level."""
+        return example_weights(self.levels, steepness)
+
+    def _folds_of_cells(self) -> Floats:
+        return np.tile(np.eye(self.n_folds), len(self.levels))
 
 
 @dataclass(frozen=True, eq=False)

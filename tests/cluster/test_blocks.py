@@ -21,7 +21,7 @@ from crowdwise import (
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.logistic.survey import Survey
-from crowdwise.ridge import stream_plan
+from crowdwise.ridge import sums
 from crowdwise.weights import SelfPaced
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
@@ -347,7 +347,7 @@ def test_groups_have_one_vote_together_as_in_memory(model):
 
 
 def test_sums_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2000)
+    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2000)
     _, _, X, y = frames(*numbers(missing=0.3))
     for model in (CrowdRidgeClassifier(), CrowdRidgeRegressor(), CrowdRidgeClassifierCV()):
         with pytest.raises(DataError, match="do not fit into 0 MiB"):
