@@ -13,8 +13,6 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array
-from crowdwise.cluster.blocks import is_dask
-from crowdwise.cluster.lazy import lazily
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -44,19 +42,6 @@ def all_or_nothing(fit: Method) -> Method:
             raise
 
     return guarded  # type: ignore[return-value]
-
-
-def by_block(method: Method) -> Method:
-    """A method of predictions that are computed block by block, when they are asked for, if X is a Dask collection."""
-
-    @wraps(method)
-    def of_any(self: Any, X: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X)
-        check_is_fitted(self)
-        return lazily(self, method.__name__, X)
-
-    return of_any  # type: ignore[return-value]
 
 
 class CrowdResultsMixin:
@@ -140,7 +125,6 @@ class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
         tags.input_tags.sparse = True
         return tags
 
-    @by_block
     def predict(self, X: Any) -> Array:
         """The class of the highest score; of classes with an order what the model's `consensus_by` says.
 

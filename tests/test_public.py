@@ -40,8 +40,6 @@ ROOMS = {
         "disagreement",
         "easiness",
         "krippendorff_alpha",
-        "label_statistics",
-        "tally_labels",
     ],
     "em": ["Confusion", "OneCoin", "Ordinal", "Shared"],
     "model_selection": ["crowd_scorer"],

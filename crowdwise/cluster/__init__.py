@@ -1,1 +1,1 @@
-"""Dask collections -> results summed on a cluster, and lazy predictions."""
+"""Dask collections -> results summed on a cluster."""

@@ -44,7 +44,7 @@ def is_dask(data: object) -> bool:
     return home and hasattr(data, "to_delayed") and hasattr(data, "ndim")
 
 
-def is_dask_frame(data: object) -> bool:
+def _is_dask_frame(data: object) -> bool:
     """Whether this is a Dask data frame or series."""
     return is_dask(data) and hasattr(data, "divisions")
 
@@ -64,7 +64,7 @@ class DaskBlocks:
         Labels and weights may be anything that `fit` takes; those in memory are split if the lengths of the blocks are
         known.
         """
-        X = rows_whole(X)
+        X = _rows_whole(X)
         n_rows = _lengths(X)
         labels, width = _split_labels(y, X, kind)
         weights = _split_weights(sample_weight, X)
@@ -92,12 +92,6 @@ class DaskBlocks:
             raise WorkerError(self._describe_killed(str(getattr(error, "task", "")), token)) from error
         return total
 
-    def delayed(self, task: Callable[[Block], Any]) -> list[Any]:
-        """What a task finds in each block, not computed yet."""
-        delayed = importlib.import_module("dask").delayed
-        shared = delayed(_as_bytes(task))
-        return [delayed(_on_block, pure=False)(shared, number, *part) for number, part in enumerate(self.parts)]
-
     def _describe_killed(self, key: str, token: str) -> str:
         _, ours, number = key.partition(f"crowdwise-{token}-")
         n_rows = self.n_rows[int(number)] if ours else max(self.n_rows)
@@ -113,11 +107,11 @@ class DaskBlocks:
         )
 
 
-def rows_whole(X: Any) -> Any:
+def _rows_whole(X: Any) -> Any:
     """The same with all columns of a row in one block."""
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions, examples and features; got a Dask collection with {X.ndim}.")
-    if is_dask_frame(X) or X.numblocks[1] == 1:
+    if _is_dask_frame(X) or X.numblocks[1] == 1:
         return X
     return X.rechunk({1: -1})
 
@@ -127,24 +121,20 @@ def _as_bytes(task: Any) -> bytes:
     return made
 
 
-def _on_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> Any:
+def _bytes_of_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> bytes:
     """What a task finds in a block; an error says which block it was."""
-    block = Block(as_new(X), as_new(y), as_new(sample_weight))
+    block = Block(_as_new(X), _as_new(y), _as_new(sample_weight))
     try:
-        return pickle.loads(task)(block)
+        return pickle.dumps(pickle.loads(task)(block))
     except DataError as error:
         raise type(error)(f"in block {number} of X (from 0): {error}") from error
-
-
-def _bytes_of_block(task: bytes, number: int, X: Any, y: Any, sample_weight: Any) -> bytes:
-    return pickle.dumps(_on_block(task, number, X, y, sample_weight))
 
 
 def _added(results: list[bytes]) -> bytes:
     return pickle.dumps(reduce(add, map(pickle.loads, results)))
 
 
-def as_new(values: Any) -> Any:
+def _as_new(values: Any) -> Any:
     """The same array, data frame or labels, lying in memory as new ones do."""
     if isinstance(values, np.ndarray):
         return np.require(values, requirements=["C", "A"])
@@ -155,7 +145,7 @@ def as_new(values: Any) -> Any:
 
 def _lengths(values: Any) -> tuple[float, ...]:
     """How many rows each block has; NaN where that is not known, as of data frames."""
-    if is_dask_frame(values):
+    if _is_dask_frame(values):
         return (math.nan,) * values.npartitions
     return tuple(map(float, values.chunks[0]))
 
@@ -206,7 +196,7 @@ def _bounds(X: Any, what: str) -> list[tuple[int, int]]:
 
 def _matched(values: Any, X: Any, what: str) -> list[Any]:
     """The blocks of another collection that hold the same rows as those of X."""
-    values = _with_divisions(values, X) if is_dask_frame(values) else _rechunked(values, X, what)
+    values = _with_divisions(values, X) if _is_dask_frame(values) else _rechunked(values, X, what)
     lengths = _lengths(values), _lengths(X)
     if len(lengths[0]) != len(lengths[1]):
         raise AlignmentError(
@@ -219,7 +209,7 @@ def _matched(values: Any, X: Any, what: str) -> list[Any]:
 
 def _with_divisions(values: Any, X: Any) -> Any:
     """A data frame with partitions as those of X, if both know which ids theirs have."""
-    known = is_dask_frame(X) and X.known_divisions and values.known_divisions
+    known = _is_dask_frame(X) and X.known_divisions and values.known_divisions
     if not known or X.divisions == values.divisions:
         return values
     if (X.divisions[0], X.divisions[-1]) != (values.divisions[0], values.divisions[-1]):

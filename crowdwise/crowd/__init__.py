@@ -5,7 +5,6 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.crowd.kappas import cohen_kappas
-from crowdwise.crowd.label_tables import label_statistics, tally_labels
 
 __all__ = [
     "alternative_annotator_test",
@@ -13,6 +12,4 @@ __all__ = [
     "disagreement",
     "easiness",
     "krippendorff_alpha",
-    "label_statistics",
-    "tally_labels",
 ]

@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_number, check_rounds, check_whole
-from crowdwise.cluster.blocks import is_dask
-from crowdwise.cluster.lazy import lazy_consensus
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.differences import Scale
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
@@ -22,7 +20,7 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.in_memory import LogisticInMemoryMixin
 from crowdwise.logistic.out_of_core import LogisticOutOfCoreMixin
-from crowdwise.mixins import all_or_nothing, by_block
+from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.fitted import check_new
@@ -326,7 +324,6 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
             return super()._classes_of(X)
         return annotators.classes[chosen_classes(self.predict_proba(X), annotators.by, annotators.levels)]
 
-    @by_block
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.
 
@@ -342,7 +339,6 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         check_is_fitted(self)
         return np.exp(log_softmax(self.fitted_.scores(check_new(self, X))))
 
-    @by_block
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes; one column per class if there are more.
 
@@ -366,9 +362,9 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
+        X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             Labels by annotators of `fit`; one that `fit` did not see counts as the crowd's average.
         use_model : bool, default=True
             Whether the classifier counts; if not, the frequency of the classes takes its place, except on examples
@@ -377,11 +373,8 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         Returns
         -------
         consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
-            three.
+            With `examples`, `label`, `confidence` and `proba`.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return lazy_consensus(self, X, labels, use_model=use_model)
         X, crowd = align(X, as_labels(labels))
         return self.fitted_.consensus(check_new(self, X), with_ids_of(X, crowd), use_model=use_model)

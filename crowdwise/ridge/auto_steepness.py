@@ -11,7 +11,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.features import N_FOLDS, Rows, mean_variance, row_space
 from crowdwise.ridge.path import Folds
-from crowdwise.ridge.rows_problem import fold_models
+from crowdwise.ridge.problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.ridge.votes import Votes

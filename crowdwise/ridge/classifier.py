@@ -12,21 +12,20 @@ from crowdwise.arrays import Floats
 from crowdwise.checks import check_choice, check_number
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.differences import Scale
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing, by_block
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
+from crowdwise.ridge.base import Path, RidgeModel, flat
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS, check_finite
-from crowdwise.ridge.fitted import FittedRidge, check_new
+from crowdwise.ridge.fitted import check_new
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
-from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_plan import StreamPlan
-from crowdwise.ridge.streaming import Path, RidgeStreamMixin, flat
+from crowdwise.ridge.sums import SumsPlan
 from crowdwise.weights.curricula import Curriculum
 
 
-class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator):
+class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     """Linear classifier and expertise from the labels of many annotators, easy examples first.
 
     Each round solves a ridge regression on the expertise-weighted mean of the labels (coded +1 and -1), with every
@@ -133,7 +132,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         All that is needed to score examples and to find the consensus of labels.
     results_ : FitResults
         All results about the examples and annotators of `fit`.
-    sums_ : StreamSums
+    sums_ : RidgeSums
         After `partial_fit` or a fit on blocks: the sums that further blocks are added to. There are no results about
         single examples then.
     n_features_in_ : int
@@ -219,14 +218,13 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         -------
         self : CrowdRidgeClassifier
         """
-        self._forget_stream()
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepness, _ = self._check_numbers()
         self._check_settings()
         reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
         data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups)
         return self
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
@@ -239,12 +237,11 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
     def _weighting(self, data: RidgeData) -> Weighting:
         return Weighting.of(self._check_settings(), self.class_weight, data.training.classes, self.random_state)
 
-    def _stream_plan(self) -> StreamPlan:
+    def _plan(self) -> SumsPlan:
         steepness, _ = self._check_numbers()
         self._check_settings()
-        return StreamPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
+        return SumsPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
-    @by_block
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
 
@@ -268,9 +265,9 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
+        X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             Labels, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have labels. It always does for those without.
@@ -278,8 +275,7 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         Returns
         -------
         consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`. For Dask collections a `LazyConsensus`, with the last
-            three.
+            With `examples`, `label`, `confidence` and `proba`.
         """
         return self._consensus(X, labels, use_model=use_model)
 
@@ -297,11 +293,8 @@ class CrowdRidgeClassifier(RidgeStreamMixin, CrowdClassifierMixin, BaseEstimator
         check_finite(training.X)
         return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
-        fitted = super()._keep_fit(data, folds, fit, stream, groups)
-        if stream is not None:  # results about no example do not say it
-            self.classes_ = data.training.classes
-        self.coef_, self.intercept_ = fitted.coef, fitted.intercept
+    def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
+        self.classes_ = data.training.classes
+        self.coef_, self.intercept_ = self.fitted_.coef, self.fitted_.intercept
         class_weight = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(data.training.classes)) if class_weight is None else class_weight
-        return fitted
+        self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight

@@ -12,11 +12,11 @@ from crowdwise.checks import check_choice, check_number, check_whole
 from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings
-from crowdwise.ridge.stream_plan import StreamPlan
-from crowdwise.ridge.streaming import Path
+from crowdwise.ridge.sums import SumsPlan
 from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
 
@@ -169,14 +169,13 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         -------
         self : CrowdRidgeClassifierCV
         """
-        self._forget_stream()
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         steepnesses, _ = self._check_grid()
         self._check_settings()
         reporter = Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
         data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=any(steepnesses))
-        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter, groups=groups)
+        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter, groups)
         return self
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
@@ -193,18 +192,18 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.cv_results_ = _results(data, fits, ranked)
         return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
 
-    def _why_no_stream(self) -> str | None:
+    def _why_no_sums(self) -> str | None:
         if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):
             return f"the folds of a stream are drawn by the content of rows, so cv must be a number; it is {self.cv!r}."
-        return super()._why_no_stream()
+        return super()._why_no_sums()
 
-    def _stream_plan(self) -> StreamPlan:
+    def _plan(self) -> SumsPlan:
         steepnesses, _ = self._check_grid()
         self._check_settings()
         n_folds = check_whole("cv", self.cv, low=2)
         seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
         weighted = any(steepnesses) or not steepnesses
-        return StreamPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
+        return SumsPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
     def _check_grid(self) -> tuple[list[float], Floats]:
         """The steepnesses, none for "auto", and the l2s to choose from."""

@@ -23,6 +23,8 @@ Route = Literal["sums", "rows", "iterative"]
 
 # Sums are kept per annotator while they take no more memory than this.
 MEMORY_BUDGET = 2**29
+# Cells of levels of disagreement and folds beyond this many cost more in calls than they save in reading.
+MOST_CELLS = 2000
 # Larger sums per annotator are kept only if they take no more memory than the features.
 _SMALL_SUMS = 2**26
 # With more labels per example than this, a pass over the rows in every round is cheaper than sums per annotator.

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from crowdwise.arrays import Array, Floats, Positions, in_c_order
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.groups import check_groups
@@ -23,7 +24,7 @@ from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.precision import SMALLEST_ERROR
-from crowdwise.ridge.rows_problem import label_agreement
+from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.votes import Votes, estimated_accuracy
 from crowdwise.threads import run_parallel, spans
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
@@ -153,6 +154,11 @@ class FittedRidge:
 
 def check_new(estimator: Any, X: Any) -> Any:
     """Features for a fitted estimator, finite."""
+    if is_dask(X):
+        raise TypeError(
+            "predictions are of examples in memory, and X is a Dask collection. Map the method over its blocks: "
+            "X.map_blocks(model.predict, drop_axis=1, dtype=...), or X.map_partitions for a data frame."
+        )
     X = validate_data(
         estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )

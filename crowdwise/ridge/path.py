@@ -15,15 +15,13 @@ from sklearn.model_selection import check_cv
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.checks import check_whole
 from crowdwise.crowd.differences import distinct_levels
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
-from crowdwise.ridge.blocks_problem import BlockRows, BlocksProblem
-from crowdwise.ridge.data import RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
+from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.levels import MOST_CELLS, LevelSums
-from crowdwise.ridge.problem import L2Choice, SumsProblem
+from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
-from crowdwise.ridge.rows_problem import RowsProblem
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.threads import run_parallel
 from crowdwise.weights.criteria import ranking
@@ -84,6 +82,34 @@ def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
         raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
     fold = np.unique(fold[data.training.learnt], return_inverse=True)[1]
     return fold, int(fold.max()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """Sums per level of disagreement and fold: cells are the folds of the first level, then those of the second, ...
+
+    `levels` is the disagreement of each level.
+    """
+
+    statistics: Statistics
+    levels: Floats
+    n_folds: int
+
+    def plain(self) -> Statistics:
+        """Sums per fold that no easiness weights."""
+        return self.statistics.combine(self._folds_of_cells())
+
+    def easy(self, steepness: float) -> Statistics:
+        """Sums per fold, weighted by easiness."""
+        weight = np.repeat(self.easiness(steepness), self.n_folds)
+        return self.statistics.combine(self._folds_of_cells(), weight)
+
+    def easiness(self, steepness: float) -> Floats:
+        """The weight of each level."""
+        return example_weights(self.levels, steepness)
+
+    def _folds_of_cells(self) -> Floats:
+        return np.tile(np.eye(self.n_folds), len(self.levels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,14 +203,14 @@ def ridge_path(
     max_rounds: int,
     tol: float,
     reporter: Reporter,
-    source: LevelSums | BlockRows | None = None,
+    source: LevelSums | None = None,
 ) -> list[PathFit]:
     """The fit of every steepness, in their order.
 
     Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
     whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
     where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
-    more rows than `data` has, or these rows block by block: the rounds are solved from it.
+    more rows than `data` has: the rounds are solved from them.
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
@@ -193,8 +219,6 @@ def ridge_path(
         report = reporter.rounds(f"steepness {weights.steepness:g}")
         return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
 
-    if isinstance(source, BlockRows):
-        return [_fit_blocks(data, source, s, l2s, folds, weighting, turn) for s in steepnesses]
     route = choose_route(data, n_cells, needs_rows=weighting.needs_rows) if source is None else "sums"
     if route != "sums":
         check_finite(data.training.X)
@@ -238,14 +262,6 @@ def _fit_sums(
     return list(run_parallel(fit, steepnesses, n_multiplications))
 
 
-def _fit_blocks(
-    data: RidgeData, rows: BlockRows, steepness: float, l2s: Floats, folds: Folds, weighting: Weighting, turn: Turn
-) -> PathFit:
-    """By reading all blocks in every round."""
-    weights, choice = WeightSequence(data, steepness, weighting, alike=steepness == 0), L2Choice(l2s, every_round=False)
-    return _finish(data, steepness, folds, turn(BlocksProblem(rows, choice, steepness), weights), choice, "rows")
-
-
 def _fit_rows(
     data: RidgeData,
     steepness: float,
@@ -277,9 +293,7 @@ def _finish(
     """Models that have not seen a fold, with the final consensus."""
     problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
     if folds.n_folds > 1:
-        if isinstance(problem, BlocksProblem) or (
-            isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds
-        ):
+        if isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds:
             problem = RowsProblem(data, folds.fold, folds.n_folds, choice, False, settled.weights)
         fold_theta = problem.fold_models(settled.expertise)
     return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)

@@ -15,21 +15,20 @@ from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.mixins import CrowdResultsMixin, all_or_nothing, by_block
+from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.ridge.base import Path, RidgeModel
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.features import N_FOLDS
-from crowdwise.ridge.fitted import FittedRidge, check_new
+from crowdwise.ridge.fitted import check_new
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
-from crowdwise.ridge.stream import Stream
-from crowdwise.ridge.stream_plan import StreamPlan
-from crowdwise.ridge.streaming import Path, RidgeStreamMixin
+from crowdwise.ridge.sums import SumsPlan
 from crowdwise.training_set import check_sample_weight
 from crowdwise.weights.curricula import Curriculum
 
 
-class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, BaseEstimator):
+class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     """Linear regression and expertise from the ratings of many annotators, easy examples first.
 
     Parameters
@@ -107,7 +106,7 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         All that is needed to score examples and to find the consensus of ratings.
     results_ : FitResults
         All results about the examples and annotators of `fit`.
-    sums_ : StreamSums
+    sums_ : RidgeSums
         After `partial_fit` or a fit on blocks: the sums that further blocks are added to. There are no results about
         single examples then.
     n_features_in_ : int
@@ -191,14 +190,13 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         -------
         self : CrowdRidgeRegressor
         """
-        self._forget_stream()
         if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
             return self
         self._check_settings()
         steepness, _ = self._check_numbers()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
         data = self._data(X, y, sample_weight, truth, "rating", "mean", weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups=groups)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups)
         return self
 
     def _check_numbers(self) -> tuple[float, float]:
@@ -211,17 +209,14 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         (fit,) = path(steepnesses=[steepness], l2s=np.array([l2]), weighting=weighting)
         return fit
 
-    def _keep_fit(self, data: RidgeData, folds: Folds, fit: PathFit, stream: Stream | None, groups: Any) -> FittedRidge:
-        fitted = super()._keep_fit(data, folds, fit, stream, groups)
-        self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
-        return fitted
+    def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
+        self.coef_, self.intercept_ = self.fitted_.coef[0], float(self.fitted_.intercept[0])
 
-    def _stream_plan(self) -> StreamPlan:
+    def _plan(self) -> SumsPlan:
         self._check_settings()
         steepness, _ = self._check_numbers()
-        return StreamPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
+        return SumsPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
-    @by_block
     def predict(self, X: Any) -> Floats:
         """The score of each example.
 
@@ -270,9 +265,9 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
 
         Parameters
         ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_examples, n_features)
+        X : array-like or sparse matrix of shape (n_examples, n_features)
             Features.
-        labels : CrowdLabels, array-like or Dask collection of shape (n_examples, n_annotators)
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             Ratings, in any order of annotators: they are matched by name.
         use_model : bool, default=True
             Whether the model's score counts for examples that have ratings. It always does for those without.
@@ -280,6 +275,6 @@ class CrowdRidgeRegressor(RidgeStreamMixin, CrowdResultsMixin, RegressorMixin, B
         Returns
         -------
         consensus : RatingConsensus
-            With `examples`, `label` and `std`. For Dask collections a `LazyRatingConsensus`, with the last two.
+            With `examples`, `label` and `std`.
         """
         return self._consensus(X, labels, use_model=use_model)

@@ -151,6 +151,11 @@ class Statistics:
         first = np.concatenate([labelled - self.first.sum(axis=-1, keepdims=True), self.first], axis=-1)
         return cross, first
 
+    def without_intercept(self) -> Statistics:
+        """The same without the column of ones."""
+        gram, cross, first = self.gram[..., :-1, :-1], self.cross[..., :-1, :], self.first[:, :-1]
+        return replace(self, gram=gram, cross=cross, first=first, intercept=False)
+
     def combine(self, use: Array, weight: Floats | None = None) -> Statistics:
         """Sums over other sets of rows: row k of `use` has ones where cells make up the new cell k, else zeros.
 

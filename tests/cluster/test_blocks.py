@@ -21,7 +21,7 @@ from crowdwise import (
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.logistic.survey import Survey
-from crowdwise.ridge import stream_plan
+from crowdwise.ridge import sums
 from crowdwise.weights import SelfPaced
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
@@ -320,6 +320,18 @@ def test_settings_that_need_single_examples_are_refused():
 
 
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
+def test_predictions_are_mapped_over_blocks(model):
+    X, y = numbers()
+    chunks = chunked(X, 20)
+    fitted = model().fit(X, y)
+    found = chunks.map_blocks(fitted.predict, drop_axis=1, dtype=y.dtype)
+    assert_array_equal(found.compute(), fitted.predict(X))
+    for call in (fitted.predict, lambda few: fitted.consensus(few, y)):
+        with pytest.raises(TypeError, match="predictions are of examples in memory"):
+            call(chunks)
+
+
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
 def test_groups_have_one_vote_together_as_in_memory(model):
     X, y = numbers(missing=0.3)
     groups = ["a", "a", "b", "b", None, "a"]
@@ -334,21 +346,12 @@ def test_groups_have_one_vote_together_as_in_memory(model):
         model().fit(*given, groups=["a", "b"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [CrowdRidgeClassifier(**TIGHT), CrowdRidgeRegressor(**TIGHT)], ids=repr)
-def test_where_sums_do_not_fit_blocks_are_read_in_every_round(model, monkeypatch):
-    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2000)
-    features, labels, X, y = frames(*numbers(missing=0.3))
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(features))
-    weight[:40] = 0.0  # a block without anything to learn from
-    expected = clone(model).fit(features, labels, weight)
-    found = clone(model).fit(X, y, dd.from_pandas(pd.Series(weight, features.index), npartitions=4))
-    assert (found.route_, found.feature_names_in_.tolist()) == ("rows", ["size", "age", "length"])
-    assert_same(found, expected)
-    arrays = clone(model).fit(chunked(features.to_numpy(), 20), labels.to_numpy(), weight)
-    assert_same(arrays, expected)
-    with pytest.raises(DataError, match=r"do not fit into .* by CrowdRidgeClassifier and CrowdRidgeRegressor alone"):
-        CrowdRidgeClassifierCV().fit(X, y)
+def test_sums_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2000)
+    _, _, X, y = frames(*numbers(missing=0.3))
+    for model in (CrowdRidgeClassifier(), CrowdRidgeRegressor(), CrowdRidgeClassifierCV()):
+        with pytest.raises(DataError, match="do not fit into 0 MiB"):
+            model.fit(X, y)
 
 
 def test_results_of_blocks_are_added_in_their_order():

@@ -96,7 +96,7 @@ def test_threads_change_no_bit(saved, monkeypatch):
     monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
     models = []
     for n_threads in (1, 2):
-        monkeypatch.setattr("crowdwise.ridge.streaming.available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr("crowdwise.ridge.base.available_cores", lambda n=n_threads: n)
         models.append(CrowdRidgeClassifier().fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     one, two = models
     for name in ("coef_", "intercept_", "expertise_", "accuracy_", "model_precision_"):
@@ -109,7 +109,7 @@ def test_how_many_blocks_are_added_together_changes_next_to_nothing(saved, monke
     monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
     models = []
     for together in (1, 2, 8):
-        monkeypatch.setattr("crowdwise.ridge.streaming._TOGETHER", together)
+        monkeypatch.setattr("crowdwise.ridge.base._TOGETHER", together)
         models.append(CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     for other in models[1:]:
         assert_same(other, models[0])
@@ -168,7 +168,7 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
     _, X, y = saved
-    for module in ("ridge.streaming", "logistic.blocks"):
+    for module in ("ridge.base", "logistic.blocks"):
         monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
     for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
         gap = X.copy()

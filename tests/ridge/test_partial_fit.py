@@ -2,11 +2,13 @@
 
 import pickle
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import quiet
 from crowds import crowd, labels_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,11 +19,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import crowdwise
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
+from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
-from crowdwise.ridge import kept_rows, stream_plan
+from crowdwise.ridge import kept_rows, sums
 from crowdwise.ridge.kept_rows import KeptRows
-from crowdwise.ridge.stream_sums import RatingMoments
+from crowdwise.ridge.sums import RatingMoments
 from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.weights.folds import stored_keys
 
@@ -30,10 +33,18 @@ TIGHT = {"tol": 1e-11, "max_rounds": 300}
 
 
 def in_blocks(model, X, y, cuts, **arguments):
-    """The model after partial_fit of the rows between cuts."""
+    """The model after partial_fit of the rows between cuts; all classes are declared.
+
+    What is remarkable about the first few rows alone is not told.
+    """
+    declared = {} if isinstance(model, CrowdRidgeRegressor) else {"classes": CrowdLabels.from_matrix(y).classes}
     for start, stop in zip([0, *cuts], [*cuts, X.shape[0]], strict=True):
         weight = {name: value[start:stop] for name, value in arguments.items()}
-        model.partial_fit(X[start:stop], y[start:stop], **weight)
+        with warnings.catch_warnings():
+            if stop < X.shape[0]:
+                warnings.simplefilter("ignore", CrowdWarning)
+            model.partial_fit(X[start:stop], y[start:stop], **weight, **declared)
+        declared = {}
     return model
 
 
@@ -61,7 +72,7 @@ def stars(seed=0, n_examples=90, missing=0.0):
 
 @settings(max_examples=15)
 @given(
-    st.lists(st.integers(0, 60), min_size=1, max_size=4).map(sorted),
+    st.lists(st.integers(1, 60), min_size=1, max_size=4).map(sorted),
     st.sampled_from([2, 3]),
     st.sampled_from([0.0, 0.4]),
     st.sampled_from([0.0, 1e8]),
@@ -121,9 +132,8 @@ def test_examples_without_label_or_weight_take_no_part():
     weight[20:25] = 0
     with pytest.warns(CrowdWarning, match="3 of 40 examples have no label"):
         whole = CrowdRidgeClassifier(**TIGHT).fit(X, matrix, weight)
-    blocks = in_blocks(CrowdRidgeClassifier(**TIGHT), X, matrix, [6, 22], sample_weight=weight)
     with pytest.warns(CrowdWarning, match="3 of 40 examples have no label"):
-        blocks.n_rounds_  # noqa: B018
+        blocks = in_blocks(CrowdRidgeClassifier(**TIGHT), X, matrix, [6, 22], sample_weight=weight)
     assert_same(blocks, whole)
 
 
@@ -171,12 +181,11 @@ def test_steepness_is_found_on_a_stream():
 
 
 def test_a_stream_of_equal_rows_cannot_be_cross_validated():
-    model = CrowdRidgeClassifierCV(cv=3).partial_fit(np.ones((4, 2)), [[0, 1], [1, 1], [0, 0], [1, 0]])
     with pytest.raises(DataError, match="all alike or in one fold"):
-        model.predict(np.ones((1, 2)))
+        CrowdRidgeClassifierCV(cv=3).partial_fit(np.ones((4, 2)), [[0, 1], [1, 1], [0, 0], [1, 0]])
 
 
-# ------------------------------------------------------------------ classes and annotators that come later
+# ------------------------------------------------------------------ classes and annotators that are declared
 
 
 def test_a_new_annotator_has_left_out_what_came_before():
@@ -184,8 +193,9 @@ def test_a_new_annotator_has_left_out_what_came_before():
     matrix[:25, 4:] = None
     names = np.array(["a", "b", "c", "d", "e", "f"])
     model = CrowdRidgeClassifier(**TIGHT)
-    model.partial_fit(X[:25], CrowdLabels.from_matrix(matrix[:25, :4], annotators=names[:4]))
-    assert model.annotators_.tolist() == ["a", "b", "c", "d"]
+    model.partial_fit(X[:25], CrowdLabels.from_matrix(matrix[:25, :4], annotators=names[:4]), annotators=names)
+    assert model.annotators_.tolist() == names.tolist()
+    assert np.isnan(model.expertise_[4:]).all()
     model.partial_fit(X[25:], CrowdLabels.from_matrix(matrix[25:], annotators=names))
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=names))
     assert model.annotators_.tolist() == names.tolist()
@@ -197,9 +207,10 @@ def test_annotators_are_matched_by_name_in_any_order_and_company():
     matrix[:30, 0], matrix[30:, 5] = None, None
     one = CrowdLabels.from_matrix(matrix[:30, [3, 1, 2, 5, 4]], annotators=list("dbcfe"))
     two = CrowdLabels.from_matrix(matrix[30:, :5], annotators=list("abcde"))
-    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:30], one).partial_fit(X[30:], two)
+    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:30], one, annotators=list("fedcba")).partial_fit(X[30:], two)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=list("abcdef")))
     assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
+    assert model.annotators_.tolist() == list("fedcba")
     found = dict(zip(model.annotators_, model.expertise_, strict=True))
     assert_allclose([found[name] for name in whole.annotators_], whole.expertise_, rtol=1e-10)
 
@@ -224,16 +235,32 @@ def test_classes_come_as_they_are_named():
     n_without = int((words != "a").all(axis=1).sum())
     model = in_blocks(CrowdRidgeClassifier(**TIGHT), X, words, [1, 2, n_without])
     assert model.classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(LabelError, match=re.escape("the classes ['a'] are not among")):
+        CrowdRidgeClassifier().partial_fit(X[:n_without], words[:n_without]).partial_fit(X, words)
     assert_same(model, CrowdRidgeClassifier(**TIGHT).fit(X, words))
 
 
-def test_a_block_of_one_class_has_to_wait_for_another():
+@quiet
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(), CrowdRidgeClassifierCV(cv=2, l2s=[1.0])], ids=repr)
+def test_a_block_of_one_class_is_enough_if_classes_are_declared(model):
     X, _ = crowd(12)
-    model = CrowdRidgeClassifier().partial_fit(X[:3], np.ones((3, 2)))
-    with pytest.raises(LabelError, match="all labels are of the one class 1"):
-        model.predict(X)
-    model.partial_fit(X[3:5], np.zeros((2, 2)))
+    with pytest.raises(LabelError, match="labels of at least two classes are needed; all labels are of the one class"):
+        clone(model).partial_fit(X[:8], np.ones((8, 2)))
+    model.partial_fit(X[:8], np.ones((8, 2)), classes=[0, 1, 2])
+    assert model.predict(X).tolist() == [1] * len(X)
+    assert_allclose(model.accuracy_, 1.0, atol=0.01)
+    assert np.isfinite(model.consensus(X[:2], [[1, 1], [0, 2]]).proba).all()
+    model.partial_fit(X[8:10], np.zeros((2, 2)))
     assert model.predict(X[:1]).tolist() == [1]
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@quiet
+def test_one_label_is_enough_if_classes_are_declared():
+    X, _ = crowd(12)
+    model = CrowdRidgeClassifier().partial_fit(X[:1], [["no"]], classes=["no", "yes"])
+    assert model.predict(X[:3]).tolist() == ["no"] * 3
+    assert model.expertise_.tolist() == [1.0]
 
 
 def test_declared_classes_are_all_there_are():
@@ -247,6 +274,8 @@ def test_declared_classes_are_all_there_are():
         model.partial_fit(X, matrix, classes=[0, 1, 2])
     with pytest.raises(LabelError, match=r"annotators \[2, 3, 4\] are not among those declared"):
         CrowdRidgeClassifier().partial_fit(X, matrix, annotators=[0, 1])
+    with pytest.raises(LabelError, match=r"annotators \[2, 3, 4\] are not among those declared"):
+        CrowdRidgeClassifier().partial_fit(X, matrix[:, :2]).partial_fit(X, matrix)
 
 
 # ------------------------------------------------------------------ merging
@@ -333,10 +362,9 @@ def test_the_same_batch_twice_is_refused_and_nothing_is_lost():
 
 def test_empty_blocks_change_nothing():
     X, matrix = crowd(19)
-    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X[:0], matrix[:0])
     with pytest.raises(LabelError, match="no label yet"):
-        model.predict(X)
-    model.partial_fit(X, matrix).partial_fit(X[:0], matrix[:0])
+        CrowdRidgeClassifier().partial_fit(X[:0], matrix[:0], classes=[0, 1])
+    model = CrowdRidgeClassifier(**TIGHT).partial_fit(X, matrix).partial_fit(X[:0], matrix[:0])
     assert_same(model, CrowdRidgeClassifier(**TIGHT).fit(X, matrix))
 
 
@@ -346,7 +374,7 @@ def test_empty_blocks_change_nothing():
         (lambda X, y: (X[:, :2], y), ValueError, "X has 2 features, but CrowdRidgeClassifier is expecting 3"),
         (lambda X, y: (X[:5], y), AlignmentError, "X has 5 examples and the labels have 40"),
         (lambda X, y: (np.where(X > 2, np.nan, X), y), DataError, "contains NaN or infinity"),
-        (lambda X, y: (X, np.full(y.shape, "yes")), LabelError, "one sortable kind"),
+        (lambda X, y: (X, np.full(y.shape, "yes")), LabelError, "the classes"),
         (lambda X, y: (X, y, np.full(40, 1e60)), ValueError, "Divide the weights of all blocks by the same number"),
         (lambda X, y: (pd.DataFrame(X, index=range(90, 130)), CrowdLabels.from_matrix(y, examples=range(200, 240))),
          AlignmentError, "no identifier of X"),
@@ -384,15 +412,18 @@ def test_sums_that_would_not_fit_are_refused(monkeypatch):
     rng = np.random.default_rng(0)
     with pytest.raises(DataError, match="Round the ratings"):
         CrowdRidgeRegressor().partial_fit(rng.normal(size=(3000, 2)), rng.normal(size=(3000, 3)))
-    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2**10)
+    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2**10)
     with pytest.raises(DataError, match="6 annotators and 11 levels of disagreement do not fit into 0 MiB"):
         CrowdRidgeClassifier().partial_fit(X, matrix)
+    for model in (CrowdRidgeClassifier(), CrowdRidgeClassifierCV(cv=3)):
+        with pytest.raises(DataError, match=r"do not fit into 0 MiB.*or fit in memory"):
+            model.fit(read_blocks(X, matrix))
 
 
 def test_folds_are_given_up_where_sums_take_too_much_memory(monkeypatch):
     X, matrix = crowd(22, n_examples=300, missing=0.3)
     whole = CrowdRidgeClassifier(**TIGHT).fit(X, matrix)
-    monkeypatch.setattr(stream_plan, "MEMORY_BUDGET", 2**14)
+    monkeypatch.setattr(sums, "MEMORY_BUDGET", 2**14)
     blocks = in_blocks(CrowdRidgeClassifier(**TIGHT), X, matrix, [3, 200])
     assert blocks.sums_.n_folds == 1
     assert_same(blocks, whole)
@@ -420,16 +451,15 @@ def test_results_about_single_examples_are_not_kept_and_say_so():
 # ------------------------------------------------------------------ solving, and life as an estimator
 
 
-def test_solving_waits_until_a_result_is_asked_for(monkeypatch):
+def test_results_are_there_after_every_block_and_no_attribute_solves(monkeypatch):
     X, matrix = crowd(24)
     calls = []
     solve = CrowdRidgeClassifier._learn
     monkeypatch.setattr(CrowdRidgeClassifier, "_learn", lambda *given: calls.append(1) or solve(*given))
     model = in_blocks(CrowdRidgeClassifier(), X, matrix, [10, 20])
-    clone(model), pickle.dumps(model), repr(model), model._repr_html_inner()
-    assert calls == []
-    model.predict(X), model.coef_, model.consensus(X, matrix)
-    assert calls == [1]
+    assert "coef_" in vars(model)
+    model.predict(X), model.coef_, model.consensus(X, matrix), clone(model), hasattr(model, "nonsense_")
+    assert calls == [1, 1, 1]
 
 
 def test_settings_that_change_later_count_from_the_next_block_on():
@@ -459,12 +489,9 @@ def test_fit_and_partial_fit_begin_anew_after_each_other():
 @pytest.mark.parametrize(
     "model", [CrowdRidgeClassifier(), CrowdRidgeClassifierCV((0.0, 2.0), l2s=(0.1, 1.0), cv=3), CrowdRidgeRegressor()]
 )
-@pytest.mark.parametrize("solved", [True, False])
-def test_a_stream_that_was_saved_goes_on_with_the_same_bits(model, solved, tmp_path):
+def test_a_stream_that_was_saved_goes_on_with_the_same_bits(model, tmp_path):
     X, y = stars(missing=0.3)
     begun = clone(model).partial_fit(X[:50], y[:50], batch="first")
-    if solved:
-        begun.predict(X)
     begun.save(tmp_path / "model.crowdwise")
     loaded = crowdwise.load(tmp_path / "model.crowdwise")
     assert_array_equal(loaded.predict(X), begun.predict(X))
@@ -474,6 +501,39 @@ def test_a_stream_that_was_saved_goes_on_with_the_same_bits(model, solved, tmp_p
         assert_array_equal(getattr(begun, name), getattr(loaded, name))
     with pytest.raises(DataError, match="'first' has been learnt from already"):
         loaded.partial_fit(X, y, batch="first")
+
+
+# ------------------------------------------------------------------ a fit on blocks
+
+
+def test_blocks_of_other_annotators_and_classes_and_of_nothing_come_together():
+    X, matrix = crowd(2, n_examples=60, n_classes=3, missing=0.3)
+    names = np.array(list("abcdef"))
+    matrix[:20, 3:], matrix[20:, 0] = None, None
+    matrix[:20, :3] = np.where(matrix[:20, :3] == 2, 1, matrix[:20, :3])
+    matrix[:20, 0] = 0
+    matrix[25] = None
+    blocks = [
+        (X[:20], CrowdLabels.from_matrix(matrix[:20, :3], annotators=names[:3])),
+        (X[:0], CrowdLabels.from_matrix(matrix[:0], annotators=names)),
+        (X[20:], CrowdLabels.from_matrix(matrix[20:][:, [5, 1, 2, 4, 3]], annotators=names[[5, 1, 2, 4, 3]])),
+    ]
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
+        read = CrowdRidgeClassifier(**TIGHT).fit(read_blocks(blocks))
+    with pytest.warns(CrowdWarning, match="1 of 60 examples has no label"):
+        whole = CrowdRidgeClassifier(**TIGHT).fit(X, CrowdLabels.from_matrix(matrix, annotators=names))
+    assert_allclose(read.coef_, whole.coef_, rtol=1e-9)
+    found = dict(zip(read.annotators_.tolist(), read.expertise_, strict=True))
+    assert_allclose([found[name] for name in whole.annotators_.tolist()], whole.expertise_, rtol=1e-9)
+
+
+def test_a_block_of_contested_examples_alone_weighs_as_little_as_among_others():
+    X, matrix = crowd(5, n_examples=80, n_annotators=4, missing=0.2)
+    labels = CrowdLabels.from_matrix(matrix)
+    order = np.argsort(disagreement(labels), kind="stable")
+    model = CrowdRidgeClassifier(60.0, **TIGHT)
+    read = clone(model).fit(read_blocks(X[order], labels[order], max_bytes=960))
+    assert_same(read, clone(model).fit(X, labels), rtol=1e-9)
 
 
 # ------------------------------------------------------------------ the sums

@@ -1,14 +1,14 @@
-"""Blocks of features and labels -> StreamSums, which add: all that is kept of the examples of a stream.
+"""Blocks of features and labels -> RidgeSums, which add: all that is kept of their examples.
 
 The sum over two blocks is the sums of one added to those of the other, whoever computed them and in whatever order:
-`StreamSums.of` is what is mapped over blocks, ``+`` is what joins the results. Classes and annotators may differ from
+`RidgeSums.of` is what is mapped over blocks, ``+`` is what joins the results. Classes and annotators may differ from
 block to block. An annotator who is not in a block has labelled nothing in it: their labels there are missing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,14 @@ from crowdwise.crowd.differences import (
     pair_sums,
     scaled_pair_sums,
 )
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared, smallest_integer_type
 from crowdwise.ridge.collect import collect
-from crowdwise.ridge.data import EXACT_COLUMNS, first_consensus
+from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, first_consensus
 from crowdwise.ridge.features import Rows, check_finite, check_gram
 from crowdwise.ridge.kept_rows import KeptRows, label_keys, places
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
-from crowdwise.ridge.stream_plan import StreamPlan, SumsSize, check_levels
 from crowdwise.ridge.targets import Targets
 from crowdwise.weights.folds import joint_keys, stored_keys
 
@@ -41,6 +40,37 @@ _ROUNDED_BITS = 12
 _WIDE = 300
 # A block is summed around the centre of the stream unless it is this many times its own width away from it.
 _FAR = 10.0
+
+
+@dataclass(frozen=True)
+class SumsPlan:
+    """What sums depend on, besides features and labels."""
+
+    kind: Literal["class", "rating"]  # what labels are
+    intercept: bool  # whether the model has one
+    init: str  # the first consensus: "majority" or "mean"
+    n_folds: int
+    seed: int  # of the folds
+    by_level: bool  # whether levels of disagreement are kept apart: they are not if all examples count alike anyway
+    tuned: bool  # whether something is chosen over folds, so that they are needed
+
+    def folds_that_fit(self, wanted: int, n_levels: int, n_annotators: int, complete: bool, like: Statistics) -> int:
+        """How many folds can be kept apart: as many as wanted, or one if nothing is chosen over folds.
+
+        Columns and targets of the sums are those of `like`.
+        """
+        n_columns, n_targets = like.first.shape[1:]
+        n_numbers = n_columns * ((1 if complete else n_annotators) * n_columns + n_annotators * n_targets)
+        most = MEMORY_BUDGET // (8 * n_levels * n_numbers) if n_levels * n_numbers else wanted
+        if most >= wanted and (wanted == self.n_folds or not self.tuned):
+            return wanted
+        if self.tuned or most < 1:
+            raise DataError(
+                f"sums for {n_annotators} annotators and {n_levels} levels of disagreement do not fit into "
+                f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
+                "fewer features or folds, steepness=0 (one level), or fit in memory, which can do without sums."
+            )
+        return 1
 
 
 @dataclass(frozen=True)
@@ -72,79 +102,41 @@ class RatingMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamSums(FrozenArrays):
-    """All that is kept of the examples of a stream.
+class RidgeSums(FrozenArrays):
+    """All that is kept of the examples of blocks.
 
-    Parameters
-    ----------
-    plan : StreamPlan
-        What the sums depend on.
-    statistics : Statistics
-        Sums with a column of ones, whatever the model; of classes they are counts. Cells are the folds of the first
-        level, then those of the second, and so on.
-    n_folds : int
-        Number of folds that are kept apart: those of the plan; one if nothing is chosen over folds and there are few
-        features, so that models of the sample are as good, or where more take too much memory.
-    levels : ndarray of shape (n_levels, 2)
-        Levels of disagreement: number of labels, and sum over pairs.
-    examples_per_level : ndarray of shape (n_levels,)
-        How many examples are of each level.
-    classes : ndarray of shape (n_classes,) or None
-        The classes; None for ratings.
-    labels_per_class : ndarray of shape (n_classes,)
-        How many labels are of each class; none for ratings.
-    annotators : ndarray of shape (n_annotators,)
-        Names of all annotators; the statistics are of those who have given a label.
-    labels_per_annotator : ndarray of shape (n_annotators,)
-        How many labels each annotator gave.
-    moments : RatingMoments
-        Of ratings.
-    pairs : PairMoments
-        What disagreement is scaled by.
-    most_labels : int
-        The most labels of an example.
-    n_given : int
-        How many examples there were, with those that take no part.
-    n_unlabelled : int
-        How many of them had no label.
-    kept : KeptRows
-        A sample of rows.
-    fixed_classes, fixed_annotators : bool
-        Whether they were declared, so that there can be no others.
-    feature_names : ndarray of shape (n_features,) or None, default=None
-        Names of the features, if they have any.
-    batches : tuple
-        Names of the batches that are in the sums.
+    Sums have a column of ones, whatever the model; of classes they are counts. Cells are the folds of the first level,
+    then those of the second, and so on.
     """
 
-    plan: StreamPlan
-    statistics: Statistics
+    plan: SumsPlan
+    statistics: Statistics  # of the annotators who have given a label
+    # Folds that are kept apart: those of the plan; one if nothing is chosen over folds and there are few features, so
+    # that models of the sample are as good, or where more take too much memory.
     n_folds: int
-    levels: Floats
+    levels: Floats  # (n_levels, 2): levels of disagreement, as number of labels and sum over pairs
     examples_per_level: NDArray[np.int64]
-    classes: Array | None
-    labels_per_class: NDArray[np.int64]
-    annotators: Array
+    classes: Array | None  # None for ratings
+    labels_per_class: NDArray[np.int64]  # none for ratings
+    annotators: Array  # all names
     labels_per_annotator: NDArray[np.int64]
-    moments: RatingMoments
-    pairs: PairMoments
-    most_labels: int
-    n_given: int
-    n_unlabelled: int
-    kept: KeptRows
-    fixed_classes: bool = False
-    fixed_annotators: bool = False
+    moments: RatingMoments  # of ratings
+    pairs: PairMoments  # what disagreement is scaled by
+    most_labels: int  # of an example
+    n_given: int  # how many examples there were, with those that take no part
+    n_unlabelled: int  # how many of them had no label
+    kept: KeptRows  # a sample of rows
     feature_names: Array | None = None
-    batches: tuple[Any, ...] = ()
+    batches: tuple[Any, ...] = ()  # names of the batches that are in the sums
 
     @classmethod
     def nothing(
-        cls, plan: StreamPlan, n_features: int, classes: Array | None = None, annotators: Array | None = None
-    ) -> StreamSums:
+        cls, plan: SumsPlan, n_features: int, classes: Array | None = None, annotators: Array | None = None
+    ) -> RidgeSums:
         """The sums over no examples, with the classes and annotators that were declared, if any were."""
         if n_features + 1 > EXACT_COLUMNS:
             raise DataError(
-                f"a stream is summed up in products of its features, for at most {EXACT_COLUMNS - 1} of them; X has "
+                f"blocks are summed up in products of features, for at most {EXACT_COLUMNS - 1} of them; X has "
                 f"{n_features}. Use fit, or fewer features."
             )
         ratings = plan.kind == "rating"
@@ -153,7 +145,7 @@ class StreamSums(FrozenArrays):
         names = np.zeros(0, dtype=np.int64) if annotators is None else annotators
         return cls(
             plan=plan,
-            statistics=no_statistics(0 if plan.labels_only else n_features, targets),
+            statistics=no_statistics(n_features, targets),
             n_folds=plan.n_folds if plan.tuned or n_features > _WIDE else 1,
             levels=np.zeros((0, 2)),
             examples_per_level=np.zeros(0, dtype=np.int64),
@@ -167,14 +159,12 @@ class StreamSums(FrozenArrays):
             n_given=0,
             n_unlabelled=0,
             kept=KeptRows.none(n_features, ratings=ratings),
-            fixed_classes=classes is not None,
-            fixed_annotators=annotators is not None,
         )
 
     @classmethod
     def of(
-        cls, plan: StreamPlan, X: Any, labels: CrowdLabels, sample_weight: Floats, near: StreamSums | None = None
-    ) -> StreamSums:
+        cls, plan: SumsPlan, X: Any, labels: CrowdLabels, sample_weight: Floats, near: RidgeSums | None = None
+    ) -> RidgeSums:
         """The sums over one block of rows.
 
         That is quicker, and takes less memory, if the sums `near` that they are going to be added to are known.
@@ -182,19 +172,13 @@ class StreamSums(FrozenArrays):
         labelled = labels.labels_per_example > 0
         learnt = labelled & (sample_weight > 0)
         sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
-        sums = replace(
-            sums,
-            n_given=len(labels),
-            n_unlabelled=int((~labelled).sum()),
-            fixed_classes=False,
-            fixed_annotators=False,
-        )
+        sums = replace(sums, n_given=len(labels), n_unlabelled=int((~labelled).sum()))
         if not learnt.all():
             check_finite(X)
             X, labels, sample_weight = X[learnt], labels[learnt], sample_weight[learnt]
         return sums if len(labels) == 0 else sums._of_learnt(X, labels, sample_weight, near)
 
-    def _of_learnt(self, X: Any, labels: CrowdLabels, weight: Floats, near: StreamSums | None) -> StreamSums:
+    def _of_learnt(self, X: Any, labels: CrowdLabels, weight: Floats, near: RidgeSums | None) -> RidgeSums:
         """The sums over examples that all take part."""
         plan, given = self.plan, labels.labels_per_annotator
         core = _padded(labels.select_annotators(given > 0))
@@ -208,8 +192,8 @@ class StreamSums(FrozenArrays):
             moments = PairMoments.of(levels[:, 1], levels[:, 0], np.bincount(level, weight, len(levels)))
         else:
             moments = PairMoments.of(totals, core.labels_per_example, weight)
-        size = SumsSize(len(levels), core.n_annotators, core.is_complete, self.statistics)
-        n_folds = size.n_folds(plan, self.n_folds if near is None else near.n_folds)
+        wanted = self.n_folds if near is None else near.n_folds
+        n_folds = plan.folds_that_fit(wanted, len(levels), core.n_annotators, core.is_complete, self.statistics)
         cell = level if n_folds == 1 else level * n_folds + fold
         statistics = self._collect(X, core, weight, cell, len(levels) * n_folds, near)
         return replace(
@@ -229,12 +213,9 @@ class StreamSums(FrozenArrays):
         )
 
     def _collect(
-        self, X: Any, core: CrowdLabels, weight: Floats, cell: Positions, n_cells: int, near: StreamSums | None
+        self, X: Any, core: CrowdLabels, weight: Floats, cell: Positions, n_cells: int, near: RidgeSums | None
     ) -> Statistics:
         plan = self.plan
-        if plan.labels_only:
-            check_finite(X)
-            X = np.zeros((len(core), 0))
         rows = _rows(X, plan, near.statistics.shift if near is not None and near.n_examples else None)
         centre = 0.0
         if core.classes is None and plan.intercept:
@@ -253,21 +234,20 @@ class StreamSums(FrozenArrays):
         """How many examples took part."""
         return int(self.examples_per_level.sum())
 
-    def __add__(self, other: StreamSums) -> StreamSums:
+    def __add__(self, other: RidgeSums) -> RidgeSums:
         """The sums over the examples of both."""
         self._check_same_kind(other)
-        annotators = _union(self.annotators, other.annotators, self.fixed_annotators, other.fixed_annotators)
+        annotators = _union(self.annotators, other.annotators)
         classes = self.classes
         if self.classes is not None and other.classes is not None:
-            classes = _union_of_classes(self.classes, other.classes, self.fixed_classes, other.fixed_classes)
+            classes = _union_of_classes(self.classes, other.classes)
         levels, at = _union_of_levels(self.levels, other.levels)
         one, two = (side._moved(annotators, classes) for side in (self, other))
         active = annotators[one.labels_per_annotator + two.labels_per_annotator > 0]
         parts = [side.statistics for side in (one, two) if side.statistics.n_cells]
         complete = all(part.is_complete and part.n_annotators == len(active) for part in parts)
-        n_folds = SumsSize(len(levels), len(active), complete, one.statistics).n_folds(
-            self.plan, min(self.n_folds, other.n_folds)
-        )
+        wanted = min(self.n_folds, other.n_folds)
+        n_folds = self.plan.folds_that_fit(wanted, len(levels), len(active), complete, one.statistics)
         one, two = (side if side.n_folds == n_folds else side.with_one_fold() for side in (one, two))
         placed = one._placed(at[0], active), two._placed(at[1], active)
         if other.n_examples > self.n_examples:  # around the centre of most
@@ -285,8 +265,6 @@ class StreamSums(FrozenArrays):
             n_given=one.n_given + two.n_given,
             n_unlabelled=one.n_unlabelled + two.n_unlabelled,
             kept=one.kept + two.kept,
-            fixed_classes=one.fixed_classes or two.fixed_classes,
-            fixed_annotators=one.fixed_annotators or two.fixed_annotators,
             feature_names=one.feature_names if two.feature_names is None else two.feature_names,
             batches=one.batches + two.batches,
         )
@@ -301,13 +279,13 @@ class StreamSums(FrozenArrays):
         span = self.moments.high - self.moments.low if n_classes is None else 0.0
         return scaled_pair_sums(totals, n_labels, scale, self.pairs, n_classes=n_classes, span=span)
 
-    def with_one_fold(self) -> StreamSums:
+    def with_one_fold(self) -> RidgeSums:
         """The same sums with folds added up, which takes less memory; the sample keeps its folds."""
         n_levels = len(self.levels)
         use = np.repeat(np.eye(n_levels), self.n_folds, axis=1)
         return replace(self, statistics=self.statistics.combine(use), n_folds=1)
 
-    def _moved(self, annotators: Array, classes: Array | None) -> StreamSums:
+    def _moved(self, annotators: Array, classes: Array | None) -> RidgeSums:
         """The same in the terms of more annotators and classes; the statistics keep those annotators that they have."""
         who, statistics, klass = places(self.annotators, annotators), self.statistics, None
         labels_per_class = self.labels_per_class
@@ -330,7 +308,7 @@ class StreamSums(FrozenArrays):
         cell = (at[:, np.newaxis] * self.n_folds + np.arange(self.n_folds)).ravel()
         return Placed(self.statistics, cell, places(self.statistics.annotators, active))
 
-    def _check_same_kind(self, other: StreamSums) -> None:
+    def _check_same_kind(self, other: RidgeSums) -> None:
         if self.plan != other.plan:
             raise DataError(
                 f"only sums for the same settings can be added; these are for {self.plan} and {other.plan}. Fit both "
@@ -345,7 +323,7 @@ class StreamSums(FrozenArrays):
             () if some is None else some.tolist() for some in (self.feature_names, other.feature_names)
         )
         if self.n_given and other.n_given and list(names) != list(other_names):
-            raise DataError("sums over features with other names, or in another order, cannot be added.")
+            raise DataError("only sums over features with the same names, in the same order, can be added.")
         self.check_batches(other.batches)
 
     def check_batches(self, names: tuple[Any, ...]) -> None:
@@ -382,12 +360,12 @@ def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:
     code = place if labels.is_complete else labels.labels_per_example * len(values) + place
     present = np.bincount(code) > 0
     codes = np.flatnonzero(present)
-    check_levels(len(codes))
+    _check_levels(len(codes))
     n_labels = codes // len(values) if not labels.is_complete else np.full(len(codes), labels.n_annotators)
     return np.column_stack([n_labels, values[codes % len(values)]]), (np.cumsum(present) - 1)[code]
 
 
-def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
+def _rows(X: Any, plan: SumsPlan, shift: Floats | None) -> Rows:
     """The rows of a block, shifted as those before them if that is near enough."""
     if not plan.intercept:  # the model has to go through the origin, but its sums have a column of ones
         X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -402,31 +380,27 @@ def _rows(X: Any, plan: StreamPlan, shift: Floats | None) -> Rows:
     return Rows(X, shift, True, rows.far) if near else rows
 
 
-def _union(one: Array, other: Array, one_fixed: bool, other_fixed: bool, what: str = "annotators") -> Array:
+def _union(one: Array, other: Array) -> Array:
     """All names; those of the first side first, unless the other side has them all."""
     if np.array_equal(one, other):
         return one
-    in_one, in_other = encode_declared(other, one) >= 0, encode_declared(one, other) >= 0
+    in_one = encode_declared(other, one) >= 0
     if in_one.all():
         return one
-    if one_fixed or (other_fixed and not in_other.all()):
-        unknown = other[~in_one] if one_fixed else one[~in_other]
-        raise LabelError(
-            f"the {what} {unknown[:3].tolist()} are not among those declared, {(one if one_fixed else other).tolist()}."
-        )
-    return other if in_other.all() else as_objects([*one.tolist(), *other[~in_one].tolist()])
+    has_all = (encode_declared(one, other) >= 0).all()
+    return other if has_all else as_objects([*one.tolist(), *other[~in_one].tolist()])
 
 
-def _union_of_classes(one: Array, other: Array, one_fixed: bool, other_fixed: bool) -> Array:
+def _union_of_classes(one: Array, other: Array) -> Array:
     """All classes: the larger side as it is, else sorted."""
-    union = _union(one, other, one_fixed, other_fixed, "classes")
+    union = _union(one, other)
     return union if union is one or union is other else encode(union)[1]
 
 
 def _union_of_levels(one: Floats, other: Floats) -> tuple[Floats, list[Positions]]:
     """The levels of both sides, ascending, and where those of each side are."""
     levels, place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
-    check_levels(len(levels))
+    _check_levels(len(levels))
     place = place.ravel().astype(np.intp)
     return levels, [place[: len(one)], place[len(one) :]]
 
@@ -437,3 +411,12 @@ def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDAr
     for where, count in zip(at, counts, strict=True):
         total[where] += count
     return total
+
+
+def _check_levels(n_levels: int) -> None:
+    if n_levels > MOST_CELLS:
+        raise DataError(
+            f"the disagreement of the examples takes more than {MOST_CELLS} different values, and sums "
+            "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
+            "or fit in memory, which can do without sums."
+        )
