@@ -44,5 +44,12 @@ TRUTHS_BEFORE = 1.0
 CHOSEN_DISTANCE = 1.8
 
 # --- Logistic regression (logistic/regression). ---
-# Penalties to choose from, for features of variance one, the simplest classifier first.
-L2_GRID = (1e3, 1e2, 1e1, 1e0, 1e-1)
+# Penalties to choose from, in units of the curvature of the loss, the simplest classifier first: beyond it only the
+# scale of scores falls, which their temperature sets.
+L2_GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+# --- Labels and a classifier (em/with_features). ---
+# Fits of the classifier, each to a better consensus: one loses on weak crowds, three lose where errors are shared.
+FEATURE_ROUNDS = 2
+# Share added to the frequency of a class before offsets are estimated: no offset is learned for rarer classes.
+OFFSET_SMOOTHING = 1e-3

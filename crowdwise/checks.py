@@ -61,7 +61,8 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 def check_rounds(max_rounds: Any, tol: Any) -> None:
     """Raise if the rounds could not be turned with these: at least one round, and a change of at least 0."""
-    check_whole("max_rounds", max_rounds)
+    if max_rounds is not None:
+        check_whole("max_rounds", max_rounds)
     check_number("tol", tol)
 
 

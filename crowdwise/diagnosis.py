@@ -27,7 +27,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.features import check_finite
+from crowdwise.rows.features import check_finite
 from crowdwise.truths.known import codes_of_truth
 from crowdwise.weights.class_weights import leading_shares
 from crowdwise.weights.round_weights import SoftTargets

@@ -19,7 +19,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
-from crowdwise.results import OPTIONAL, FitResults, StreamResults
+from crowdwise.results import FitResults, StreamResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -51,9 +51,9 @@ class CrowdResultsMixin:
 
     def _keep(self, results: FitResults | StreamResults) -> None:
         """Store what the fit found out about its examples and annotators."""
-        self.results_ = results
-        for name in OPTIONAL:  # of a fit before
+        for name in self.results_.attributes() if "results_" in vars(self) else ():  # of a fit before
             vars(self).pop(name, None)
+        self.results_ = results
         vars(self).update(results.attributes())
 
     def _kept(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class CrowdResultsMixin:
         check_is_fitted(self)
         if isinstance(self.results_, StreamResults):
             raise DataError(
-                "partial_fit keeps no single examples: consensus(X, labels).to_frame() gives the consensus on any."
+                "no single examples of blocks are kept: consensus(X, labels).to_frame() gives the consensus on any."
             )
         return self.results_.consensus.to_frame(getattr(self, "_frame_library", None))
 

@@ -20,8 +20,6 @@ from crowdwise.labels.frames import make_frame
 from crowdwise.truths.check import RatingCheck, TruthCheck
 
 Flags = dict[Any, tuple[str, ...]]
-# Attributes that only some fits have: of labels with an order, with informative abstentions, with truths of classes.
-OPTIONAL = ("consensus_mean_", "offset_", "spread_", "abstention_", "truth_accuracy_")
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdwise.arrays import Array, Positions
 from crowdwise.counts import count
-from crowdwise.crowd.pairs import numbered
+from crowdwise.crowd.vote_sharing import numbered
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing, shown
 from crowdwise.labels.frames import index_of

@@ -70,6 +70,13 @@ class VoteSharing(FrozenArrays):
         total.sort_indices()
         return 1 / total.data
 
+    def vote_weights(self, labels: CrowdLabels) -> Floats:
+        """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
+        weight, n_labels = self.label_weights(labels), labels.labels_per_annotator
+        if weight is None:
+            return np.ones(labels.n_annotators)
+        return np.where(n_labels > 0, labels.sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
+
     def groups(self, n_annotators: int) -> Positions:
         """A number per annotator, from 0 in the order of their first members: those of the same share a vote."""
         graph = sparse.coo_array((np.ones(len(self)), (self.first, self.second)), shape=(n_annotators, n_annotators))
@@ -82,23 +89,44 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
     It is 1 - (d + 1) / (d0 + 1), d being disagreements on the examples that both labelled, and d0 those expected if
     both answered independently given the votes of all others there. Some examples of many are enough.
     """
-    assert labels.classes is not None
     rows = enough_pairs(labels)
     labels = labels if rows is None else labels[rows]
     left, right, example = label_pairs(labels)
     n, values = labels.n_annotators, labels.values
     key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
     pairs, which, shared = np.unique(key, return_inverse=True, return_counts=True)
-    differ = np.bincount(which[values[left] != values[right]], minlength=len(pairs))
-    # No more disagreements can be expected than examples are shared: most pairs are no copies whatever is expected.
-    possible = np.flatnonzero(differ + 1 < (1 - COPY_KAPPA) * (shared + 1))
-    kappa = np.zeros(len(pairs))
-    for pair in possible.tolist():
-        own = which == pair
-        same = _expected_agreement(labels.tally[example[own]], values[left[own]], values[right[own]])
-        kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
+    if labels.classes is None:
+        kappa = _rating_kappas(labels, left, right, example, which, shared)
+    else:
+        differ = np.bincount(which[values[left] != values[right]], minlength=len(pairs))
+        # No more disagreements can be expected than examples are shared: most pairs are no copies in any case.
+        possible = np.flatnonzero(differ + 1 < (1 - COPY_KAPPA) * (shared + 1))
+        kappa = np.zeros(len(pairs))
+        for pair in possible.tolist():
+            own = which == pair
+            same = _expected_agreement(labels.tally[example[own]], values[left[own]], values[right[own]])
+            kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
     found = kappa > COPY_KAPPA
     return pairs[found] // n, pairs[found] % n, kappa[found]
+
+
+def _rating_kappas(
+    labels: CrowdLabels, left: Positions, right: Positions, example: Positions, which: Positions, shared: Array
+) -> Floats:
+    """The same of ratings: squared differences, and those expected if deviations from others were independent."""
+    ratings, n_labels = labels.values.astype(np.float64), labels.labels_per_example[example]
+    rest = labels.sum_per_example(ratings)[example] - ratings[left] - ratings[right]
+    others = np.where(n_labels > 2, rest / np.maximum(n_labels - 2, 1), ratings.mean() if len(ratings) else 0.0)
+    one, other = ratings[left] - others, ratings[right] - others
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(which, values, len(shared)).astype(np.float64)
+
+    differ = total((one - other) ** 2)
+    expected = total(one**2) + total(other**2)
+    unit = expected / shared  # as one disagreement is added to those of classes
+    enough = shared + 1 > 1 / (1 - COPY_KAPPA)
+    return np.where(enough & (expected > 0), 1 - (differ + unit) / np.where(expected > 0, expected + unit, 1.0), 0.0)
 
 
 def _expected_agreement(tally: Array, one: Array, other: Array) -> float:

@@ -328,7 +328,7 @@ def aggregate(
         rounds = {"max_rounds": max_rounds, "tol": tol, "report": reporter.rounds("labels")}
         fit = fit_labels(chunks, counting, model, _own_weight, **rounds)
         fitted = fitted_annotators(crowd.annotators, training.active, training.classes, scale, fit)
-        proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior))
+        proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
         proba = proba if where is None else proba[where]
         fitted, proba, check = calibrated(fitted, proba, training)
     reporter.done()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from crowdwise._limits import COPY_KAPPA
 from crowdwise.arrays import Array, Bools, Floats, Positions
@@ -22,11 +23,13 @@ from crowdwise.em.labels_only import LabelsOnlyFit
 from crowdwise.em.levels import CLASSES, LabelScale, offset_and_spread
 from crowdwise.em.posterior import Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
+from crowdwise.em.round_weights import OfChunk
+from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.results import AnnotatorResults
-from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate
 from crowdwise.truths.check import TruthCheck, check_classes
@@ -133,16 +136,9 @@ class FittedAnnotators:
             offset,
             spread,
             self.abstention,
-            self.vote_weights(labels),
+            self.sharing.vote_weights(labels),
             float(self.discount.effective_votes(n_votes[labels.labels_per_example > 0]).mean()),
         )
-
-    def vote_weights(self, labels: CrowdLabels) -> Floats:
-        """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
-        weight, n_labels = self.sharing.label_weights(labels), labels.labels_per_annotator
-        if weight is None:
-            return np.ones(labels.n_annotators)
-        return np.where(n_labels > 0, labels.sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
         """Probabilities of the classes, read as this fit reads them."""
@@ -164,11 +160,9 @@ class FittedAnnotators:
             chunks.put("prior", log_prior)
         return chunks.gather(lambda chunk: self.stated(chunk, posterior, merit, calibrated=calibrated))
 
-    def stated(
-        self, chunk: Chunk, posterior: Posterior, merit: Floats | None = None, *, calibrated: bool = True
-    ) -> Floats:
+    def stated(self, chunk: Chunk, posterior: Posterior, merit: Floats, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
-        n_votes = self._n_votes(chunk, posterior.counting, self.merit if merit is None else merit)
+        n_votes = self._n_votes(chunk, posterior.counting, merit)
         n_votes = n_votes + callable(posterior.log_prior)  # a classifier is one more voter
         proba = self.discount.proba(posterior(chunk)[0], n_votes)
         return self.calibration.apply(proba, chunk.labels) if calibrated and self.calibration is not None else proba
@@ -209,6 +203,15 @@ def _stored_prior(chunk: Chunk) -> Floats:
     return prior
 
 
+class FittedModel(Protocol):
+    """A classifier and the annotators of its fit."""
+
+    @property
+    def annotators(self) -> FittedAnnotators: ...
+
+    def log_prior(self, X: Any) -> Floats: ...
+
+
 def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> VoteSharing:
     """Who shares a vote among the annotators that take part: as groups are given, or near copies."""
     group = check_groups(groups, training.labels.annotators)
@@ -220,7 +223,7 @@ def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> Vote
 
 
 def fitted_annotators(
-    names: Array, active: Bools, classes: Array, scale: LabelScale, fit: LabelsOnlyFit, class_prior: Floats | None = None
+    names: Array, active: Bools, classes: Array, scale: LabelScale, fit: LabelsOnlyFit
 ) -> FittedAnnotators:
     """What a fit estimated, in the terms of all annotators."""
     counting = fit.posterior.counting
@@ -233,10 +236,27 @@ def fitted_annotators(
     merit[active] = fit.merit
     position = np.where(active, np.cumsum(active) - 1, -1)
     return FittedAnnotators(
-        names, classes, fit.annotators.among(active), fit.class_prior if class_prior is None else class_prior, merit,
+        names, classes, fit.annotators.among(active), fit.class_prior, merit,
         scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
         choices=_choices(fit, common, measured),
     )  # fmt: skip
+
+
+def annotators_with_features(
+    names: Array,
+    active: Bools,
+    classes: Array,
+    scale: LabelScale,
+    labels_fit: LabelsOnlyFit,
+    chunks: Chunks,
+    found: FeaturesFit,
+    weight_of: OfChunk,
+) -> FittedAnnotators:
+    """The annotators that rounds with a classifier estimated; classes are as frequent as in their consensus."""
+    consensus = SoftConsensus(found.posterior)
+    mass = chunks.total(lambda chunk: weight_of(chunk) @ consensus(chunk))
+    posterior = replace(found.posterior, log_prior=np.log(np.maximum(mass / mass.sum(), _TINY)))
+    return fitted_annotators(names, active, classes, scale, replace(labels_fit, posterior=posterior))
 
 
 def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice, ...]:
@@ -265,3 +285,45 @@ def calibrated(
     chosen = chosen_classes(found.held_out, fitted.scale.by, fitted.scale.levels)
     check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
     return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.core), check
+
+
+def fit_results(
+    training: TrainingSet,
+    fitted: FittedModel,
+    chunks: MemoryChunks,
+    posterior: Posterior,
+    steepness: float,
+    objective: Floats,
+    converged: bool,
+) -> tuple[FittedAnnotators, FitResults]:
+    """What a fit with features found out about all of its examples and annotators, calibrated by known answers.
+
+    Examples that did not take part have the posterior of their labels and the final classifier.
+    """
+    labels, annotators = training.labels, fitted.annotators
+    stated = chunks.gather(lambda chunk: annotators.stated(chunk, posterior, annotators.merit[training.active]))
+    annotators, stated, check = calibrated(annotators, stated, training)
+    proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.proba(labels, calibrated=False)
+    model_proba = np.empty_like(proba)
+    proba[training.learnt], model_proba[training.learnt] = stated, np.exp(chunks.gather(posterior.prior))
+    if len(others := training.others):
+        X = _safe_indexing(training.X, others)
+        model_proba[others] = np.exp(fitted.log_prior(X))
+        proba[others] = annotators.consensus(labels[others], fitted.log_prior(X)).proba
+        unlabelled = labels.labels_per_example == 0
+        by_labels[unlabelled] = proba[unlabelled]
+    consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))
+    results = FitResults(
+        consensus,
+        annotators.as_consensus(labels.examples, by_labels),
+        annotators.results(labels).against(labels, training.truth),
+        training.disagreement,
+        steepness,
+        objective,
+        converged,
+        check and check.beside(consensus.confidence[training.unknown]),
+        model_proba,
+        training.truth,
+        annotators.choices,
+    )
+    return annotators, results

@@ -132,14 +132,24 @@ class _RoundSums:
         return Sums(**vars(_tally(chunk, counting, weight, proba)), objective=value, residual=residual)
 
 
-def tally(chunks: Chunks, counting: Counting, weight_of: OfChunk, posterior_of: OfChunk) -> Sums:
-    """How often each annotator gave every answer to examples of every class, and how many examples are of each."""
-    return chunks.total(lambda chunk: _tally(chunk, counting, weight_of(chunk), posterior_of(chunk)))
+def tally(
+    chunks: Chunks, counting: Counting, weight_of: OfChunk, posterior_of: OfChunk, *, with_classifier: bool = False
+) -> Sums:
+    """How often each annotator gave every answer to examples of every class, and how many examples are of each.
+
+    A classifier speaks about all examples, so that annotators are judged by all of their labels.
+    """
+    return chunks.total(
+        lambda chunk: _tally(chunk, counting, weight_of(chunk), posterior_of(chunk), with_classifier=with_classifier)
+    )
 
 
-def _tally(chunk: Chunk, counting: Counting, weight: Floats, posterior: Floats) -> Sums:
+def _tally(
+    chunk: Chunk, counting: Counting, weight: Floats, posterior: Floats, *, with_classifier: bool = False
+) -> Sums:
     weighted = posterior if (weight == 1).all() else posterior * weight[:, np.newaxis]
-    return Sums(counts=counting.judged(chunk).counts(weighted), mass=weighted.sum(axis=0))
+    labels = counting.incidence(chunk) if with_classifier else counting.judged(chunk)
+    return Sums(counts=labels.counts(weighted), mass=weighted.sum(axis=0))
 
 
 def anchored(sums: Sums, votes: Sums | None, anchor: float) -> Sums:

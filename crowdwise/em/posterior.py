@@ -12,7 +12,7 @@ from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import Incidence, answers_of
 from crowdwise.rows.chunks import Chunk
-from crowdwise.softmax.log_space import shares_of_sum
+from crowdwise.softmax.temperature import expectation
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +97,3 @@ class Posterior:
     def log_likelihood(self, chunk: Chunk) -> Floats:
         """Logarithms of the probability of labels for every class."""
         return self.counting.incidence(chunk).log_likelihood(self.annotators.confusion)
-
-
-def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
-    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
-
-    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
-    """
-    posterior = np.empty_like(log_likelihood)
-    prior = log_prior[:, np.newaxis] if log_prior.ndim == 1 else log_prior.T
-    joint = np.add(prior, log_likelihood.T, order="C")  # many short rows: passes over columns are much faster
-    return posterior, shares_of_sum(joint, posterior.T)

@@ -21,7 +21,7 @@ from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import Method
-from crowdwise.ridge.features import check_finite, check_squares
+from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.threads import one_blas_thread
 from crowdwise.weights.round_weights import SoftTargets
 

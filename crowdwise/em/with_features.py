@@ -1,9 +1,9 @@
-"""Annotators and a classifier -> the consensus of both: one loop for logistic regression and for any classifier.
+"""Annotators and a classifier -> the consensus of both: one loop for logistic regression, any classifier and ridge.
 
-The classifier is fitted to soft classes, first the shares of the votes, then the consensus; its probabilities for an
-example are always from a model that has not seen it, with the temperature under which labels are most probable, and
-take the place of the class frequencies. Annotators are estimated from labels alone, so that a classifier which has
-learned the errors that annotators have in common cannot confirm itself.
+The classifier is fitted to soft classes, first the vote shares, then the consensus. Its scores for an example are from a
+model that has not seen it. With a temperature and offsets under which labels are most probable, they take the place of
+the class frequencies in the posterior. Annotators are estimated from that posterior, anchored at the vote shares as in
+rounds over labels only, so that a classifier cannot confirm itself.
 """
 
 from __future__ import annotations
@@ -15,32 +15,76 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise.arrays import Floats
+from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.labels_only import LabelsOnlyFit, estimate
-from crowdwise.em.posterior import Posterior
+from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
+from crowdwise.em.posterior import Counting, Posterior
 from crowdwise.em.round_weights import OfChunk, RoundWeights, Targets
-from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.progress import Report
 from crowdwise.rows.chunks import Chunk, Chunks
+from crowdwise.softmax.log_space import log_softmax
+from crowdwise.softmax.temperature import Scaling, best_temperature, fit_scaling
 
 
 class OutOfFold(Protocol):
     """A classifier that scores every example by a model of other examples."""
 
-    def fit(self, targets: Targets) -> Callable[[Chunk], ClassScores]:
+    def fit(self, targets: Targets) -> OfChunk:
         """Fit the models of all folds; what gives the scores of a chunk, each by a model that has not seen the row."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The classifier's part of a posterior: logarithms of its probabilities, with their temperature."""
+    """The classifier's part of a posterior: logarithms of its probabilities."""
 
-    scores: Callable[[Chunk], ClassScores]
-    temperature: float
+    scores_of: OfChunk
+    scaling: Scaling
 
     def __call__(self, chunk: Chunk) -> Floats:
-        return self.scores(chunk).log_proba(self.temperature)
+        return self.scaling.log_proba(self.scores_of(chunk))
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """The first consensus: a classifier of the vote shares, times smoothed votes."""
+
+    counting: Counting
+    prior: Prior
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        votes = self.counting.votes(chunk)
+        smoothed = (votes + 1 / votes.shape[1]) / (votes.sum(axis=1, keepdims=True) + 1)
+        return np.exp(log_softmax(self.prior(chunk) + np.log(smoothed)))
+
+
+@dataclass(frozen=True, eq=False)
+class VoteShares:
+    """Shares of the votes, known classes being certain."""
+
+    counting: Counting
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        return with_truth(self.counting.vote_shares(chunk), chunk)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftConsensus:
+    """The probabilities of a posterior, known classes being certain."""
+
+    posterior: Callable[[Chunk], tuple[Floats, Floats]]
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        return with_truth(self.posterior(chunk)[0], chunk)
+
+
+def with_truth(posterior: Floats, chunk: Chunk) -> Floats:
+    """A posterior in which known classes are certain: what a classifier is fitted to."""
+    if chunk.truth is None or not (chunk.truth >= 0).any():
+        return posterior
+    clamped, known = posterior.copy(), np.flatnonzero(chunk.truth >= 0)
+    clamped[known] = np.eye(posterior.shape[1])[chunk.truth[known]]
+    return clamped
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +92,8 @@ class FeaturesFit:
     """What the rounds of labels and classifier arrived at."""
 
     posterior: Posterior  # of labels and classifier
-    targets: Targets  # what the classifier of all examples is fitted to
-    temperature: float  # the factor on the classifier's scores
+    targets: Targets  # what the classifiers of the last round were fitted to
+    scaling: Scaling  # what makes probabilities of their scores
     objective: Floats  # (n_rounds,)
     converged: bool
     change: float  # how far the probabilities of the average example moved in the last round
@@ -64,52 +108,47 @@ def fit_with_features(
     model: AnnotatorModel,
     *,
     start: OfChunk,
-    joint: bool,
-    tempered: bool,
     max_rounds: int,
-    tol: float,
+    tol: float = 0.0,
+    few: bool = False,
+    scaled: bool = True,
+    offsets: bool = True,
     report: Report | None = None,
 ) -> FeaturesFit:
     """Rounds of fitting the classifier to the consensus, and the consensus to labels and classifier.
 
-    `start` gives the first soft classes. With `joint`, annotators are estimated from the consensus of labels and
-    classifier in every round, as by Raykar et al. The temperature and the change of a round are found from a `sample`
-    of the rows.
+    `start` gives the first soft classes. Scores are `scaled` if they are out of fold. Scaling and the change of a round
+    are found from a `sample` of the rows. `few` rounds need not converge. Without `offsets`, scaling is a temperature.
     """
-    annotators, counting = labels_fit.annotators, labels_fit.posterior.counting
-    posterior_of, temperature, log_prior = start, 1.0, None
+    counting, log_prior = labels_fit.posterior.counting, None
+    consensus, scaling = start, Scaling()
     objective, change, last = list[float](), np.inf, start(sample)
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
-        weights.advance(posterior_of, log_prior)
-        targets = weights.targets(posterior_of)
-        if joint:
-            annotators = estimate(chunks, counting, model, targets, labels_fit.anchor)
-        scores = classifier.fit(targets)
-        if tempered:
-            likelihood = Posterior(counting, annotators, np.zeros(counting.n_classes)).log_likelihood(sample)
-            temperature = best_temperature(scores(sample), likelihood, weights.current(sample))
-        log_prior = Prior(scores, temperature)
+        weights.advance(consensus, log_prior)
+        targets = weights.targets(consensus)
+        scores_of = classifier.fit(targets)
+        if not objective and scaled:
+            likelihood = labels_fit.posterior.log_likelihood(sample)
+            first = best_temperature(scores_of(sample), likelihood, weights.current(sample))
+            consensus = _Start(counting, Prior(scores_of, Scaling(first)))
+        sums = tally(chunks, counting, weights.current, consensus, with_classifier=True)
+        sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
+        annotators = Annotators.of_counts(sums.counts, model)
+        if scaled:
+            likelihood = counting.incidence(sample).log_likelihood(annotators.confusion)
+            scaling = fit_scaling(scores_of(sample), likelihood, weights.current(sample), offsets=offsets)
+        log_prior = Prior(scores_of, scaling)
         posterior = Posterior(counting, annotators, log_prior)
-        posterior_of = _Consensus(posterior)
-        evidence = chunks.total(lambda chunk, current=weights.current: float(current(chunk) @ posterior(chunk)[1]))
+        consensus = SoftConsensus(posterior)
+        current = weights.current
+        evidence = chunks.total(lambda chunk, of=posterior, weight_of=current: float(weight_of(chunk) @ of(chunk)[1]))
         objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd))
-        change, last = mean_change(posterior_of(sample), last, weights.current(sample)), posterior_of(sample)
+        before, last = last, consensus(sample)
+        change = mean_change(last, before, weights.current(sample))
         if report is not None:
             report(len(objective), objective[-1], change)
-    converged = change <= tol and weights.settled(tol)
-    return FeaturesFit(
-        posterior, weights.targets(posterior_of), temperature, np.array(objective), converged, change
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Consensus:
-    """The probabilities of a posterior."""
-
-    posterior: Posterior
-
-    def __call__(self, chunk: Chunk) -> Floats:
-        return self.posterior(chunk)[0]
+    converged = few or (change <= tol and weights.settled(tol))
+    return FeaturesFit(posterior, targets, scaling, np.array(objective), converged, change)
 
 
 def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:

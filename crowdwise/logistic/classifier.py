@@ -1,7 +1,8 @@
-"""The classification model of Raykar et al.: logistic regression and confusion matrices, estimated together."""
+"""Logistic regression and confusion matrices, estimated together from the labels of a crowd."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,46 +10,48 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_number, check_rounds, check_whole
+from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.labels_alone import HardExamples
-from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
-from crowdwise.em.with_features import Init, Joint
+from crowdwise.em.fitted import fit_results
+from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
 from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_of_chunks, fit_logistic, with_start
 from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.logistic.in_memory import LogisticInMemoryMixin
-from crowdwise.logistic.out_of_core import LogisticOutOfCoreMixin
-from crowdwise.mixins import all_or_nothing
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.fitted import check_new
+from crowdwise.results import StreamResults
+from crowdwise.rows.features import check_finite
+from crowdwise.rows.features import check_new
+from crowdwise.rows.chunks import ReadChunks, chunks_of, recoded
+from crowdwise.rows.summary import DataSummary
 from crowdwise.softmax.log_space import log_softmax
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
 from crowdwise.truths.known import known_answers
+from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 
-class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, BaseEstimator):
+class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
-    The model of Raykar et al. (2010), for any number of classes: rounds of estimating annotators and classifier from
-    the posterior probabilities of the classes, and these from both, every example weighted by its easiness. By default
-    it looks for examples that are hard for all annotators and is more careful if there are any. Their own model is
-    ``CrowdLogisticClassifier(steepness=0, annotator_model=Confusion(), hard_examples=False, errors_in_common=False,
-    joint=True, init="votes", cross_fit=0)``.
+    After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and then
+    to the consensus of labels and classifier, its part in that being out of fold, and annotators are estimated in few
+    rounds that are anchored at the votes. Their own model is ``CrowdLogisticClassifier(annotator_model=Confusion(),
+    errors_in_common=False, cross_fit=0)``.
 
     Parameters
     ----------
-    steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if features predict
-        contested labels better than chance, as on most real crowds, else 3 to 6.
+    steepness : float, default=0.0
+        How fast an example's weight falls with disagreement. 0 weights all equally; see `diagnose`.
     l2 : float or "auto", default="auto"
-        Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes a power of ten,
-        relative to the variance of the features, by cross-validation: the largest one that predicts the first consensus
-        of held-out examples within a standard error of the best.
+        Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the power of ten, relative
+        to the variance of the features, that predicts the vote shares of held-out examples best.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
@@ -57,45 +60,31 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
     informative_abstentions : bool, default=False
         Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
-        What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
-        classes with an order). See `crowdwise.em`.
-    hard_examples : bool or "auto", default="auto"
-        Whether every class may have hard examples, on which annotators err in another way, see `aggregate`; False is
-        the model of Raykar et al.
+        What is estimated of an annotator, see `aggregate`.
     errors_in_common : bool, default=True
-        Whether annotators may err together, see `aggregate`; False is the model of Raykar et al.
-    joint : bool or "auto", default="auto"
-        Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
-        labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
-        annotators, and a classifier that has learnt their common errors would confirm them. The classifier counts in
-        the consensus either way.
-    init : {"labels", "votes"}, default="labels"
-        The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
-    class_prior : float, default=1.0
-        Examples of average features added, evenly of all classes.
+        Whether annotators may have errors in common, see `aggregate`. False is the model of Raykar et al., with rounds
+        to convergence.
+    init : {"votes", "labels"} or ndarray of shape (n_examples, n_classes), default="votes"
+        What the classifier is fitted to first: vote shares, the posterior of labels only, or probabilities of the
+        classes of all examples, such as `consensus_proba_` of an earlier fit.
     cross_fit : int, default=5
         Number of folds: an example's class probabilities are out of fold, from a classifier that has not seen it. 0 is
         one classifier for all, as by Raykar et al.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
-        reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
-        a rare one never enter.
+        reads how far the classifier's probabilities are from the consensus, with a threshold for every class.
     class_weight : dict, "balanced" or None, default=None
         What each class counts for the classifier; "balanced" gives all classes of the current consensus the same
         total. `predict_proba` is of that classifier, as in scikit-learn. In the consensus, the classifier's
         probabilities have the weights divided out: there a rare class stays rare.
-    scale : {"observed", "possible"} or None, default="observed"
-        How disagreement is scaled, see `disagreement`.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_rounds : int, default=100
-        The most rounds.
+    max_rounds : int or None, default=None
+        The most rounds, each with a fit of the classifier; by default two, or a hundred if errors are taken to be
+        independent or the curriculum changes weights.
     tol : float, default=0.0001
         Stop when the probabilities of the average example change by no more than this and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
-    warm_start : bool, default=False
-        Whether `fit` begins with the annotators and the classifier of the last fit, if they are of the same crowd.
     random_state : int, Generator or None, default=None
         For a curriculum that draws.
     verbose : int, default=0
@@ -136,39 +125,32 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
     expertise_, expertise_share_ : ndarray of shape (n_annotators,)
         A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable.
-    annotator_group_ : ndarray of shape (n_annotators,)
-        Annotators of the same number share one vote.
-    effective_annotators_ : float
-        How many independent votes the labels of an average example are worth.
-    by_votes_ : bool
-        Whether the consensus is the majority vote and the model only breaks ties, because its classes do not
-        correspond to the labels.
+        Warnings per annotator.
+    vote_weight_ : ndarray of shape (n_annotators,)
+        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
+    effective_votes_ : float
+        How many independent votes the labels of an average example carry as much information as.
+    choices_ : tuple of Choice
+        The decisions that the fit took by itself, with score, limit and reason.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
-        The steepness given, or the one found.
+        The steepness.
     l2_ : float
         The l2 given, or the one found.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is among the examples of `fit`.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for the classifier; ones without `class_weight`.
-    model_weight_ : float
-        1 if the classifier counts in the consensus; 0 if labels are explained better by a classifier of what annotators
-        answer than by one of the truth. Then the consensus is that of `aggregate`, a note says so, and `predict` still
-        uses the features. Always 1 with `cross_fit=0`.
     temperature_ : float
-        The factor on the classifier's scores that makes the labels most probable (temperature scaling): what l2 took
-        from them and labels bear out comes back. `coef_` has it in it; 1 with `cross_fit=0`.
+        The factor on the classifier's scores that makes the labels most probable (temperature scaling); `coef_` has it
+        in it. 1 with `cross_fit=0`.
     objective_ : ndarray of shape (n_rounds,)
-        Log-likelihood plus log priors after every round. It never falls with `cross_fit=0` and `Confusion` or
-        `OneCoin`. It may fall with `Shared` and `Ordinal`, which make the crowd's matrix anew in every round, and with
-        `class_weight` or a curriculum other than `Fixed`: then every round has a problem of its own.
+        Log-likelihood plus log priors after every round.
     n_rounds_ : int
-        Number of rounds; 0 if there is one annotator.
+        Number of rounds of labels and features.
     converged_ : bool
-        Whether they settled within `tol`, with weights that stay.
+        False if rounds were to converge within `tol` and did not.
     n_passes_ : int
         How often all blocks were read, after a fit on blocks.
     truth_check_ : TruthCheck or None
@@ -207,26 +189,21 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
 
     def __init__(
         self,
-        steepness: float | Literal["auto"] = "auto",
+        steepness: float = 0.0,
         *,
         l2: float | Literal["auto"] = "auto",
         kind: ClassKind = "class",
         consensus_by: ConsensusBy | None = None,
         informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
-        hard_examples: HardExamples = "auto",
         errors_in_common: bool = True,
-        joint: Joint = "auto",
-        init: Init = "labels",
-        class_prior: float = 1.0,
+        init: Any = "votes",
         cross_fit: int = 5,
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        scale: Scale = "observed",
         fit_intercept: bool = True,
-        max_rounds: int = 100,
+        max_rounds: int | None = None,
         tol: float = 1e-4,
-        warm_start: bool = False,
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
     ) -> None:
@@ -236,19 +213,14 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         self.consensus_by = consensus_by
         self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
-        self.hard_examples = hard_examples
         self.errors_in_common = errors_in_common
-        self.joint = joint
         self.init = init
-        self.class_prior = class_prior
         self.cross_fit = cross_fit
         self.curriculum = curriculum
         self.class_weight = class_weight
-        self.scale = scale
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -277,10 +249,10 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
             How often each example counts.
         truth : array-like of shape (n_examples,), series, mapping or frame, default=None
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
-            They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
-            out; see `aggregate`.
+            The classifier is fitted to them, and the probabilities of all others are calibrated by them, each held out;
+            see `aggregate`.
         groups : mapping, series or array-like, default=None
-            Annotators who share one vote, see `aggregate`. By default those who copy each other are detected.
+            Annotators who share one vote, see `aggregate`. By default near copies are detected.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -288,41 +260,120 @@ class CrowdLogisticClassifier(LogisticInMemoryMixin, LogisticOutOfCoreMixin, Bas
         -------
         self : CrowdLogisticClassifier
         """
-        steepness, reporter = self._check_settings(), Reporter("CrowdLogisticClassifier", self.verbose, on_round)
-        warm = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
-        self._forget_stream()
-        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
-            return self
-        given = X
-        X, labels = check_features(self, X, y)
-        check_finite(X)
-        check_abstentions(labels, self.informative_abstentions)
-        answers = known_answers(truth, given, labels)
-        training = TrainingSet.of(X, labels, sample_weight, truth=answers, scale=self.scale, weighting=steepness != 0)
+        self._check_settings()
+        reporter = Reporter("CrowdLogisticClassifier", self.verbose, on_round)
         with one_blas_thread():  # products here are too thin to be shared, and threads must change no bit
-            self._fit(training, steepness, groups, reporter, warm)
-        self._keep_record()
+            if is_dask(X) or isinstance(X, Blocks):
+                if truth is not None:
+                    raise ValueError(
+                        "known answers are held out example by example, and examples of blocks and Dask collections "
+                        "are not kept. Give them as the labels of one more annotator, or fit in memory."
+                    )
+                self._fit_chunks(chunks_of(X, y, sample_weight), groups, reporter)
+            else:
+                self._fit_memory(X, y, sample_weight, truth, groups, reporter)
         reporter.done()
         return self
 
-    def _check_settings(self) -> float:
+    def _fit_memory(self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, reporter: Reporter) -> None:
+        given = X
+        X, labels = check_features(self, X, y)
+        check_finite(X)
+        warn_if_no_abstentions(labels, self.informative_abstentions)
+        answers = known_answers(truth, given, labels)
+        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0)
+        data = data_in_memory(training, self.cross_fit, fit_intercept=self.fit_intercept)
+        settings = self._settings(training.labels)
+        if not isinstance(settings.init, str):
+            data = with_start(data, settings.init, training)
+        weight = example_weights(training.weighing_disagreement, settings.steepness) * training.sample_weight
+        note_effective_number(weight, self.n_features_in_)
+        found = fit_logistic(data, settings, groups, reporter)
+        annotators, results = fit_results(
+            training, found.fitted, data.chunks, found.with_features.posterior, self.steepness,
+            found.with_features.objective, found.with_features.converged,
+        )  # fmt: skip
+        self._keep_fit(replace(found, fitted=replace(found.fitted, annotators=annotators)))
+        self._keep(results)
+
+    def _fit_chunks(self, chunks: ReadChunks, groups: Any, reporter: Reporter) -> None:
+        """Learn from chunks that are read again in every pass; no example is kept."""
+        if not check_curriculum(self.curriculum).is_mixture:
+            raise ValueError(
+                f"curriculum={self.curriculum!r} ranks the examples in every round, and blocks are not kept. Use "
+                "Fixed(), Smooth(...) or Fading(...), or fit in memory."
+            )
+        for name, usual in (("informative_abstentions", False), ("init", "votes")):
+            if getattr(self, name) is not usual and getattr(self, name) != usual:
+                raise ValueError(f"{name} needs examples in memory, and blocks are not kept. Use {usual!r}.")
+        summary = chunks.total(DataSummary.of)
+        summary.check()
+        note_unlabelled(summary.n_unlabelled, summary.n_examples + summary.n_unlabelled)
+        if summary.is_complete:
+            rows = summary.rows()
+            self._fit_memory(rows.X, rows.labels, rows.weight, None, groups, reporter)
+            kept = self.results_
+            assert not isinstance(kept, StreamResults)
+            annotators, objective, converged = kept.annotators, kept.objective, kept.converged
+        else:
+            data = data_of_chunks(chunks, summary, self.cross_fit, fit_intercept=self.fit_intercept)
+            found = fit_logistic(data, self._settings(data.sample.labels), groups, reporter)
+            self.n_features_in_ = summary.n_features
+            self._keep_fit(found)
+            sample = recoded(data.sample.labels, summary.annotators, summary.classes)
+            annotators = found.fitted.annotators.results(sample, summary.labels_per_annotator)
+            objective, converged = found.with_features.objective, found.with_features.converged
+        vars(self).pop("feature_names_in_", None)
+        if summary.feature_names is not None:
+            self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
+        self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
+        self._keep(StreamResults(annotators, summary.n_examples, self.steepness, objective, converged))
+
+    def _keep_fit(self, found: LogisticFit) -> None:
+        self.fitted_, self.l2_ = found.fitted, found.l2
+        self.temperature_ = found.with_features.scaling.temperature
+        self.coef_, self.intercept_ = found.fitted.coef.T, found.fitted.intercept_at_zero
+        self.confusion_, self.class_prior_ = found.fitted.annotators.confusion, found.fitted.annotators.class_prior
+        self.class_weight_ = found.fitted.class_weight
+
+    def _settings(self, labels: CrowdLabels) -> Settings:
+        assert labels.classes is not None
+        scale = scale_of(labels, self.kind, self.consensus_by, self.informative_abstentions)
+        counted = check_class_weight(self.class_weight, labels.classes)
+        return Settings(
+            scale,
+            scale.annotator_model(self.annotator_model),
+            float(self.steepness),
+            None if self.l2 == "auto" else float(self.l2),
+            not self.errors_in_common,
+            self.cross_fit,
+            self.init,
+            np.ones(len(labels.classes)) if counted is None else counted,
+            check_curriculum(self.curriculum),
+            check_seed(self.random_state),
+            self.max_rounds,
+            self.tol,
+        )
+
+    def _check_settings(self) -> None:
+        check_number("steepness", self.steepness)
         check_number("l2", self.l2, auto=True)
-        check_number("class_prior", self.class_prior)
         check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_choice("warm_start", self.warm_start, (True, False))
+        check_choice("errors_in_common", self.errors_in_common, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
         check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("votes", "labels"))
         if check_whole("cross_fit", self.cross_fit, low=0) == 1:
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
-        return check_number("steepness", self.steepness, auto=True)
 
     def _classes_of(self, X: Any) -> Array:
-        annotators = self.fitted_.annotators
-        if annotators.levels is None:
+        scale = self.fitted_.annotators.scale
+        if scale.levels is None:
             return super()._classes_of(X)
-        return annotators.classes[chosen_classes(self.predict_proba(X), annotators.by, annotators.levels)]
+        return self.classes_[chosen_classes(self.predict_proba(X), scale.by, scale.levels)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

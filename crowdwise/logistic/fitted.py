@@ -11,9 +11,9 @@ from scipy import sparse
 from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.temperature import ClassScores
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.training_set import TrainingSet
+from crowdwise.softmax.log_space import log_softmax
+from crowdwise.softmax.rows import classes_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,6 @@ class FittedLogistic:
         Subtracted from features that are far from zero, which would cost digits otherwise.
     class_weight : ndarray of shape (n_classes,)
         What each class counted for the classifier.
-    model_weight : float, default=1.0
-        1 if the classifier counts in the consensus, 0 if features mislead: then labels alone do.
     """
 
     annotators: FittedAnnotators
@@ -41,7 +39,6 @@ class FittedLogistic:
     intercept: Floats
     shift: Floats | None
     class_weight: Floats
-    model_weight: float = 1.0
 
     def scores(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
@@ -68,19 +65,10 @@ class FittedLogistic:
         """Intercepts for features that are not shifted."""
         return self.intercept if self.shift is None else self.intercept - self.shift @ self.coef
 
-    def knows(self, training: TrainingSet) -> bool:
-        """Whether features, classes and annotators are those of this fit, so that it can be gone on from."""
-        return (
-            len(self.coef) == training.X.shape[1]
-            and np.array_equal(self.annotators.classes, training.classes)
-            and np.array_equal(self.annotators.annotators, training.labels.annotators)
-        )
-
     def log_prior(self, X: Any) -> Floats:
-        """Logarithms of the classifier's probabilities as the consensus uses them."""
-        return ClassScores(self.scores(X), self.class_weight, are_probabilities=True).log_proba(1.0)
+        """Logarithms of the classifier's probabilities as the consensus uses them: class weights divided out."""
+        return log_softmax(classes_of(self.scores(X)) - np.log(self.class_weight))
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        counts = use_model and self.model_weight > 0
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)

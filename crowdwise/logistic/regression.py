@@ -10,7 +10,6 @@ import numpy as np
 from crowdwise._limits import L2_GRID
 from crowdwise.arrays import Floats
 from crowdwise.em.round_weights import Targets
-from crowdwise.em.temperature import ClassScores
 from crowdwise.rows.chunks import Chunk, Chunks
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.log_space import log_softmax
@@ -23,14 +22,15 @@ _MOST_STEPS, _TO_CHOOSE = 500, 3e-3
 
 @dataclass(frozen=True, eq=False)
 class FoldScores:
-    """What the models of all folds predict for rows that they leave out."""
+    """What the models of all folds predict for rows that they leave out, what classes counted for them divided out."""
 
     rows: SoftmaxRows
     theta: Floats
-    class_weight: Floats  # (n_classes,): what each class counted for them
+    class_weight: Floats  # (n_classes,)
 
-    def __call__(self, chunk: Chunk) -> ClassScores:
-        return ClassScores(self.rows.held_out_scores(chunk, self.theta), self.class_weight, are_probabilities=True)
+    def __call__(self, chunk: Chunk) -> Floats:
+        make = lambda: self.rows.held_out_scores(chunk, self.theta) - np.log(self.class_weight)  # noqa: E731
+        return chunk.keep("scores", make, owner=self)
 
 
 @dataclass
@@ -55,13 +55,13 @@ class FoldedLogistic:
     def choose_l2(self, targets: Targets, variance: float) -> None:
         """Take the penalty that predicts the soft classes of held-out rows of the sample best.
 
-        Penalties, relative to the variance of an average feature, are tried from the largest on, each going on from the
-        last, until held-out rows are predicted less well.
+        The largest that is tried is about the curvature of the loss, a quarter of the weight of all rows times the
+        variance of an average feature; each goes on from the last, until held-out rows are predicted less well.
         """
         models, losses, tried = self._of_sample(), list[float](), list[tuple[float, Floats]]()
         posterior, weight = targets(self.sample)
         models.set_targets(targets, weight)
-        for l2 in variance * np.array(L2_GRID):
+        for l2 in float(weight.sum()) * variance / 4 * np.array(L2_GRID):
             models.set_l2(float(l2))
             theta = models.step(max_steps=_MOST_STEPS, tol=_TO_CHOOSE)
             scores = models.rows.held_out_scores(self.sample, theta)

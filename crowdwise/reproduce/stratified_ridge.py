@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdwise.arrays import Floats
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.features import Rows, row_space
+from crowdwise.rows.features import Rows, row_space
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
 
 N_FOLDS = 10

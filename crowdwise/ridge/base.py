@@ -25,7 +25,7 @@ from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks, n_rows
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.fitted import FittedRidge, check_new, ridge_results
+from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
@@ -111,6 +111,7 @@ class RidgeModel(CrowdResultsMixin):
     l2_: float
     route_: str
     model_precision_: float
+    temperature_: float
     n_features_in_: int
     feature_names_in_: Array
     get_params: Callable[..., dict[str, Any]]
@@ -430,7 +431,10 @@ class RidgeModel(CrowdResultsMixin):
                 self.fitted_, results = summed.results(fit, groups)
                 self._keep(results)
         self.l2_, self.route_ = fit.l2, fit.route
-        self.model_precision_ = self.fitted_.model_precision
+        if self.fitted_.scaling is None:
+            self.model_precision_ = self.fitted_.model_precision
+        else:
+            self.temperature_ = self.fitted_.scaling.temperature
         self._keep_coefficients(data, fit)
         reporter.done()
 

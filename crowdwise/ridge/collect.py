@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise import threads
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.features import Rows
+from crowdwise.rows.features import Rows
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets
 from crowdwise.threads import run_parallel

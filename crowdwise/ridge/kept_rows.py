@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,6 @@ from crowdwise.weights.folds import Keys
 # Rows that are kept, if they take no more bytes than this.
 _MOST_ROWS = 20_000
 _MOST_BYTES = 2**26
-# Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
-_ANNOTATOR_BITS, _CLASS_BITS = 30, 16
-# Labels that are hashed at a time.
-_MOST_LABELS = 2**20
 
 
 def most_rows(n_features: int) -> int:
@@ -136,33 +131,6 @@ class KeptRows(FrozenArrays):
 
 def _is_identity(position: Positions) -> bool:
     return np.array_equal(position, np.arange(len(position)))
-
-
-def label_keys(labels: CrowdLabels) -> Keys:
-    """A number for every example that is the same for the same labels of the same annotators.
-
-    Rows with equal features would otherwise have the same key, and be kept or left out all together.
-    """
-    who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
-    klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
-    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-        second = labels.weigh_complete(who, 1)
-        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
-    sums = np.empty(len(labels))
-    step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
-    for start in range(0, len(labels), step):
-        some = labels[slice(start, start + step)]
-        if klass is None:
-            sums[start : start + step] = some.sum_per_example(who[some.annotator_index] * some.values)
-        else:  # exact in any order
-            sums[start : start + step] = some.as_sparse(klass[some.values]) @ who
-    return sums.view(np.uint64)
-
-
-def _named_factors(names: Array, n_bits: int) -> Floats:
-    """A whole number for every name, from the name alone."""
-    digests = (blake2b(repr(name).encode(), digest_size=8).digest() for name in names.tolist())
-    return np.array([int.from_bytes(digest) % 2**n_bits for digest in digests], dtype=np.float64)
 
 
 def places(names: Array, among: Array) -> Positions:

@@ -14,7 +14,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from crowdwise.arrays import Floats
-from crowdwise.ridge.features import Rows
+from crowdwise.rows.features import Rows
 from crowdwise.threads import run_parallel
 
 

@@ -1,25 +1,17 @@
-"""Labels, expertise, scores of a model -> one answer per example, with how sure it is.
-
-If the truth is class k, an annotator's label is taken to lie around its +1/-1 code with the annotator's expertise as
-precision, and the model's score likewise with a precision of its own; all classes are alike beforehand. The
-probabilities of the classes follow. Ratings are the mean of labels and score, weighted by precision.
-"""
+"""Labels and expertise -> sums of expertise per class or rating: the paper's consensus, and that of ratings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
 
 from crowdwise.arrays import Floats
-from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.consensus import RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.targets import Targets
-from crowdwise.threads import EXPONENTIAL, each_block, run_parallel, spans
+from crowdwise.threads import each_block
 
-# Odds beyond the exponential of this are infinite, or nearly.
-_LARGEST_EXPONENT = 700.0
 # What a difference and a quotient cost, in multiplications.
 _DIVIDING = 30.0
 
@@ -75,60 +67,14 @@ class Votes:
         share = self.votes / np.maximum(self.total, tiny)[:, np.newaxis]
         return share - targets.centre if targets.codebook is None else share @ targets.codebook
 
-    def consensus(
-        self, labels: CrowdLabels, scores: Floats | None = None, precision: Floats | float = 0.0
-    ) -> Consensus | RatingConsensus:
-        """The consensus of these votes, and of a model's scores if they are given.
-
-        `labels` are what was counted; `precision` is that of the scores, in the units of expertise, for all or per
-        example.
-        """
-        if labels.classes is not None and len(labels.classes) == 2:
-            return Consensus(labels.examples, labels.classes, self._two_probabilities(scores, precision))
-        counted = np.zeros((1, 1)) if scores is None else np.reshape(precision, (-1, 1)) * scores
-        if labels.classes is None:
-            precisions = np.maximum(self.total + (0.0 if scores is None else precision), np.finfo(float).tiny)
-            return RatingConsensus(labels.examples, (self.votes + counted)[:, 0] / precisions, precisions**-0.5)
-        return Consensus(labels.examples, labels.classes, softmax(2 * self.votes + counted, axis=1))
-
-    def _two_probabilities(self, scores: Floats | None, precision: Floats | float) -> Floats:
-        """Of the first and the second of two classes, small ones with all their digits."""
-        proba = np.empty(self.votes.shape)
-        precisions = np.broadcast_to(precision, self.total.shape)
-
-        def write(block: slice) -> None:
-            log_odds = self.votes[block, 1] - self.votes[block, 0]
-            if scores is not None:
-                log_odds += precisions[block] * scores[block, 0]
-            odds = np.exp(np.clip(2 * log_odds, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
-            first = 1 / (1 + odds)
-            proba[block, 0], proba[block, 1] = first, odds * first
-
-        each_block(write, len(proba), EXPONENTIAL * len(proba))
-        return proba
+    def rating_consensus(self, labels: CrowdLabels, scores: Floats, precision: Floats | float) -> RatingConsensus:
+        """The consensus of these ratings and of a model's scores, which have a precision, for all or per example."""
+        precisions = np.maximum(self.total + precision, np.finfo(float).tiny)
+        mean = (self.votes + np.reshape(precision, (-1, 1)) * scores)[:, 0] / precisions
+        return RatingConsensus(labels.examples, mean, precisions**-0.5)
 
 
 def _precision(labels: CrowdLabels, expertise: Floats, part: Floats | None) -> Floats:
     """What each label counts."""
     precision = expertise[labels.annotator_index]
     return precision if part is None else precision * part
-
-
-def estimated_accuracy(labels: CrowdLabels, proba: Floats, weight: Floats) -> Floats:
-    """For every annotator the mean probability of the classes that they chose; NaN for those without a label."""
-    if not labels.is_complete:
-        right = labels.sum_in_blocks(lambda at, example: proba[example, labels.values[at]] * weight[example])
-        given = labels.sum_in_blocks(lambda at, example: weight[example])
-        return np.divide(right, given, out=np.full(len(given), np.nan), where=given > 0)
-    matrix = labels.values.reshape(labels.shape)
-    n_classes = proba.shape[1]
-
-    def chosen(span: range) -> Floats:
-        rows = slice(span.start, span.stop)
-        codes, weighted = matrix[rows], proba[rows] * weight[rows, np.newaxis]
-        if n_classes == 2:
-            first = weighted[:, 0]
-            return first.sum() + (weighted[:, 1] - first) @ codes.astype(np.float64)
-        return sum(weighted[:, k] @ (codes == k) for k in range(n_classes))
-
-    return sum(run_parallel(chosen, spans(len(labels)), 20.0 * matrix.size)) / weight.sum()

@@ -19,9 +19,9 @@ from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
-from crowdwise.ridge.features import check_finite
-from crowdwise.ridge.kept_rows import label_keys
+from crowdwise.rows.features import check_finite
 from crowdwise.rows.chunks import Chunk
+from crowdwise.rows.keys import label_keys
 from crowdwise.training_set import check_named
 from crowdwise.weights.folds import Keys, joint_keys, stored_keys
 
@@ -139,7 +139,7 @@ class DataSummary:
         chunks = [chunk.among(self.annotators, self.classes) for _, chunk in self.kept]
         rows = [chunk.X for chunk in chunks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
-        return Chunk(_stacked([chunk.labels for chunk in chunks]), np.concatenate([c.weight for c in chunks]), X)
+        return Chunk(stacked([chunk.labels for chunk in chunks]), np.concatenate([c.weight for c in chunks]), X)
 
 
 def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
@@ -209,7 +209,7 @@ def _placed(counts: NDArray[np.int64], names: Array, among: Array) -> NDArray[np
     return placed
 
 
-def _stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
+def stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
     """Labels of the same annotators and classes, one after the other."""
     first, lengths = parts[0], np.concatenate([part.labels_per_example for part in parts])
     return CrowdLabels(

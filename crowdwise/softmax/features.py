@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise.arrays import Floats
-from crowdwise.ridge.features import Rows, RowSpace, distant_offset, mean_variance, row_space
+from crowdwise.rows.features import Rows, RowSpace, distant_offset, mean_variance, row_space
 
 # Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of
 # the solver would be of another size, and far beyond, squares overflow or vanish.

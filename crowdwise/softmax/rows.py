@@ -81,7 +81,7 @@ class SoftmaxRows:
         return sums.reshape(n_values, self.n_models, -1)
 
     def held_out_scores(self, chunk: Chunk, theta: Floats) -> Floats:
-        """Scores of every row of a chunk by the model that leaves its fold out, of shape (n_examples, n_outputs)."""
+        """Scores of every row of a chunk by the model that leaves its fold out, of shape (n_examples, n_classes)."""
         n_outputs = theta.shape[2]
         flat = np.ascontiguousarray(theta.T).reshape(-1, len(theta))  # a row per output and model
         scores = np.empty((len(chunk), n_outputs))
@@ -89,7 +89,12 @@ class SoftmaxRows:
             of_all = np.ascontiguousarray(flat[:, :-1] @ x.T)
             of_all += flat[:, -1:]
             scores[block] = of_all.reshape(n_outputs, -1).take(self.at_fold(chunk, block), axis=1).T
-        return scores
+        return classes_of(scores)
+
+
+def classes_of(outputs: Floats) -> Floats:
+    """Outputs of a model as scores of all classes: one output is the second of two classes compared with the first."""
+    return np.column_stack([np.zeros(len(outputs)), outputs]) if outputs.shape[1] == 1 else outputs
 
 
 def outputs_of(of_classes: Floats) -> Floats:

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from crowdwise.arrays import Floats
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.ridge.features import check_finite
+from crowdwise.rows.features import check_finite
 
 
 def read_features(X: Any) -> Floats:

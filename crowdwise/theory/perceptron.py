@@ -21,7 +21,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.ridge.features import check_finite, check_squares
+from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins

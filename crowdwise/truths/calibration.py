@@ -19,6 +19,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown
+from crowdwise.softmax.temperature import best_temperature
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.known import Known
 from crowdwise.truths.representativeness import Representativeness
@@ -33,6 +34,8 @@ _MANY = 10
 _FEW_RATINGS = 3.0
 # Precision of the logarithm of the temperature and of class terms around zero; of class terms that are left free.
 _HOLD, _FREE = 1.0, 1e-3
+# The logarithm of a probability of zero; infinity could not be subtracted from another.
+_IMPOSSIBLE = -1e4
 # Rounds in which the shares of the mixture converge.
 _ROUNDS = 100
 
@@ -138,13 +141,7 @@ def _regression(
 
 def _temperature(scores: Floats, codes: Codes) -> float:
     """The factor on logarithms that makes the known answers most probable; near one if they are few."""
-    rows = np.arange(len(codes))
-    factors = np.geomspace(0.02, 3.0, 120)
-    value = [
-        log_softmax(factor * scores, axis=1)[rows, codes].sum() - 0.5 * _HOLD * np.log(factor) ** 2
-        for factor in factors
-    ]
-    return float(factors[int(np.argmax(value))])
+    return best_temperature(scores, np.where(np.eye(scores.shape[1])[codes] == 1, 0.0, _IMPOSSIBLE), np.ones(len(codes)))
 
 
 def _own_share(right: Floats) -> float:

@@ -16,14 +16,14 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import crowdwise.ridge.features
+import crowdwise.rows.features
 import crowdwise.threads
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
 from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
 from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.features import Rows
+from crowdwise.rows.features import Rows
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
@@ -185,7 +185,7 @@ def test_two_classes_as_two_columns_by_the_twin():
 def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
     X, matrix = crowd(n_examples=500, missing=missing)
     whole = fit(X, matrix)
-    monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
+    monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
     monkeypatch.setattr(crowdwise.threads, "TASK_ROWS", 100)
     monkeypatch.setattr(crowdwise.threads, "_PARALLEL_FROM", 0)
     monkeypatch.setattr(crowdwise.threads, "available_cores", lambda: 3)
@@ -194,7 +194,7 @@ def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
 
 def test_threads_change_no_bit(monkeypatch):
     X, matrix = crowd(n_examples=500)
-    monkeypatch.setattr(crowdwise.ridge.features, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)
     monkeypatch.setattr(crowdwise.threads, "TASK_ROWS", 100)
     alone = fit(X, matrix)
     monkeypatch.setattr(crowdwise.threads, "_PARALLEL_FROM", 0)
@@ -207,7 +207,7 @@ def test_threads_change_no_bit(monkeypatch):
 def test_rounds_do_not_read_the_rows(missing, monkeypatch):
     X, matrix = crowd(missing=missing)
     n_read, n_scored = [], []
-    read, scores = crowdwise.ridge.features.Rows.read, crowdwise.ridge.features.Rows.fold_scores
+    read, scores = crowdwise.rows.features.Rows.read, crowdwise.rows.features.Rows.fold_scores
 
     def counted(self, rows, root, out):
         n_read.append(len(out))
@@ -217,8 +217,8 @@ def test_rounds_do_not_read_the_rows(missing, monkeypatch):
         n_scored.append(1)
         return scores(self, theta, fold)
 
-    monkeypatch.setattr(crowdwise.ridge.features.Rows, "read", counted)
-    monkeypatch.setattr(crowdwise.ridge.features.Rows, "fold_scores", counted_scores)
+    monkeypatch.setattr(crowdwise.rows.features.Rows, "read", counted)
+    monkeypatch.setattr(crowdwise.rows.features.Rows, "fold_scores", counted_scores)
     totals = []
     for max_rounds in (1, 50):
         n_read.clear()

@@ -208,8 +208,8 @@ def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch)
 
     def watched(*args, **kwargs):
         with monkeypatch.context() as patch:
-            patch.setattr(crowdwise.ridge.features.Rows, "read", lambda *_: read.append(1))
-            patch.setattr(crowdwise.ridge.features.Rows, "scores", lambda *_: read.append(1))
+            patch.setattr(crowdwise.rows.features.Rows, "read", lambda *_: read.append(1))
+            patch.setattr(crowdwise.rows.features.Rows, "scores", lambda *_: read.append(1))
             return alternate(*args, **kwargs)
 
     monkeypatch.setattr(ridge_path, "alternate", watched)

@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.ridge.features import Rows, RowSpace
+from crowdwise.rows.features import Rows, RowSpace
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
 
 

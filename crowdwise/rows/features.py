@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from crowdwise.arrays import Array, Floats, Positions
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.counts import count
 from crowdwise.exceptions import DataError
 from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
@@ -214,6 +216,20 @@ def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> 
         f"Input X contains {what}: {count(len(row), 'value')}, at {shown}{', ...' if len(row) > 5 else ''}. "
         "Fill them in or leave these examples out."
     )
+
+
+def check_new(estimator: Any, X: Any) -> Any:
+    """Features for a fitted estimator, finite."""
+    if is_dask(X):
+        raise TypeError(
+            "predictions are of examples in memory, and X is a Dask collection. Map the method over its blocks: "
+            "X.map_blocks(model.predict, drop_axis=1, dtype=...), or X.map_partitions for a data frame."
+        )
+    X = validate_data(
+        estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    check_finite(X)
+    return X
 
 
 @dataclass(frozen=True, eq=False)

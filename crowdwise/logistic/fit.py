@@ -1,0 +1,242 @@
+"""Features and labels, in memory or in chunks that are read -> the logistic model: one engine for all sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from crowdwise._limits import FEATURE_ROUNDS
+from crowdwise.arrays import Array, Bools, Floats
+from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd.groups import check_groups
+from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise.em.fitted import annotators_with_features
+from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
+from crowdwise.em.levels import LabelScale
+from crowdwise.em.posterior import Counting
+from crowdwise.em.round_weights import OfChunk, RoundWeights, Weighting
+from crowdwise.em.with_features import FeaturesFit, SoftConsensus, VoteShares, fit_with_features, with_truth
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.regression import FoldedLogistic
+from crowdwise.progress import Reporter
+from crowdwise.rows.features import Rows
+from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
+from crowdwise.rows.summary import DataSummary, first_of_sample, levels_of_labels
+from crowdwise.softmax.features import LogisticFeatures
+from crowdwise.softmax.rows import SoftmaxRows
+from crowdwise.training_set import TrainingSet
+from crowdwise.weights.curricula import Curriculum, Fixed
+from crowdwise.weights.folds import content_folds, telling_columns
+
+# How many examples are enough to find a penalty, a temperature and offsets.
+_ENOUGH = 10_000
+# How close to the lowest loss classifiers are fitted.
+_CLOSE = 1e-4
+# Rounds at most, where they go on to convergence.
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What a fit reads, whatever its source."""
+
+    chunks: Chunks
+    sample: Chunk  # some rows
+    features: LogisticFeatures  # unit and shift, and the way back
+    rows: SoftmaxRows  # how rows are read, in folds
+    annotators: Array  # (n_annotators,): all names
+    active: Bools  # (n_annotators,): who has labels
+    classes: Array
+    disagreement: Any  # gives the disagreement of the examples of a chunk
+
+    @property
+    def used_labels(self) -> CrowdLabels:
+        """Labels of the sample: enough to find near copies."""
+        return self.sample.labels
+
+
+def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) -> FitData:
+    """From features and labels that are all there."""
+    features = LogisticFeatures.of(training.rows, training.sample_weight, centred=fit_intercept)
+    labels, weight, truth = training.core, training.sample_weight, training.core_truth
+    fold = content_folds(training.rows, max(n_folds, 1))
+    chunks = MemoryChunks.of(labels, weight, features.X, truth)
+    differs = training.weighing_disagreement
+    some = first_of_sample(training.rows, labels, _ENOUGH)
+    at: Any = slice(None) if some is None else some
+    sample = Chunk(
+        labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
+    )
+    for name, values in (("fold", fold), ("disagreement", differs)):
+        chunks.put(name, values)
+        assert sample.memo is not None
+        sample.memo[name] = None, values[at]
+    present = int(fold.max(initial=0)) + 1 if n_folds else 0
+    rows = SoftmaxRows(
+        features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
+    )
+    return FitData(
+        chunks, sample, features, rows, training.labels.annotators, training.active, training.classes, _kept_disagreement
+    )
+
+
+def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
+    """The same with the first consensus of all examples, which the rounds begin with."""
+    values = np.asarray(first, dtype=np.float64)
+    expected = (len(training.labels), len(data.classes))
+    if values.shape != expected or not (np.isfinite(values).all() and (values >= 0).all() and values.any(axis=1).all()):
+        raise ValueError(
+            f'init must be "votes", "labels" or probabilities of shape {expected}, one row per example and one column '
+            f"per class; got an array of shape {values.shape}."
+        )
+    values = (values / values.sum(axis=1, keepdims=True))[training.learnt]
+    some = first_of_sample(training.rows, training.core, _ENOUGH)
+    assert isinstance(data.chunks, MemoryChunks)
+    data.chunks.put("init", values)
+    assert data.sample.memo is not None
+    data.sample.memo["init"] = None, values if some is None else values[some]
+    return data
+
+
+def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> FitData:
+    """From chunks that are read in every pass, which a first pass has summarised."""
+    active = summary.labels_per_annotator > 0
+    chunks.names = summary.active, summary.classes
+    sample = replace(summary.sample().among(*chunks.names), memo={})
+    features = sample_features(sample, fit_intercept=fit_intercept)
+    shift = features.shift if features.shift is None else features.rows.shift
+    rows = SoftmaxRows(
+        summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
+    )  # fmt: skip
+    levels = LevelDisagreement(summary.levels, summary.disagreement("observed"))
+    return FitData(chunks, sample, features, rows, summary.annotators, active, summary.classes, levels)
+
+
+def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
+    """Unit and shift of features, from a sample of them; sparse ones are not shifted."""
+    if not sparse.issparse(sample.X):
+        features = LogisticFeatures.of(sample.X, sample.weight, centred=fit_intercept)
+        return LogisticFeatures(features.unit, features.rows, None, features.variance)
+    features = LogisticFeatures.of(sample.X, sample.weight, centred=False)
+    rows = Rows(sample.X / features.unit, np.zeros(sample.X.shape[1]), intercept=False)
+    return LogisticFeatures(features.unit, rows, None, features.variance)
+
+
+def _kept_disagreement(chunk: Chunk) -> Floats:
+    assert chunk.memo is not None
+    values: Floats = chunk.memo["disagreement"][1]
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class LevelDisagreement:
+    """The disagreement of examples, by the number of their labels and of pairs that differ."""
+
+    levels: Array
+    values: Floats
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        level = np.searchsorted(self.levels, levels_of_labels(chunk.labels))
+        return self.values[np.minimum(level, len(self.levels) - 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Easiness:
+    """Weights by disagreement."""
+
+    disagreement: Any
+    steepness: float
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        if self.steepness == 0:
+            return np.ones(len(chunk))
+        return chunk.keep("easiness", lambda: example_weights(self.disagreement(chunk), self.steepness), owner=self)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a fit, checked."""
+
+    scale: LabelScale
+    model: Any  # of annotators
+    steepness: float
+    l2: float | None  # None is chosen
+    independent: bool  # whether errors are taken to be independent
+    cross_fit: int
+    init: str | Array  # "votes", "labels", or the first consensus of all examples
+    class_weight: Floats | str
+    curriculum: Curriculum
+    rng: np.random.Generator
+    max_rounds: int | None
+    tol: float
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """What a fit arrived at."""
+
+    fitted: FittedLogistic
+    labels_only: LabelsOnlyFit
+    with_features: FeaturesFit
+    class_weight: Floats
+    l2: float
+
+
+def _start(settings: Settings, labels_fit: LabelsOnlyFit) -> OfChunk:
+    """The first soft classes that the classifier is fitted to."""
+    if not isinstance(settings.init, str):
+        return _given_start
+    return SoftConsensus(labels_fit.posterior) if settings.init == "labels" else VoteShares(labels_fit.posterior.counting)
+
+
+def _given_start(chunk: Chunk) -> Floats:
+    assert chunk.memo is not None
+    first: Floats = chunk.memo["init"][1]
+    return with_truth(first, chunk)
+
+
+def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Reporter) -> LogisticFit:
+    """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
+    group = check_groups(groups, data.annotators)
+    if settings.independent:
+        sharing = VoteSharing.none()
+    else:
+        sharing = (
+            VoteSharing.of_copies(data.used_labels) if group is None else VoteSharing.of_groups(group[data.active])
+        )
+    counting = Counting(len(data.classes), sharing, settings.scale.informative_abstentions, settings.independent)
+    easiness = Easiness(data.disagreement, settings.steepness)
+    weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
+    labels_fit = fit_labels(
+        data.chunks, counting, settings.model, Weighting(easiness), tol=settings.tol, report=reporter.rounds("labels")
+    )
+    l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
+    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(_CLOSE, settings.tol))
+    if settings.l2 is None and data.rows.n_folds:
+        classifier.choose_l2(weights.targets(VoteShares(counting)), data.features.variance)
+    few = settings.max_rounds is None and not settings.independent and isinstance(settings.curriculum, Fixed)
+    most = FEATURE_ROUNDS if few else settings.max_rounds or _MOST_ROUNDS
+    found = fit_with_features(
+        data.chunks, data.sample, labels_fit, classifier, weights, settings.model,
+        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=most, tol=settings.tol, few=few, offsets=data.rows.fit_intercept,
+        report=reporter.rounds("labels and features"),
+    )  # fmt: skip
+    if not few:
+        warn_if_not_converged(found, settings.tol)
+    annotators = annotators_with_features(
+        data.annotators, data.active, data.classes, settings.scale, labels_fit, data.chunks, found, weights.current
+    )
+    theta = classifier.of_all_rows(found.targets)
+    counted = np.log(found.targets.class_weight)
+    scaling = found.scaling
+    offset = scaling.offset + (1 - scaling.temperature) * counted
+    theta = theta * scaling.temperature
+    if data.rows.fit_intercept:  # what classes count is not what the classifier found, and has no temperature
+        theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
+    coef = data.features.undo(theta)
+    fitted = FittedLogistic(annotators, *coef, found.targets.class_weight)
+    return LogisticFit(fitted, labels_fit, found, found.targets.class_weight, classifier.l2 * data.features.unit**2)

@@ -1,0 +1,106 @@
+"""Scores of a classifier -> probabilities as sure as labels support: temperature scaling, and an offset per class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crowdwise._limits import OFFSET_SMOOTHING
+from crowdwise.arrays import Floats
+from crowdwise.softmax.log_space import log_softmax, shares_of_sum
+
+# Scores are multiplied by a number between these, on a logarithmic scale.
+_SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
+# The logarithm is found by Newton's method from the best of these on, in steps of at most this length, until one is
+# shorter than that.
+_BEGINNINGS, _LONGEST, _EXACTLY = (0.0, -1.5, 1.5), 1.0, 1e-7
+# Rounds of EM for the offsets: within a thousandth of where they end.
+_OFFSET_ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How scores become log-probabilities: times a temperature, plus an offset per class."""
+
+    temperature: float = 1.0
+    offset: Floats = field(default_factory=lambda: np.zeros(1))  # (n_classes,), or one zero for all
+
+    def log_proba(self, scores: Floats) -> Floats:
+        """Logarithms of probabilities, from scores of shape (n_examples, n_classes)."""
+        return log_softmax(self.temperature * scores + self.offset)
+
+
+def fit_scaling(scores: Floats, log_likelihood: Floats, weight: Floats, *, offsets: bool = True) -> Scaling:
+    """Temperature and offsets under which labels are most probable: offsets by EM, as class frequencies are.
+
+    Scores, of models that have not seen the example, and logarithms of the probability of labels are of (n_examples,
+    n_classes).
+    """
+    temperature, offset = best_temperature(scores, log_likelihood, weight), np.zeros(scores.shape[1])
+    share = weight / weight.sum()
+    for _ in range(_OFFSET_ROUNDS if offsets else 0):
+        log_prior = log_softmax(temperature * scores + offset)
+        posterior = expectation(log_prior, log_likelihood)[0]
+        predicted = share @ np.exp(log_prior)
+        offset = offset + np.log(share @ posterior + OFFSET_SMOOTHING) - np.log(predicted + OFFSET_SMOOTHING)
+        temperature = best_temperature(scores, log_likelihood, weight, offset, last=temperature)
+    return Scaling(temperature, offset - offset.mean())
+
+
+def best_temperature(
+    scores: Floats,
+    log_likelihood: Floats,
+    weight: Floats,
+    offset: Floats | float = 0.0,
+    last: float | None = None,
+) -> float:
+    """The factor on scores under which labels are most probable.
+
+    A prior around one keeps it finite where few examples never contradict the classifier: every doubling of a large
+    factor has to be paid for by the labels. `last` is a factor that is likely to be near.
+    """
+
+    def at(logarithm: float) -> tuple[float, float, float]:
+        """What is maximised, its slope and its curvature, at the logarithm of a factor."""
+        factor = np.exp(logarithm)
+        log_prior = log_softmax(factor * scores + offset)
+        posterior, evidence = expectation(log_prior, log_likelihood)
+        after, before = _moments(posterior, scores), _moments(np.exp(log_prior), scores)
+        slope, bend = (float(weight @ (one - other)) * factor for one, other in zip(after, before, strict=True))
+        return float(weight @ evidence) + logarithm - factor, slope + 1 - factor, bend * factor + slope - factor
+
+    begin = max(_BEGINNINGS, key=lambda logarithm: at(logarithm)[0]) if last is None else float(np.log(last))
+    return float(np.exp(_top(at, begin)))
+
+
+def expectation(log_prior: Floats, log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Posterior probabilities of the classes, and the logarithm of the probability of each example's labels.
+
+    The prior is of (n_classes,) or (n_examples, n_classes), the likelihood of the latter.
+    """
+    posterior = np.empty_like(log_likelihood)
+    prior = log_prior[:, np.newaxis] if log_prior.ndim == 1 else log_prior.T
+    joint = np.add(prior, log_likelihood.T, order="C")  # many short rows: passes over columns are much faster
+    return posterior, shares_of_sum(joint, posterior.T)
+
+
+def _moments(proba: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of scores over the classes of each example."""
+    mean = np.einsum("ik,ik->i", proba, scores)
+    return mean, np.einsum("ik,ik,ik->i", proba, scores, scores) - mean**2
+
+
+def _top(at: Callable[[float], tuple[float, float, float]], where: float) -> float:
+    """Where a slope changes from up to down: Newton's method between the places where it is known to be either."""
+    low, high = _SMALLEST, _LARGEST
+    where = min(max(where, low), high)
+    while high - low > _EXACTLY:
+        _, slope, bend = at(where)
+        low, high = (where, high) if slope > 0 else (low, where)
+        step = float(np.clip(-slope / bend, -_LONGEST, _LONGEST) if bend < 0 else np.copysign(_LONGEST, slope))
+        if abs(step) < _EXACTLY:
+            return where + step
+        where = where + step if low < where + step < high else (low + high) / 2
+    return where
