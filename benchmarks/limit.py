@@ -18,8 +18,8 @@ from timing import medians_in_turn, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
 from crowdwise.ridge.data import RidgeData
-from crowdwise.rows.features import N_FOLDS
 from crowdwise.ridge.path import Folds, fold_sums
+from crowdwise.rows.features import N_FOLDS
 from crowdwise.training_set import TrainingSet
 
 PLACE = Place("docs/evidence/speed.md", "limit")

@@ -40,8 +40,9 @@ ANSWER_PRECISION = 10.0
 SMALLEST_PROBABILITY = 1e-4
 # Known answers that each of the two members of the mixture is taken to have predicted before.
 TRUTHS_BEFORE = 1.0
-# Kolmogorov-Smirnov distance, in units of its noise, beyond which known answers are no random draw (level .003).
-CHOSEN_DISTANCE = 1.8
+# Known answers are no random draw if a distribution of theirs is further than this from that of the others, and
+# further than so many times what chance makes it differ (level .003).
+CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8
 
 # --- Logistic regression (logistic/regression). ---
 # Penalties to choose from, in units of the curvature of the loss, the simplest classifier first: beyond it only the
@@ -53,3 +54,8 @@ L2_GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 FEATURE_ROUNDS = 2
 # Share added to the frequency of a class before offsets are estimated: no offset is learned for rarer classes.
 OFFSET_SMOOTHING = 1e-3
+
+# --- Weights by disagreement (weights/auto_steepness). ---
+# Weights are advised if a model of easy examples ranks the majority among contested ones below chance by so many
+# standard errors; then with this steepness, the best for all data sets of the paper's simulation together.
+MISLED_ERRORS, MISLED_STEEPNESS = 2.0, 4.0

@@ -13,13 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.checks import check_seed
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
 from crowdwise.em.aggregate import Aggregation, aggregate
-from crowdwise.em.held_out import EstimatorFolds, stratified_folds
+from crowdwise.em.held_out import EstimatorFolds
+from crowdwise.em.round_weights import SoftTargets
 from crowdwise.em.weighted_copies import Learner, weight_parameter
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
@@ -30,7 +31,6 @@ from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite
 from crowdwise.truths.known import codes_of_truth
 from crowdwise.weights.class_weights import leading_shares
-from crowdwise.weights.round_weights import SoftTargets
 
 # Upper ends of the levels of disagreement; the first is unanimous.
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -110,8 +110,7 @@ class Diagnosis:
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators.
     steepness : float
-        What ``steepness="auto"`` chooses: of the ridge and logistic models, or of `CrowdClassifier` if an estimator was
-        given, whose random folds may be others.
+        The steepness that is advised, for any model; what ``steepness="auto"`` of the ridge models chooses.
     advice : str
         Whether to weight examples by disagreement, and why, in a sentence.
     """
@@ -308,7 +307,7 @@ def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator)
     """Scores of every example of known class by a model of others."""
     n_classes = len(learner.classes)
     targets = SoftTargets(np.eye(n_classes)[np.maximum(codes, 0)], np.ones(len(codes)), np.ones(n_classes))
-    return _folds(learner, codes, rng).out_of_fold(targets).scores
+    return _folds(learner, codes, rng).out_of_fold(targets)
 
 
 def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
@@ -381,5 +380,20 @@ def advise(steepness: float, correlation: Correlation, reference: str) -> str:
     else:
         boundary = f"Annotators do not clearly disagree more near the boundary ({seen})."
     if steepness > 0:
-        return f"Weight, with steepness {steepness:g}: contested labels do not follow from the features. {boundary}"
-    return f"Don't weight: contested labels follow from the features, or are too few to know. {boundary}"
+        why = "features contradict the majority of contested examples"
+        return f"Weight, with steepness {steepness:g}: {why}. {boundary}"
+    return f"Don't weight: features do not contradict the majority of contested examples. {boundary}"
+
+
+def stratified_folds(code: Array, n_folds: int, rng: np.random.Generator) -> list[tuple[Positions, Positions]]:
+    """Random pairs of examples to learn from and examples held out, each class spread evenly over the folds.
+
+    Unlike scikit-learn's, these may have classes of fewer examples than folds. There are fewer folds if there are fewer
+    examples.
+    """
+    n_examples = len(code)
+    shuffled = rng.permutation(n_examples)
+    order = shuffled[np.argsort(code[shuffled], kind="stable")]
+    fold = np.empty(n_examples, dtype=np.intp)
+    fold[order] = np.arange(n_examples) % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(n_folds, n_examples))]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.em.aggregate import Aggregation
-from crowdwise.em.confusion import Incidence, Shared, pooled
+from crowdwise.em.confusion import pooled
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.labels.align import as_labels
@@ -21,7 +21,8 @@ from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import is_frame
 from crowdwise.results import FitResults, StreamResults
 from crowdwise.truths.check import TruthCheck
-from crowdwise.truths.draw import Draw
+from crowdwise.truths.known import is_known
+from crowdwise.truths.representativeness import Representativeness
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class FitRecord:
         results = results_of(model)
         kind: Kind = "rating" if isinstance(results.consensus, RatingConsensus) else "class"
         crowd = in_order_of(as_labels(labels, kind=kind), results)
-        fitted = getattr(model, "fitted", getattr(getattr(model, "fitted_", None), "annotators", None))
+        fitted = model.fitted if isinstance(model, Aggregation) else getattr(model.fitted_, "annotators", None)
         return cls(model, results, crowd, fitted if isinstance(fitted, FittedAnnotators) else None)
 
     @property
@@ -62,41 +63,36 @@ class FitRecord:
         return self.results.consensus.codes
 
     @property
-    def told(self) -> Bools:
-        """The examples whose answer the fit was told, and which is certain."""
-        consensus = self.results.consensus
-        if self.results.truth_check is None:
-            return np.zeros(len(consensus), dtype=bool)
-        return consensus.std == 0 if isinstance(consensus, RatingConsensus) else consensus.confidence == 1
+    def has_truth(self) -> Bools:
+        """The examples whose answer the fit was given."""
+        truth = self.results.truth
+        return np.zeros(len(self.labels), dtype=bool) if truth is None else is_known(truth)
 
     @property
-    def told_answers(self) -> Array:
-        """What the fit was told: positions of classes, -1 for all other examples; or ratings, and NaN there."""
-        consensus = self.results.consensus
-        if isinstance(consensus, RatingConsensus):
-            return np.where(self.told, consensus.label, np.nan)
-        return np.where(self.told, consensus.codes, -1)
+    def truth(self) -> Array:
+        """The answers that the fit was given: positions of classes, -1 where unknown; or ratings, and NaN there."""
+        if self.results.truth is not None:
+            return self.results.truth
+        return np.full(len(self.labels), np.nan if self.classes is None else -1)
 
-    def drawn_at_random(self, answers: Array) -> bool:
-        """Whether the examples of known answer may be a random draw; ratings do not tell."""
+    def is_representative(self, answers: Array) -> bool:
+        """Whether the examples of known answer may be a random draw; ratings do not show it."""
         if self.classes is None:
             return True
         if isinstance(check := self.results.truth_check, TruthCheck):
             return check.at_random
-        labelled = self.labels.labels_per_example > 0
-        known, others = np.flatnonzero(labelled & (answers >= 0)), np.flatnonzero(labelled & (answers < 0))
-        return Draw.of(len(known), self.proba[np.concatenate([known, others])], np.ones(len(others))).at_random
+        labelled = np.flatnonzero(self.labels.labels_per_example > 0)
+        known = np.flatnonzero(answers[labelled] >= 0)
+        return Representativeness.of(self.proba[labelled], known, answers[labelled][known]).is_representative
 
     def confusion(self, chosen: Array) -> Floats:
-        """Confusion matrices of some annotators (a mask), as estimated, or counted against the consensus.
+        """Confusion matrices of some annotators (a mask).
 
-        The probability of saying c (last axis) if the truth is k; NaN for annotators without labels.
+        The probability of answering c (last axis) if the truth is k; NaN for annotators without labels.
         """
-        if self.annotators is not None:
-            return self.annotators.confusion[chosen]
-        own = self.labels.select_annotators(chosen)
-        confusion = Shared().estimate(Incidence.of(own).counts(self.proba), self.crowd_confusion())
-        return np.where((own.labels_per_annotator > 0)[:, np.newaxis, np.newaxis], confusion, np.nan)
+        if self.annotators is None:
+            raise LabelError("ratings have no classes, and so no confusion matrices.")
+        return self.annotators.confusion[chosen]
 
     def crowd_confusion(self) -> Floats:
         """The confusion matrix of all labels together, against the consensus, of shape (n_classes, n_classes)."""
@@ -104,18 +100,9 @@ class FitRecord:
 
 
 def results_of(model: Any) -> FitResults:
-    """What a fitted model or an aggregation says about its examples and annotators."""
+    """What a fitted model or an aggregation found out about its examples and annotators."""
     if isinstance(model, Aggregation):
-        return FitResults(
-            model.consensus,
-            model.consensus,
-            model.annotator_results,
-            model.disagreement,
-            model.steepness,
-            model.objective,
-            model.converged,
-            model.truth_check,
-        )
+        return model.results
     if not hasattr(model, "fit"):
         order = (
             " Are labels and model the other way round?" if isinstance(model, CrowdLabels) or is_frame(model) else ""

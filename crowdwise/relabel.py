@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, softmax
+from scipy.special import entr
 from sklearn.utils import check_random_state
 
 from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise.checks import check_choice, check_whole
 from crowdwise.consensus import RatingConsensus
-from crowdwise.em.annotators import Behaviour
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import make_frame
 
-# Numbers worked on at a time: a matrix per example would not fit.
-_BLOCK = 2**20
 _BIT = np.log(2.0)
 
 
@@ -81,10 +78,9 @@ def what_to_label_next(
     """The examples of a fit for which one more answer is expected to say most, with the reason; or a random draw.
 
     The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
-    (its entropy, in bits) is expected to fall. It is high where the consensus is unsure and an answer would tell; where
-    examples are hard for everybody, another answer tells little. The answer of an expert leaves no uncertainty, so the
-    gain is all of it. For ratings, the gain is that of one more rating, for the normal distribution that the model
-    gives them. Examples whose answer is known are left out.
+    (its entropy, in bits) is expected to fall. It is high where the consensus is unsure. The answer of an expert leaves
+    no uncertainty, so the gain is all of it. For ratings, the gain is that of one more rating, for the normal
+    distribution that the model gives them. Examples whose answer is known are left out.
 
     For answers that are given as ``truth=``, take some of the examples at random: how often the consensus is right, and
     how sure it may be, can only be learnt from examples that are like the others.
@@ -131,7 +127,7 @@ def what_to_label_next(
 def best_first(record: FitRecord, gain: Floats) -> Positions:
     """Examples in the order of the gain, without those whose answer is known."""
     order = np.argsort(-gain, kind="stable")
-    return order[~record.told[order]]
+    return order[~record.has_truth[order]]
 
 
 def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
@@ -158,20 +154,8 @@ def information_gain(record: FitRecord, expert: bool | None = None) -> Floats:
         return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)
     if expert or (expert is None and record.results.truth_check is not None):
         return np.maximum(entr(record.proba).sum(axis=1), 0.0) / _BIT
-    if record.annotators is None:
-        return answer_information(record.proba, record.crowd_confusion())
-    behaviour = record.annotators.behaviour
-    if len(behaviour.share) == 1:
-        return answer_information(record.proba, behaviour.crowd[0])
-    difficulty = difficulty_by_class(record, behaviour)
-    step = max(1, _BLOCK // record.proba.shape[1] ** 2)
-    blocks = (slice(start, start + step) for start in range(0, len(difficulty), step))
-    return np.concatenate(
-        [
-            answer_information(record.proba[some], np.einsum("ijk,jkc->ikc", difficulty[some], behaviour.crowd))
-            for some in blocks
-        ]
-    )
+    assert record.annotators is not None
+    return answer_information(record.proba, record.annotators.answers.crowd[:, : record.proba.shape[1]])
 
 
 def answer_information(proba: Floats, confusion: Floats) -> Floats:
@@ -204,13 +188,6 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
         answer = np.einsum("ik,ikc->ic", proba, confusion)
         noise = np.einsum("ik,ik->i", proba, entr(confusion).sum(axis=2))
     return np.maximum(entr(answer).sum(axis=1) - noise, 0.0) / _BIT  # rounding could make nothing a little less
-
-
-def difficulty_by_class(record: FitRecord, behaviour: Behaviour) -> Floats:
-    """Probability of each difficulty of every example, if it is of a class, of shape (n, n_difficulties, n_classes)."""
-    assert record.annotators is not None
-    position = encode_declared(record.labels.annotators, record.annotators.annotators).astype(np.int64)
-    return softmax(behaviour.of(position).by_difficulty(behaviour.incidence(record.labels)), axis=1)
 
 
 def reasons(record: FitRecord, rows: Positions) -> Array:

@@ -38,6 +38,7 @@ class Pairs:
         """Some of them."""
         return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
+
 def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
     """How correlated the residuals of annotators are after a consensus.
 

@@ -1,13 +1,14 @@
 """Labels -> which annotators are near copies of each other, and what each label counts if copies share a vote.
 
-Two annotators who copy each other agree also where others do not expect it. So disagreements of a pair are compared with
-those expected if both answered independently, given the votes of all others. Only near-exact copies share a vote:
+Two annotators who copy each other agree also where others do not expect it. So disagreements of a pair are compared
+with those expected if both answered independently, given the votes of all others. Only near-exact copies share a vote:
 annotators who agree a lot may simply be the good ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -136,7 +137,8 @@ def _expected_agreement(tally: Array, one: Array, other: Array) -> float:
     frequency = tally.sum(axis=0) / tally.sum()
     others = tally - answers[0] - answers[1] + OTHERS_SMOOTHING * frequency
     others /= others.sum(axis=1, keepdims=True)
-    tables = [others.T @ given / np.maximum(others.sum(axis=0), np.finfo(np.float64).tiny)[:, None] for given in answers]
+    total = np.maximum(others.sum(axis=0), np.finfo(np.float64).tiny)[:, np.newaxis]
+    tables = [others.T @ given / total for given in answers]
     return float(np.einsum("kl,km,ml->", tables[0], others.T @ others, tables[1]))
 
 

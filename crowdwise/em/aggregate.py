@@ -19,6 +19,7 @@ from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators,
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import ClassKind, scale_of, warn_if_no_abstentions
 from crowdwise.em.posterior import Counting
+from crowdwise.em.round_weights import own_weight
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.model_file import save
@@ -175,6 +176,7 @@ class Aggregation:
     @property
     def vote_weight(self) -> Floats:
         """The mean share of a vote that each annotator's labels have: 1 unless they share with near copies."""
+        assert self.annotator_results.vote_weight is not None
         return self.annotator_results.vote_weight
 
     @property
@@ -325,8 +327,8 @@ def aggregate(
         counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
         patterns, counts, where = distinct_patterns(training.core, weight)
         chunks = MemoryChunks.of(patterns, counts)
-        rounds = {"max_rounds": max_rounds, "tol": tol, "report": reporter.rounds("labels")}
-        fit = fit_labels(chunks, counting, model, _own_weight, **rounds)
+        report = reporter.rounds("labels")
+        fit = fit_labels(chunks, counting, model, own_weight, max_rounds=max_rounds, tol=tol, report=report)
         fitted = fitted_annotators(crowd.annotators, training.active, training.classes, scale, fit)
         proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
         proba = proba if where is None else proba[where]
@@ -334,11 +336,6 @@ def aggregate(
     reporter.done()
     warn_if_not_converged(fit, tol)
     return Aggregation(_results(training, fitted, fit, proba, check, steepness), fitted, crowd.frame_library)
-
-
-def _own_weight(chunk: Any) -> Floats:
-    weight: Floats = chunk.weight
-    return weight
 
 
 def _results(

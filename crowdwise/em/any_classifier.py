@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
@@ -13,19 +13,18 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_number, check_rounds, check_seed
+from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import FittedAnnotators, fit_results
-from crowdwise.em.guard import note_votes, predicts_truth
-from crowdwise.em.held_out import EstimatorFolds, check_splits, splits_of
-from crowdwise.em.labels_alone import HardExamples
-from crowdwise.em.levels import ClassKind, check_abstentions, check_kind
-from crowdwise.em.priors import OutOfFold
-from crowdwise.em.rounds import Rounds, note_convergence, run_em
-from crowdwise.em.temperature import ClassScores
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
+from crowdwise.em.held_out import EstimatorFolds, EstimatorModels, check_splits, soft_targets, splits_of
+from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
+from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
+from crowdwise.em.posterior import Counting
+from crowdwise.em.round_weights import RoundWeights, own_weight
 from crowdwise.em.weighted_copies import (
     Learner,
     check_numbers,
@@ -37,17 +36,21 @@ from crowdwise.em.weighted_copies import (
     usable_weights,
     weight_parameter,
 )
-from crowdwise.em.with_features import Init, Joint, Start, WithFeaturesMixin
+from crowdwise.em.with_features import VoteShares, fit_with_features
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.mixins import all_or_nothing
+from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.probabilities.temperature import Scaling
 from crowdwise.progress import OnRound, Reporter
+from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.criteria import counts_of
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
-from crowdwise.weights.round_weights import RoundWeights
+
+# Rounds at most, where they go on to convergence.
+_MOST_ROUNDS = 15
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -72,33 +75,31 @@ class FittedEstimator:
         Fitted on all examples.
     class_weight : ndarray of shape (n_classes,)
         What each class counted for the estimator.
-    temperature : float
-        The factor on its scores.
-    n_learnt : float
+    scaling : Scaling
+        What makes log-probabilities of its scores.
+    n_used : float
         How many examples it was fitted to, each as often as it counted.
-    model_weight : float, default=1.0
-        1 if the estimator counts in the consensus, 0 if features mislead: then labels alone do.
     """
 
     annotators: FittedAnnotators
     estimator: Any
     class_weight: Floats
-    temperature: float
-    n_learnt: float
-    model_weight: float = 1.0
+    scaling: Scaling
+    n_used: float
 
     def log_prior(self, X: Any) -> Floats:
         """Logarithms of the estimator's probabilities as the consensus uses them."""
-        scores = class_scores(self.estimator, X, self.annotators.classes, self.n_learnt)
-        return ClassScores(scores, self.class_weight, has_probabilities(self.estimator)).log_proba(self.temperature)
+        scores = class_scores(self.estimator, X, self.annotators.classes, self.n_used)
+        if has_probabilities(self.estimator):
+            scores = scores - np.log(self.class_weight)
+        return self.scaling.log_proba(scores)
 
     def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
         """The consensus on any labelled examples."""
-        counts = use_model and self.model_weight > 0
-        return self.annotators.consensus(labels, self.log_prior(X), use_model=counts, calibrated=use_model)
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
 
 
-class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
+class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
 
     Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for
@@ -114,9 +115,8 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         Anything with `fit(X, y, sample_weight)` and `predict`, or a pipeline that ends with it. None is a
         `LogisticRegression` that copes with features far from zero. Is cloned; a `random_state` of None is replaced by
         a seed made of `random_state`.
-    steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement. 0 weights all alike; "auto" is 0 if the classifier
-        predicts contested labels better than chance, as on most real crowds, else 3 to 6.
+    steepness : float, default=0.0
+        How fast an example's weight falls with disagreement. 0 weights all equally; see `diagnose`.
     curriculum : Fixed, Fading, Smooth, SelfPaced or None, default=None
         How the weights change from round to round, by an object of `crowdwise.weights`; None is `Fixed()`. `SelfPaced`
         reads how far the classifier's probabilities are from the consensus, and has a threshold for every class, lest
@@ -126,7 +126,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         total. Predictions are of that classifier, as in scikit-learn. In the consensus, its probabilities have the
         weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
-        How examples are held out; all of them once. A number of folds is stratified by the majority vote.
+        How examples are held out; all of them once. A number of folds is dealt out by the content of the rows.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
@@ -138,19 +138,11 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
         their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
         classes with an order). See `crowdwise.em`.
-    hard_examples : bool or "auto", default="auto"
-        Whether every class may have hard examples, on which annotators err in another way, see `aggregate`.
     errors_in_common : bool, default=True
         Whether annotators may err together, see `aggregate`.
-    joint : bool or "auto", default="auto"
-        Whether annotators are estimated from the consensus of labels and classifier, as by Raykar et al., or from
-        labels alone. "auto" is labels alone if there are hard examples: features often predict what misleads
-        annotators, and a classifier that has learnt their common errors would confirm them. The classifier counts in
-        the consensus either way.
-    init : {"labels", "votes"}, default="labels"
-        The first consensus: that of labels alone, or the shares of the votes as by Raykar et al.
-    max_rounds : int, default=15
-        The most rounds; each fits the classifier once a fold.
+    max_rounds : int or None, default=None
+        The most rounds, each with a fit of the classifier per fold; by default two, or fifteen if errors are taken to
+        be independent or the curriculum changes weights.
     tol : float, default=0.01
         Stop when the probabilities of the average example change by no more than this and the curriculum is done with
         changing weights (`Fading` with c <= 1 never is).
@@ -197,13 +189,12 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
     annotator_flags_ : dict
         Annotators of whom something is remarkable: "no labels", "few labels", "always the same answer", "worse than
         chance" or "same labels as ...".
-    annotator_group_ : ndarray of shape (n_annotators,)
-        Annotators of the same number share one vote.
-    effective_annotators_ : float
-        How many independent votes the labels of an average example are worth.
-    by_votes_ : bool
-        Whether the consensus is the majority vote and the model only breaks ties, because its classes do not
-        correspond to the labels.
+    vote_weight_ : ndarray of shape (n_annotators,)
+        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
+    effective_votes_ : float
+        How many independent votes the labels of an average example carry as much information as.
+    choices_ : tuple of Choice
+        The decisions that the fit took by itself, with score, limit and reason.
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
@@ -212,10 +203,6 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         How frequent each class is in the consensus.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted for `estimator_`; ones without `class_weight`.
-    model_weight_ : float
-        1 if the classifier counts in the consensus; 0 if labels are explained better by a classifier of what annotators
-        answer than by one of the truth. Then the consensus is that of `aggregate`, a note says so, and `predict` still
-        uses the features.
     temperature_ : float
         The factor on the classifier's scores.
     objective_ : ndarray of shape (n_rounds,)
@@ -264,7 +251,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        steepness: float | Literal["auto"] = "auto",
+        steepness: float = 0.0,
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
@@ -272,11 +259,8 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         consensus_by: ConsensusBy | None = None,
         informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
-        hard_examples: HardExamples = "auto",
         errors_in_common: bool = True,
-        joint: Joint = "auto",
-        init: Init = "labels",
-        max_rounds: int = 15,
+        max_rounds: int | None = None,
         tol: float = 0.01,
         random_state: int | np.random.Generator | None = 0,
         n_jobs: int | None = None,
@@ -291,10 +275,7 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         self.consensus_by = consensus_by
         self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
-        self.hard_examples = hard_examples
         self.errors_in_common = errors_in_common
-        self.joint = joint
-        self.init = init
         self.max_rounds = max_rounds
         self.tol = tol
         self.random_state = random_state
@@ -348,102 +329,90 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         """
         base = self._base()
         weight_parameter(base)  # raises before work starts
-        steepness, reporter = self._check_settings(), Reporter("CrowdClassifier", self.verbose, on_round)
+        self._check_settings()
+        reporter = Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
         check_numbers(X, base)
-        check_abstentions(labels, self.informative_abstentions)
+        warn_if_no_abstentions(labels, self.informative_abstentions)
         answers = known_answers(truth, X, labels)
-        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=steepness != 0).of_named_classes()
+        training = TrainingSet.of(
+            X, labels, sample_weight, truth=answers, weighting=self.steepness > 0
+        ).of_named_classes()
         rng = check_seed(self.random_state)
         last_seed = int(rng.integers(2**31 - 1))
         learner = Learner(
             base, training.classes, training.rows, self.n_jobs, counts_of(training.sample_weight),
             around_mean=self.estimator is None,
         )  # fmt: skip
-        folds = self._folds(learner, training, rng)
-        class_weight = weights_of_classes(self.class_weight, labels, training.classes)
-        weights = self._weights(training, folds, steepness, class_weight, rng)
-        together = self._together(training, weights.first, groups)
-        start = self._labels_alone(training, weights.first, together, reporter)
-        self.by_votes_ = start.alone.together.by_votes
-        self.temperature_, self.model_weight_, rounds = 1.0, 1.0, start.alone.rounds
-        if training.core.n_annotators > 1:
-            start, rounds = self._rounds(training, folds, weights, start, reporter)
-        targets = weights.again(start.alone.believed(training.core) if self.by_votes_ else rounds.posterior)
-        everyone = np.arange(len(training.core))
-        self.estimator_ = learner.fit(targets, everyone, last_seed)
-        annotators, check = self._fitted_annotators(training, start, rounds, targets)
-        self.fitted_ = FittedEstimator(
-            annotators, self.estimator_, targets.class_weight, self.temperature_,
-            learner.n_learnt(targets.weight, everyone), self.model_weight_,
-        )  # fmt: skip
-        self._keep(fit_results(training, self.fitted_, rounds, self.steepness_, check))
-        self.confusion_, self.class_prior_ = self.fitted_.annotators.confusion, self.fitted_.annotators.class_prior
-        self.class_weight_ = targets.class_weight
+        splits = splits_of(self.cv, training)
+        check_splits(splits, len(training.core))
+        folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
+        self._fit(training, learner, folds, labels, groups, reporter, last_seed, rng)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         reporter.done()
         return self
 
-    def _check_settings(self) -> float:
+    def _check_settings(self) -> None:
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
         check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
-        return check_number("steepness", self.steepness, auto=True)
+        check_choice("errors_in_common", self.errors_in_common, (True, False))
+        check_number("steepness", self.steepness)
 
-    def _folds(self, learner: Learner, training: TrainingSet, rng: np.random.Generator) -> EstimatorFolds:
-        if training.core.n_annotators == 1:  # believed, so nothing is held out
-            return EstimatorFolds(learner, [], [])
-        splits = splits_of(self.cv, training, rng)
-        check_splits(splits, len(training.core))
-        return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
-
-    def _weights(
+    def _fit(
         self,
         training: TrainingSet,
+        learner: Learner,
         folds: EstimatorFolds,
-        steepness: float,
-        class_weight: Floats | str | None,
+        given: CrowdLabels,
+        groups: Any,
+        reporter: Reporter,
+        last_seed: int,
         rng: np.random.Generator,
-    ) -> RoundWeights:
-        differs = training.core_disagreement
-        if np.isnan(steepness):  # "auto"
-            steepness = folds.steepness(training.core, differs, training.sample_weight)
-        self.steepness_ = steepness
-        weights = RoundWeights(
-            check_curriculum(self.curriculum),
-            usable_weights(example_weights(training.weighing_disagreement, steepness)),
-            training.sample_weight,
-            class_weight,
-            rng,
-            None if training.known is None else training.known.at,
+    ) -> None:
+        """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
+        labels, curriculum = training.core, check_curriculum(self.curriculum)
+        scale = scale_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
+        model, independent = scale.annotator_model(self.annotator_model), not self.errors_in_common
+        chunks = MemoryChunks.of(labels, training.sample_weight, None, training.core_truth, whole=True)
+        easiness = usable_weights(example_weights(training.weighing_disagreement, self.steepness))
+        for name, values in (("position", np.arange(len(labels))), ("easiness", easiness)):
+            chunks.put(name, values)
+        note_effective_number(
+            easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
         )
-        note_effective_number(weights.first, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0)
-        return weights
-
-    def _rounds(
-        self, training: TrainingSet, folds: EstimatorFolds, weights: RoundWeights, start: Start, reporter: Reporter
-    ) -> tuple[Start, Rounds]:
-        """Rounds of labels and classifier; those of labels alone if the classifier does not predict the truth."""
-        if self.by_votes_:
-            note_votes(start.alone.together, training.known is not None, self.kind)
-            self.model_weight_ = 0.0
-            return start, start.alone.rounds
-        first = folds.out_of_fold(weights.again(start.posterior))
-        if not predicts_truth(first, training.core, start.alone.annotators.behaviour, training.sample_weight):
-            start = self._without_features(training, start, reporter)
-            return start, start.alone.rounds
-        prior = OutOfFold(folds, first=first if isinstance(weights.curriculum, Fixed) else None)
-        rounds = run_em(
-            start.annotators, prior, weights, start.posterior,
-            joint=start.joint, known=training.known, max_rounds=self.max_rounds, tol=self.tol,
-            report=reporter.rounds("labels and features"),
+        sharing = sharing_of(training, groups, independent=independent)
+        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
+        labels_fit = fit_labels(chunks, counting, model, own_weight, report=reporter.rounds("labels"))
+        counted = weights_of_classes(self.class_weight, given, training.classes)
+        weights = RoundWeights(
+            chunks, _easiness, np.ones(len(training.classes)) if counted is None else counted, curriculum, rng
+        )
+        few = self.max_rounds is None and self.errors_in_common and isinstance(curriculum, Fixed)
+        found = fit_with_features(
+            chunks, chunks.chunks[0], labels_fit, EstimatorModels(folds, chunks), weights, model,
+            start=VoteShares(counting), max_rounds=FEATURE_ROUNDS if few else self.max_rounds or _MOST_ROUNDS,
+            tol=self.tol, few=few, report=reporter.rounds("labels and features"),
         )  # fmt: skip
-        note_convergence(rounds, weights, self.tol)
-        self.temperature_ = prior.temperature
-        return start, rounds
+        if not few:
+            warn_if_not_converged(found, self.tol)
+        annotators = annotators_with_features(
+            training.labels.annotators, training.active, training.classes, scale, labels_fit, chunks, found
+        )
+        targets, everyone = soft_targets(chunks, found.targets), np.arange(len(labels))
+        self.estimator_ = learner.fit(targets, everyone, last_seed)
+        n_used = learner.n_learnt(targets.weight, everyone)
+        fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, found.scaling, n_used)
+        annotators, results = fit_results(
+            training, fitted, chunks, found.posterior, self.steepness, found.objective, found.converged
+        )
+        self.fitted_ = replace(fitted, annotators=annotators)
+        self._keep(results)
+        self.temperature_, self.class_weight_ = found.scaling.temperature, targets.class_weight
+        self.confusion_, self.class_prior_ = annotators.confusion, annotators.class_prior
 
     def predict(self, X: Any) -> Array:
         """The class that the estimator predicts.
@@ -521,3 +490,9 @@ class CrowdClassifier(WithFeaturesMixin, MetaEstimatorMixin, BaseEstimator):
         X, crowd = align(indexable(X)[0], as_labels(labels))
         check_numbers(X, self._base())
         return self.fitted_.consensus(X, with_ids_of(X, crowd), use_model=use_model)
+
+
+def _easiness(chunk: Chunk) -> Floats:
+    assert chunk.memo is not None
+    easiness: Floats = chunk.memo["easiness"][1]
+    return easiness

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._limits import DISCOUNT
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Floats, Positions
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Discount:
         return np.ascontiguousarray((shares / np.add.reduce(shares)).T)
 
 
-def number_of_votes(weight: Floats, merit: Floats, example: Floats, n_examples: int) -> Floats:
+def number_of_votes(weight: Floats, merit: Floats, example: Positions, n_examples: int) -> Floats:
     """Votes per example, those of annotators with less merit counting less beside others; at least one."""
     total = np.bincount(example, weight * merit, n_examples)
     squares = np.bincount(example, weight * merit**2, n_examples)

@@ -23,9 +23,8 @@ from crowdwise.em.labels_only import LabelsOnlyFit
 from crowdwise.em.levels import CLASSES, LabelScale, offset_and_spread
 from crowdwise.em.posterior import Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
-from crowdwise.em.round_weights import OfChunk
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
-from crowdwise.exceptions import LabelError, warn
+from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
@@ -207,7 +206,7 @@ class FittedModel(Protocol):
     """A classifier and the annotators of its fit."""
 
     @property
-    def annotators(self) -> FittedAnnotators: ...
+    def annotators(self) -> FittedAnnotators | None: ...
 
     def log_prior(self, X: Any) -> Floats: ...
 
@@ -250,11 +249,10 @@ def annotators_with_features(
     labels_fit: LabelsOnlyFit,
     chunks: Chunks,
     found: FeaturesFit,
-    weight_of: OfChunk,
 ) -> FittedAnnotators:
     """The annotators that rounds with a classifier estimated; classes are as frequent as in their consensus."""
     consensus = SoftConsensus(found.posterior)
-    mass = chunks.total(lambda chunk: weight_of(chunk) @ consensus(chunk))
+    mass = chunks.total(lambda chunk: chunk.weight @ consensus(chunk))
     posterior = replace(found.posterior, log_prior=np.log(np.maximum(mass / mass.sum(), _TINY)))
     return fitted_annotators(names, active, classes, scale, replace(labels_fit, posterior=posterior))
 
@@ -270,7 +268,8 @@ def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice,
         "correlated errors", common, fit.correlation,
         reason="labels show them" if measured else "labels cannot show how far errors are correlated: assumed as usual",
     )  # fmt: skip
-    anchor = Choice("votes' part of the rounds", fit.anchor, fit.correlation, reason="labels agree beyond their classes")
+    beyond = "labels agree beyond their classes" if fit.anchor else "labels agree no more than their classes explain"
+    anchor = Choice("votes' part of the rounds", fit.anchor, fit.correlation, reason=beyond)
     return copies, errors, anchor
 
 
@@ -301,7 +300,10 @@ def fit_results(
     Examples that did not take part have the posterior of their labels and the final classifier.
     """
     labels, annotators = training.labels, fitted.annotators
-    stated = chunks.gather(lambda chunk: annotators.stated(chunk, posterior, annotators.merit[training.active]))
+    assert annotators is not None
+    merit = annotators.merit[training.active]
+    by_annotators = annotators
+    stated = chunks.gather(lambda chunk: by_annotators.stated(chunk, posterior, merit))
     annotators, stated, check = calibrated(annotators, stated, training)
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.proba(labels, calibrated=False)
     model_proba = np.empty_like(proba)

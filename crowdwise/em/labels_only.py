@@ -185,8 +185,8 @@ def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
 def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     """Agreement of each annotator with the votes of others, beyond chance; and whether any two can be compared.
 
-    It is shrunk towards the crowd's mean as if 1 / mean² more labels had been seen: agreement beyond chance of one label
-    has a variance of about one, and annotators differ by about the mean. So weak crowds have nearly equal votes.
+    It is shrunk towards the crowd's mean as if 1 / mean² more labels had been seen: agreement beyond chance of one
+    label has a variance of about one, and annotators differ by about the mean. So weak crowds have nearly equal votes.
     """
     frequency = sums.votes / sums.votes.sum()
     chance = sums.said @ frequency / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)

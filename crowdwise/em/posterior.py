@@ -11,8 +11,8 @@ from crowdwise.arrays import Floats
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import Incidence, answers_of
+from crowdwise.probabilities.temperature import expectation
 from crowdwise.rows.chunks import Chunk
-from crowdwise.softmax.temperature import expectation
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,8 @@ class Counting:
         """The same with any weights of the labels."""
         labels = chunk.labels
         place = labels.example_index * self.n_classes + labels.values
-        return np.bincount(place, weight, len(labels) * self.n_classes).reshape(-1, self.n_classes)
+        votes: Floats = np.bincount(place, weight, len(labels) * self.n_classes).astype(np.float64)
+        return votes.reshape(-1, self.n_classes)
 
     def vote_shares(self, chunk: Chunk) -> Floats:
         """The share of each class among the votes."""

@@ -2,9 +2,9 @@
 
 If annotators err independently, all that two labels of an example have in common is its class: given the class, the
 residuals of two annotators are uncorrelated. The class is hidden, but averaged over its probabilities the product of
-two residuals is still zero in the mean, for that is the slope of the log-likelihood towards correlated errors. So labels
-can show that annotators do not err independently. How large the correlation is, labels cannot show: errors that mislead
-most annotators look like the truth.
+two residuals is still zero in the mean, for that is the slope of the log-likelihood towards correlated errors. So
+labels can show that annotators do not err independently. How large the correlation is, labels cannot show: errors that
+mislead most annotators look like the truth.
 """
 
 from __future__ import annotations

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise.arrays import Array, Floats
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 
 # From a chunk to an array with a row per example.
 OfChunk = Callable[[Chunk], Floats]
+
+
+def own_weight(chunk: Chunk) -> Floats:
+    """How often each example counts: what annotators are judged by, whatever the easiness of examples."""
+    return chunk.weight
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,7 @@ class RoundWeights:
         if log_prior_of is not None and self.curriculum.reads_losses:
             losses = -np.einsum("ik,ik->i", posterior, self.chunks.gather(log_prior_of))
         weight = checked_weights(self._ranked(posterior, easiness, counts, losses), self.curriculum).copy()
-        known = self.chunks.gather(lambda chunk: np.zeros(len(chunk), bool) if chunk.truth is None else chunk.truth >= 0)
-        weight[known] = 1.0  # examples whose class is known are never left out
+        weight[self.chunks.gather(_has_truth)] = 1.0  # examples whose class is known are never left out
         self.chunks.put("curriculum", weight)
         self.current = Weighting(self.easiness_of, by_row=True)
 
@@ -124,3 +128,7 @@ class RoundWeights:
             own = likeliest == k
             weights[own] = self.curriculum.weights(self.n_rounds, easiness[own], losses[own], self.rng, counts[own])
         return weights
+
+
+def _has_truth(chunk: Chunk) -> Array:
+    return np.zeros(len(chunk), dtype=bool) if chunk.truth is None else chunk.truth >= 0

@@ -1,9 +1,9 @@
 """Annotators and a classifier -> the consensus of both: one loop for logistic regression, any classifier and ridge.
 
-The classifier is fitted to soft classes, first the vote shares, then the consensus. Its scores for an example are from a
-model that has not seen it. With a temperature and offsets under which labels are most probable, they take the place of
-the class frequencies in the posterior. Annotators are estimated from that posterior, anchored at the vote shares as in
-rounds over labels only, so that a classifier cannot confirm itself.
+The classifier is fitted to soft classes, first the vote shares, then the consensus. Its scores for an example are from
+a model that has not seen it. With a temperature and offsets under which labels are most probable, they take the place
+of the class frequencies in the posterior. Annotators are estimated from that posterior, anchored at the vote shares as
+in rounds over labels only, so that a classifier cannot confirm itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
 from crowdwise.em.posterior import Counting, Posterior
-from crowdwise.em.round_weights import OfChunk, RoundWeights, Targets
+from crowdwise.em.round_weights import OfChunk, RoundWeights, Targets, own_weight
+from crowdwise.probabilities.log_space import log_softmax
+from crowdwise.probabilities.temperature import Scaling, best_temperature, fit_scaling
 from crowdwise.progress import Report
 from crowdwise.rows.chunks import Chunk, Chunks
-from crowdwise.softmax.log_space import log_softmax
-from crowdwise.softmax.temperature import Scaling, best_temperature, fit_scaling
 
 
 class OutOfFold(Protocol):
@@ -129,26 +129,35 @@ def fit_with_features(
         scores_of = classifier.fit(targets)
         if not objective and scaled:
             likelihood = labels_fit.posterior.log_likelihood(sample)
-            first = best_temperature(scores_of(sample), likelihood, weights.current(sample))
+            first = best_temperature(scores_of(sample), likelihood, sample.weight)
             consensus = _Start(counting, Prior(scores_of, Scaling(first)))
-        sums = tally(chunks, counting, weights.current, consensus, with_classifier=True)
+        sums = tally(chunks, counting, own_weight, consensus, with_classifier=True)
         sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
         annotators = Annotators.of_counts(sums.counts, model)
         if scaled:
             likelihood = counting.incidence(sample).log_likelihood(annotators.confusion)
-            scaling = fit_scaling(scores_of(sample), likelihood, weights.current(sample), offsets=offsets)
+            scaling = fit_scaling(scores_of(sample), likelihood, sample.weight, offsets=offsets)
         log_prior = Prior(scores_of, scaling)
         posterior = Posterior(counting, annotators, log_prior)
         consensus = SoftConsensus(posterior)
-        current = weights.current
-        evidence = chunks.total(lambda chunk, of=posterior, weight_of=current: float(weight_of(chunk) @ of(chunk)[1]))
+        evidence = chunks.total(_Evidence(posterior))
         objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd))
         before, last = last, consensus(sample)
-        change = mean_change(last, before, weights.current(sample))
+        change = mean_change(last, before, sample.weight)
         if report is not None:
             report(len(objective), objective[-1], change)
     converged = few or (change <= tol and weights.settled(tol))
     return FeaturesFit(posterior, targets, scaling, np.array(objective), converged, change)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """The sum over a chunk of the logarithms of the probabilities of its labels."""
+
+    posterior: Posterior
+
+    def __call__(self, chunk: Chunk) -> float:
+        return float(chunk.weight @ self.posterior(chunk)[1])
 
 
 def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:

@@ -23,13 +23,12 @@ from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_o
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Blocks
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import StreamResults
-from crowdwise.rows.features import check_finite
-from crowdwise.rows.features import check_new
-from crowdwise.rows.chunks import ReadChunks, chunks_of, recoded
+from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
+from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
-from crowdwise.softmax.log_space import log_softmax
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
 from crowdwise.truths.known import known_answers
@@ -40,9 +39,9 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     """Logistic regression for the true class, and how each annotator answers when that is the truth.
 
-    After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and then
-    to the consensus of labels and classifier, its part in that being out of fold, and annotators are estimated in few
-    rounds that are anchored at the votes. Their own model is ``CrowdLogisticClassifier(annotator_model=Confusion(),
+    After Raykar et al. (2010), for any number of classes, and made safe: the classifier is fitted to vote shares and
+    then to the consensus of labels and classifier, its part in that being out of fold, and annotators are estimated in
+    few rounds that are anchored at the votes. Their own model is ``CrowdLogisticClassifier(annotator_model=Confusion(),
     errors_in_common=False, cross_fit=0)``.
 
     Parameters
@@ -289,6 +288,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         weight = example_weights(training.weighing_disagreement, settings.steepness) * training.sample_weight
         note_effective_number(weight, self.n_features_in_)
         found = fit_logistic(data, settings, groups, reporter)
+        assert isinstance(data.chunks, MemoryChunks)
         annotators, results = fit_results(
             training, found.fitted, data.chunks, found.with_features.posterior, self.steepness,
             found.with_features.objective, found.with_features.converged,
@@ -323,7 +323,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             sample = recoded(data.sample.labels, summary.annotators, summary.classes)
             annotators = found.fitted.annotators.results(sample, summary.labels_per_annotator)
             objective, converged = found.with_features.objective, found.with_features.converged
-        vars(self).pop("feature_names_in_", None)
+        if "feature_names_in_" in vars(self):
+            del self.feature_names_in_
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
         self.n_passes_, self.classes_ = chunks.n_passes, summary.classes

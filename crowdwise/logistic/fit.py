@@ -17,14 +17,14 @@ from crowdwise.em.fitted import annotators_with_features
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import LabelScale
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import OfChunk, RoundWeights, Weighting
+from crowdwise.em.round_weights import OfChunk, RoundWeights, own_weight
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus, VoteShares, fit_with_features, with_truth
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.regression import FoldedLogistic
 from crowdwise.progress import Reporter
-from crowdwise.rows.features import Rows
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
+from crowdwise.rows.features import Rows
 from crowdwise.rows.summary import DataSummary, first_of_sample, levels_of_labels
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.rows import SoftmaxRows
@@ -79,9 +79,8 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
-    return FitData(
-        chunks, sample, features, rows, training.labels.annotators, training.active, training.classes, _kept_disagreement
-    )
+    names = training.labels.annotators
+    return FitData(chunks, sample, features, rows, names, training.active, training.classes, _kept_disagreement)
 
 
 def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
@@ -190,7 +189,8 @@ def _start(settings: Settings, labels_fit: LabelsOnlyFit) -> OfChunk:
     """The first soft classes that the classifier is fitted to."""
     if not isinstance(settings.init, str):
         return _given_start
-    return SoftConsensus(labels_fit.posterior) if settings.init == "labels" else VoteShares(labels_fit.posterior.counting)
+    posterior = labels_fit.posterior
+    return SoftConsensus(posterior) if settings.init == "labels" else VoteShares(posterior.counting)
 
 
 def _given_start(chunk: Chunk) -> Floats:
@@ -212,7 +212,7 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     easiness = Easiness(data.disagreement, settings.steepness)
     weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
     labels_fit = fit_labels(
-        data.chunks, counting, settings.model, Weighting(easiness), tol=settings.tol, report=reporter.rounds("labels")
+        data.chunks, counting, settings.model, own_weight, tol=settings.tol, report=reporter.rounds("labels")
     )
     l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
     classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(_CLOSE, settings.tol))
@@ -222,13 +222,14 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     most = FEATURE_ROUNDS if few else settings.max_rounds or _MOST_ROUNDS
     found = fit_with_features(
         data.chunks, data.sample, labels_fit, classifier, weights, settings.model,
-        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=most, tol=settings.tol, few=few, offsets=data.rows.fit_intercept,
+        start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=most, tol=settings.tol,
+        few=few, offsets=data.rows.fit_intercept,
         report=reporter.rounds("labels and features"),
     )  # fmt: skip
     if not few:
         warn_if_not_converged(found, settings.tol)
     annotators = annotators_with_features(
-        data.annotators, data.active, data.classes, settings.scale, labels_fit, data.chunks, found, weights.current
+        data.annotators, data.active, data.classes, settings.scale, labels_fit, data.chunks, found
     )
     theta = classifier.of_all_rows(found.targets)
     counted = np.log(found.targets.class_weight)

@@ -12,7 +12,7 @@ from crowdwise.arrays import Floats
 from crowdwise.consensus import Consensus
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.softmax.log_space import log_softmax
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.softmax.rows import classes_of
 
 

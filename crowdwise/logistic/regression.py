@@ -10,9 +10,8 @@ import numpy as np
 from crowdwise._limits import L2_GRID
 from crowdwise.arrays import Floats
 from crowdwise.em.round_weights import Targets
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks
-from crowdwise.softmax.features import LogisticFeatures
-from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.models import SoftmaxModels
 from crowdwise.softmax.rows import SoftmaxRows
 

@@ -37,11 +37,12 @@ _ESTIMATORS = {
 _RECORDS = {
     "Aggregation": "em.aggregate",
     "AnnotatorResults": "results",
-    "AnswerTables": "truths.answer_tables",
-    "Behaviour": "em.annotators",
+    "Annotators": "em.annotators",
     "Calibration": "truths.calibration",
+    "Choice": "choices",
     "Confusion": "em.confusion",
     "Consensus": "consensus",
+    "Discount": "em.discount",
     "Fading": "weights.curricula",
     "FitResults": "results",
     "FittedAnnotators": "em.fitted",
@@ -50,6 +51,7 @@ _RECORDS = {
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",
+    "LabelScale": "em.levels",
     "OneCoin": "em.confusion",
     "Ordinal": "em.ordinal",
     "PairMoments": "crowd.differences",
@@ -58,6 +60,7 @@ _RECORDS = {
     "RatingConsensus": "consensus",
     "RatingMoments": "ridge.sums",
     "RidgeSums": "ridge.sums",
+    "Scaling": "probabilities.temperature",
     "SelfPaced": "weights.curricula",
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
@@ -65,9 +68,8 @@ _RECORDS = {
     "StreamResults": "results",
     "SumsPlan": "ridge.sums",
     "Targets": "ridge.targets",
-    "Together": "em.together",
     "TruthCheck": "truths.check",
-    "VoteWeights": "truths.vote_weights",
+    "VoteSharing": "crowd.vote_sharing",
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "Aggregation"}

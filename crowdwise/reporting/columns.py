@@ -9,7 +9,6 @@ import numpy as np
 from crowdwise.arrays import Array, Floats, Positions, ratio
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
-from crowdwise.crowd.votes import effective_number
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting.quality import share_interval
@@ -75,28 +74,9 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
 
 
 def unseen_predictions(record: FitRecord) -> Positions:
-    """Positions of the classes that the model alone predicts, each example by a model that has not seen it.
-
-    The consensus is out of fold, and its probabilities are those by labels alone times what the model says: so that can
-    be found again from the two. -1 where the model has no say in the consensus (`model_weight_` is 0), where the two
-    are not the model and labels alone (votes decide, or truths calibrate), or where labels are too sure to tell.
-    """
-    by_labels = record.results.label_consensus
-    if not isinstance(by_labels, Consensus) or getattr(record.model, "model_weight_", 1.0) == 0:
-        return np.full(len(record.labels), -1)
-    annotators = record.annotators
-    if annotators is not None and (annotators.together.by_votes or annotators.calibration is not None):
-        return np.full(len(record.labels), -1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        model = np.log(record.proba) - np.log(by_labels.proba)
-    if annotators is not None:  # labels alone have the frequency of classes where the model has its own say
-        together = annotators.together
-        n = together.n_votes(record.labels, annotators.strength)
-        model *= (n / effective_number(n, together.common))[:, np.newaxis]  # stated probabilities are to a power
-        model += np.log(annotators.class_prior)
-    model[record.labels.labels_per_example == 0] = np.nan
-    unknown = np.isnan(model).any(axis=1) | (np.ptp(model, axis=1) == 0)
-    return np.where(unknown, -1, np.where(np.isnan(model), -np.inf, model).argmax(axis=1))
+    """Positions of the classes that the model alone predicts, each example by a model that has not seen it."""
+    proba = record.results.model_proba
+    return np.full(len(record.labels), -1) if proba is None else proba.argmax(axis=1)
 
 
 def agreement_with(labels: CrowdLabels, codes: Array) -> Floats:

@@ -29,7 +29,7 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
     """
     consensus = record.results.consensus
     if truth is not None:  # an answer that the fit was told judges nothing
-        truth = np.where(record.told, np.nan if isinstance(consensus, RatingConsensus) else -1, truth)
+        truth = np.where(record.has_truth, np.nan if isinstance(consensus, RatingConsensus) else -1, truth)
     if isinstance(consensus, RatingConsensus):
         known = None if truth is None else _rating_errors(record, truth)
         return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
@@ -48,7 +48,7 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
 def _known(record: FitRecord, truth: Array) -> dict[str, Any]:
     """How often the consensus is right where truth is known, and whether these examples may be a random draw."""
     found = known_accuracy(record, truth)
-    return found.plain() | {"at_random": found.n == 0 or record.drawn_at_random(truth)}
+    return found.plain() | {"at_random": found.n == 0 or record.is_representative(truth)}
 
 
 def _by_class(record: FitRecord, votes: Floats) -> list[dict[str, Any]] | None:

@@ -114,7 +114,7 @@ def expected_accuracy(record: FitRecord) -> Comparison:
     fit was told are left out, as long as there are others: what it says about them is no merit of the consensus.
     """
     labelled = record.labels.labels_per_example > 0
-    counted = found if (found := labelled & ~record.told).any() else labelled
+    counted = found if (found := labelled & ~record.has_truth).any() else labelled
     n = int(counted.sum())  # there is a label, or there would be no fit
     proba, votes = record.proba[counted], majority_shares(record.labels[counted])
     chosen = np.eye(proba.shape[1])[record.codes[counted]]
@@ -148,5 +148,5 @@ def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:
     """
     votes = majority_shares(record.labels)
     of_consensus = votes[np.arange(len(votes)), record.codes]
-    found = (record.labels.labels_per_example > 0) & ~record.told
+    found = (record.labels.labels_per_example > 0) & ~record.has_truth
     return found & (of_consensus == 0), found & (of_consensus > 0) & (of_consensus < 1)

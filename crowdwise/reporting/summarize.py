@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.common_errors import votes_by_truth
 from crowdwise.consensus import Consensus
-from crowdwise.crowd.votes import COMMON_ERRORS, common_source
+from crowdwise.error_correlation import votes_by_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -111,14 +110,16 @@ def _size(record: FitRecord) -> dict[str, Any]:
 def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
     """How many independent votes there are, how that is known, and who has one together with others."""
     annotators = record.results.annotators
-    shared = 0 if annotators.group is None else int((np.bincount(annotators.group) > 1).sum())
-    common = COMMON_ERRORS if record.annotators is None else record.annotators.together.common
-    votes = {"effective": plain(annotators.effective_number), "shared": shared, "by": common_source(common)}
+    shared = 0 if annotators.vote_weight is None else int((annotators.vote_weight < 1).sum())
+    by = "independent"
+    if record.annotators is not None and record.annotators.discount.common:
+        by = "labels" if record.annotators.discount.measured else "assumed"
+    votes = {"effective": plain(annotators.effective_votes), "shared": shared, "by": by}
     if record.classes is None:
         return votes | {"truths": 0}
-    codes = record.told_answers if known is None else np.where(record.told, record.codes, known)
+    codes = record.truth if known is None else np.where(record.has_truth, record.truth, known)
     n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
-    if n_truths < _ENOUGH_TRUTHS or not record.drawn_at_random(codes):
+    if n_truths < _ENOUGH_TRUTHS or not record.is_representative(codes):
         return votes | {"truths": 0}
     return votes | {"effective": votes_by_truth(record, codes), "by": "truths", "truths": n_truths}
 
@@ -128,15 +129,15 @@ def _truth_check(record: FitRecord) -> dict[str, Any] | None:
     check = record.results.truth_check
     if check is None:
         return None
-    unknown = int(((record.labels.labels_per_example > 0) & ~record.told).sum())
-    majority = None if record.classes is None else plain(known_accuracy(record, record.told_answers).majority.value)
+    unknown = int(((record.labels.labels_per_example > 0) & ~record.has_truth).sum())
+    majority = None if record.classes is None else plain(known_accuracy(record, record.truth).majority.value)
     return check.plain() | {"unknown": unknown, "majority": majority}
 
 
 def _model(record: FitRecord) -> dict[str, Any]:
     model, results = record.model, record.results
     is_estimator = isinstance(model, BaseEstimator)
-    settings = model.get_params(deep=False) if is_estimator else {"hard_examples": model.hard_examples}
+    settings = model.get_params(deep=False) if is_estimator else {}
     return {
         "name": type(model).__name__ if is_estimator else "aggregate",
         "uses_features": is_estimator,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from crowdwise.arrays import Floats
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.rows.features import Rows, row_space
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out
+from crowdwise.rows.features import Rows, row_space
 
 N_FOLDS = 10
 

@@ -29,6 +29,7 @@ from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
+from crowdwise.rows.features import check_new
 from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
 from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
 from crowdwise.truths.known import known_answers

@@ -17,11 +17,10 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.base import Path, RidgeModel, flat
 from crowdwise.ridge.data import RidgeData
-from crowdwise.rows.features import N_FOLDS, check_finite
-from crowdwise.rows.features import check_new
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.sums import SumsPlan
+from crowdwise.rows.features import N_FOLDS, check_finite, check_new
 from crowdwise.weights.curricula import Curriculum
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from crowdwise import threads
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.rows.features import Rows
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets
+from crowdwise.rows.features import Rows
 from crowdwise.threads import run_parallel
 
 # Writes the values of some rows into an array made for them.

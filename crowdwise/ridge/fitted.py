@@ -22,11 +22,12 @@ from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.levels import CLASSES
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import RoundWeights, Targets
+from crowdwise.em.round_weights import RoundWeights, Targets, own_weight
 from crowdwise.em.with_features import VoteShares, fit_with_features
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.probabilities.temperature import Scaling
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.path import Folds, PathFit
@@ -35,7 +36,6 @@ from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.votes import Votes
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.rows.summary import stacked
-from crowdwise.softmax.temperature import Scaling
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
 
@@ -206,14 +206,15 @@ def _class_results(
     chunks.put("scores", class_scores(scores[training.learnt]))
     sharing = sharing_of(training, groups, independent=False)
     counting = Counting(len(training.classes), sharing)
-    labels_fit = fit_labels(chunks, counting, Shared(), _own_weight)
+    labels_fit = fit_labels(chunks, counting, Shared(), own_weight)
     weights = RoundWeights(chunks, _ones, np.ones(len(training.classes)))
     found = fit_with_features(
         chunks, _sample(chunks), labels_fit, _StoredScores(), weights, Shared(),
         start=VoteShares(counting), max_rounds=FEATURE_ROUNDS, few=True,
     )  # fmt: skip
-    annotators = annotators_with_features(training.labels.annotators, training.active, training.classes, CLASSES,
-        labels_fit, chunks, found, weights.current)
+    annotators = annotators_with_features(
+        training.labels.annotators, training.active, training.classes, CLASSES, labels_fit, chunks, found
+    )
     fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
     annotators, results = fit_results(training, fitted, chunks, found.posterior, **of_fit)
     return replace(fitted, annotators=annotators), results
@@ -224,13 +225,9 @@ def _sample(chunks: MemoryChunks) -> Chunk:
     parts = [chunk.labels for chunk in chunks.chunks]
     labels = parts[0] if len(parts) == 1 else stacked(parts)
     some = slice(None, None, max(1, -(-len(labels) // _ENOUGH)))
-    memo = {"scores": (None, chunks.gather(_stored)[some])}
-    weight = chunks.gather(_own_weight)
+    memo: dict[str, tuple[object, Any]] = {"scores": (None, chunks.gather(_stored)[some])}
+    weight = chunks.gather(own_weight)
     return Chunk(labels if some.step == 1 else labels[some], weight[some], memo=memo)
-
-
-def _own_weight(chunk: Chunk) -> Floats:
-    return chunk.weight
 
 
 def _ones(chunk: Chunk) -> Floats:
@@ -322,9 +319,9 @@ def _model_precision(data: RidgeData, fit: PathFit, fitted: FittedRidge, unseen:
     weight = fit.settled.weights.product * votes.total
     apart = data.targets.squared(votes.mean_targets(data.targets) - unseen)
     noise = 1 / np.maximum(votes.total, np.finfo(np.float64).tiny)
-    error = float(weight @ (apart - noise) / weight.sum()) if len(expertise) > 1 else float(weight @ apart / weight.sum())
-    floor = max(SMALLEST_ERROR * data.targets.span, _LEAST_ERROR * float(weight @ apart / weight.sum()))
-    return 1 / max(error, floor)
+    total = float(weight @ apart / weight.sum())
+    error = total if len(expertise) == 1 else total - float(weight @ noise / weight.sum())
+    return 1 / max(error, _LEAST_ERROR * total, SMALLEST_ERROR * data.targets.span)
 
 
 def _calibrate_ratings(
@@ -332,8 +329,8 @@ def _calibrate_ratings(
 ) -> tuple[float, RatingCheck]:
     """The factor on standard deviations, and how far the consensus is off on examples of known rating.
 
-    Each known rating is held out. Scores of all examples, `unseen`, are out of fold already; the errors of annotators on
-    the held-out part are against these scores then.
+    Each known rating is held out. Scores of all examples, `unseen`, are out of fold already; the errors of annotators
+    on the held-out part are against these scores then.
     """
     weight, scores = fit.settled.weights.product[known.at], unseen[known.at]
     fold = folds_of_truths(known.targets.squared(known.answers - scores))

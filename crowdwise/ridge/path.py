@@ -19,10 +19,10 @@ from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.progress import Reporter
 from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
-from crowdwise.rows.features import check_finite
 from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
+from crowdwise.rows.features import check_finite
 from crowdwise.threads import run_parallel
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds

@@ -19,11 +19,10 @@ from crowdwise.mixins import all_or_nothing
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.base import Path, RidgeModel
 from crowdwise.ridge.data import RidgeData
-from crowdwise.rows.features import N_FOLDS
-from crowdwise.rows.features import check_new
 from crowdwise.ridge.path import Folds, PathFit
 from crowdwise.ridge.rounds import Weighting
 from crowdwise.ridge.sums import SumsPlan
+from crowdwise.rows.features import N_FOLDS, check_new
 from crowdwise.training_set import check_sample_weight
 from crowdwise.weights.curricula import Curriculum
 

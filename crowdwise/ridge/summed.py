@@ -12,12 +12,12 @@ from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults
 from crowdwise.ridge.data import RidgeData, first_consensus
-from crowdwise.rows.features import N_FOLDS, Rows, distant_offset
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, LevelSums, PathFit
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.sums import RidgeSums
 from crowdwise.ridge.targets import Targets, checked_span
+from crowdwise.rows.features import N_FOLDS, Rows, distant_offset
 from crowdwise.training_set import (
     TrainingSet,
     check_named,

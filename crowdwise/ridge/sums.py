@@ -28,10 +28,10 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared, smallest_integer_type
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, first_consensus
-from crowdwise.rows.features import Rows, check_finite, check_gram
 from crowdwise.ridge.kept_rows import KeptRows, places
 from crowdwise.ridge.statistics import Placed, Statistics, add_placed, no_statistics
 from crowdwise.ridge.targets import Targets
+from crowdwise.rows.features import Rows, check_finite, check_gram
 from crowdwise.rows.keys import label_keys
 from crowdwise.weights.folds import joint_keys, stored_keys
 

@@ -127,7 +127,7 @@ class MemoryChunks:
         return cls(parts, 50.0 * labels.n_labels + n_rows * row_bytes)
 
     def total(self, task: Callable[[Chunk], Result]) -> Result:
-        return reduce(add, self.each(task))  # type: ignore[arg-type]
+        return reduce(add, self.each(task))
 
     def each(self, task: Callable[[Chunk], Result]) -> Iterable[Result]:
         """What a task finds in every chunk."""

@@ -19,8 +19,8 @@ from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
-from crowdwise.rows.features import check_finite
 from crowdwise.rows.chunks import Chunk
+from crowdwise.rows.features import check_finite
 from crowdwise.rows.keys import label_keys
 from crowdwise.training_set import check_named
 from crowdwise.weights.folds import Keys, joint_keys, stored_keys

@@ -15,15 +15,14 @@ from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.crowd.kappas import cohen_kappas
-from crowdwise.crowd.votes import common_source
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
-from crowdwise.em.levels import ClassKind, reading_of
+from crowdwise.em.levels import ClassKind, scale_of
 from crowdwise.exceptions import DataError
 from crowdwise.formats.names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, errors_words, percent, rounded
+from crowdwise.reporting.words import WHAT_CHANCE_IS, percent
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -61,10 +60,6 @@ class Check:
         Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
     unanimous : float or None
         Share of the examples with two or more labels on which all agree; None for ratings.
-    effective_annotators : float or None
-        How many independent votes the labels of an average example amount to; None if there is nothing to compare.
-    votes_by : {"usual", "labels"} or None
-        What that number goes by: as many errors in common as is usual, or as few as labels show.
     problems : tuple of str
         What to look at.
     weighting : str or None
@@ -81,8 +76,6 @@ class Check:
     alpha: float | None
     kappas: dict[str, float] | None
     unanimous: float | None
-    effective_annotators: float | None
-    votes_by: str | None
     problems: tuple[str, ...]
     weighting: str | None
     ordered: bool = False
@@ -125,10 +118,6 @@ class Check:
             rows.append(_row("two at a time", of_pairs))
         if self.unanimous is not None:
             rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
-        if self.effective_annotators is not None:
-            assert self.votes_by is not None
-            number = f"about {rounded(self.effective_annotators)} per example"
-            rows.append(_row("independent votes", f"{number}, {errors_words(self.votes_by)}"))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -161,7 +150,7 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     """
     labels = inputs.labels
     if labels.classes is not None:
-        reading_of(labels, kind)  # raises if there is no order
+        scale_of(labels, kind)  # raises if there is no order
     size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
     paired, found = labels.labels_per_example > 1, _aggregation(labels, kind)
     agree = None if labels.classes is None or not paired.any() else (labels.tally[paired] > 0).sum(axis=1) == 1
@@ -174,8 +163,6 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
         alpha=_alpha(labels, bool(paired.any()), kind),
         kappas=None if labels.classes is None else _kappas(labels, kind),
         unanimous=None if agree is None else float(agree.mean()),
-        effective_annotators=None if found is None else found.effective_annotators,
-        votes_by=None if found is None else common_source(found.fitted.together.common),
         problems=tuple(problems(labels, found, kind)),
         weighting=_weighting(inputs),
         ordered=kind == "ordinal" and labels.classes is not None,
@@ -249,7 +236,7 @@ def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {
         "worse than chance": f" ({WHAT_CHANCE_IS})",
-        ALWAYS_SAME: " (where others differ: that has no say in the consensus)",
+        ALWAYS_SAME: " (where others differ)",
     }
     return [f"{flag}: {some_names(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
 

@@ -30,7 +30,7 @@ class Settings:
     model : {"auto", "logistic", "ridge", "labels-only"}, default="auto"
         "auto" is logistic if there are features, else labels-only; ridge if known answers choose, and for ratings.
     steepness : float or "auto", default="auto"
-        How fast an example's weight falls with disagreement; "auto" is 2 for ratings.
+        How fast an example's weight falls with disagreement; "auto" is 0, 2 for ratings, and chosen for ridge.
     l2 : float or "auto", default="auto"
         Strength of the penalty on coefficients, of logistic and ridge; "auto" is 1 for ratings.
     choose_by_truth : bool, default=False
@@ -167,8 +167,9 @@ def fit_model(
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
         return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, groups=groups, on_round=on_round)
-    if wanted.model == "labels-only":
+    if wanted.model != "ridge":
         steepness = 0.0 if steepness == "auto" else steepness
+    if wanted.model == "labels-only":
         return aggregate(labels, truth=known, groups=groups, **wanted.reading, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
         model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **wanted.reading)  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import linalg, sparse
 
 from crowdwise.arrays import Floats
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.softmax.descent import Solve
-from crowdwise.softmax.log_space import log_softmax
 
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.
 _EXACT_COLUMNS = 1000

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Floats
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 from crowdwise.softmax.curvature import curvature, factored, solver
 from crowdwise.softmax.descent import Memory, Point, by_model, descend, side_by_side
-from crowdwise.softmax.log_space import log_softmax
 from crowdwise.softmax.rows import SoftmaxRows, TargetsOf
 
 # Exponentials of scores beyond would overflow; the other class no longer counts beside such a one.

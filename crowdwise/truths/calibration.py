@@ -19,7 +19,7 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown
-from crowdwise.softmax.temperature import best_temperature
+from crowdwise.probabilities.temperature import best_temperature
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.known import Known
 from crowdwise.truths.representativeness import Representativeness
@@ -59,6 +59,7 @@ class Calibration:
         own = softmax(self.temperature * scores, axis=1)
         if self.table is None or self.own_share == 1:
             return own
+        assert self.annotators is not None
         position = encode_declared(labels.annotators, self.annotators).astype(np.intp)[labels.annotator_index]
         added = np.where((position < 0)[:, np.newaxis], 0.0, self.table[position, labels.values])
         answers = np.column_stack([labels.sum_per_example(column) for column in added.T])
@@ -81,7 +82,7 @@ def calibrate(proba: Floats, labels: CrowdLabels, known: Known) -> Calibrated:
     If the known examples are no random draw, they show how annotators answer, and neither how frequent classes are nor
     how sure the consensus may be.
     """
-    draw = Representativeness.of(proba, known.at)
+    draw = Representativeness.of(proba, known.at, known.answers)
     _warn_if_one_class(known.answers, labels)
     votes = _vote_matrix(labels, proba.shape[1])
     scores, some = _logarithms(proba[known.at]), _some(len(known))
@@ -141,7 +142,8 @@ def _regression(
 
 def _temperature(scores: Floats, codes: Codes) -> float:
     """The factor on logarithms that makes the known answers most probable; near one if they are few."""
-    return best_temperature(scores, np.where(np.eye(scores.shape[1])[codes] == 1, 0.0, _IMPOSSIBLE), np.ones(len(codes)))
+    log_likelihood = np.where(np.eye(scores.shape[1])[codes] == 1, 0.0, _IMPOSSIBLE)
+    return best_temperature(scores, log_likelihood, np.ones(len(codes)))
 
 
 def _own_share(right: Floats) -> float:
@@ -153,7 +155,7 @@ def _own_share(right: Floats) -> float:
     return share
 
 
-def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[Calibration, RatingCheck]:
+def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -> tuple[float, RatingCheck]:
     """The same for ratings with standard deviations: a temperature for their precision, and how far they are off."""
     squared = (rating - truth) ** 2
     surprise = squared / std**2
@@ -165,7 +167,7 @@ def calibrate_ratings(rating: Floats, std: Floats, truth: Floats, fold: Codes) -
     for k in np.unique(fold):
         variance[fold == k] /= temperature(surprise[fold != k])
     check = RatingCheck(len(truth), float(np.sqrt(squared.mean())), float(np.sqrt(variance.mean())))
-    return Calibration(temperature(surprise), 1.0), check
+    return temperature(surprise), check
 
 
 def folds_of_truths(right: Floats) -> Codes:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise._limits import CHOSEN_DISTANCE
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._limits import CHOSEN_DISTANCE, CHOSEN_NOISE
+from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.encode import shown
 
@@ -22,45 +22,51 @@ _ENOUGH = 5000
 
 @dataclass(frozen=True, eq=False)
 class Representativeness:
-    """How far the known examples differ from the others in what is stated of them without known answers."""
+    """How far the known examples differ from the others."""
 
-    # The largest Kolmogorov-Smirnov distance of confidence and class probabilities, in units of its noise.
+    # The largest distance between known and other examples, from 0 to 1: Kolmogorov-Smirnov's of the confidence and the
+    # class probabilities that labels give them, or by how much a class is more frequent among the answers.
     distance: float
+    limit: float  # beyond it, the known examples are no random draw
     column: int  # where it is largest: 0 is confidence, then the classes
     known: float  # the mean there of the known examples
     others: float  # and of the others
 
     @classmethod
-    def of(cls, proba: Floats, at: Positions) -> Representativeness:
-        """From the probabilities of all examples, and which of them are known."""
+    def of(cls, proba: Floats, at: Positions, answers: Codes) -> Representativeness:
+        """From the probabilities of all examples without known answers, which of them are known, and the answers."""
         is_other = np.ones(len(proba), dtype=bool)
         is_other[at] = False
         rest = np.flatnonzero(is_other)
-        if not len(rest):
-            return cls(0.0, 0, 1.0, 1.0)
+        if not len(rest) or not len(at):
+            return cls(0.0, 1.0, 0, 1.0, 1.0)
         rest = rest[:: max(1, -(-len(rest) // _ENOUGH))]
         columns = np.column_stack([proba.max(axis=1), proba])
         known, others = columns[at], columns[rest]
-        distance = [_distance(*pair) for pair in zip(known.T, others.T, strict=True)]
+        distance = np.array([_distance(*pair) for pair in zip(known.T, others.T, strict=True)])
+        given = proba.max(axis=0) > 0  # a class that nobody gave has no probability to compare with
+        answered = np.bincount(answers, minlength=proba.shape[1]) / len(answers)
+        distance[1:] = np.maximum(distance[1:], np.where(given, answered - others[:, 1:].mean(axis=0), 0.0))
         largest = int(np.argmax(distance))
-        noise = np.sqrt(1 / len(known) + 1 / len(others))
-        return cls(distance[largest] / noise, largest, float(known[:, largest].mean()), float(others[:, largest].mean()))
+        limit = max(CHOSEN_DISTANCE, CHOSEN_NOISE * float(np.sqrt(1 / len(known) + 1 / len(others))))
+        mean = known[:, largest].mean() if largest == 0 else max(known[:, largest].mean(), answered[largest - 1])
+        return cls(float(distance[largest]), limit, largest, float(mean), float(others[:, largest].mean()))
 
     @property
     def is_representative(self) -> bool:
         """Whether the known examples may be a random draw."""
-        return self.distance <= CHOSEN_DISTANCE
+        return self.distance <= self.limit
 
     def warn_if_chosen(self, classes: Array | None) -> None:
         """Warn that the known answers calibrate no confidence, with the reason."""
         if self.is_representative:
             return
-        what = "confidence"
+        what = "mean confidence"
         if self.column and classes is not None:
-            what = f"probability of {shown(classes[self.column - 1])}"
+            what = f"share of {shown(classes[self.column - 1])}"
         warn(
-            f"the known answers are of examples unlike the others: their mean {what} by the labels alone is "
-            f"{self.known:.2f}, and {self.others:.2f} on the others. They are used to compare annotators, but not to "
+            f"the known answers are of examples unlike the others: their {what} is {self.known:.2f}, and by the labels "
+            f"{self.others:.2f} on the others. They are used to compare annotators, but not to "
             "calibrate the confidence of the other examples. For that, add answers to examples drawn at random: "
             "what_to_label_next(..., at_random=True), or crowdwise next --at-random."
         )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import clear_crowd, crowd
+from crowdwise.logistic.survey import Survey
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -20,7 +21,6 @@ from crowdwise import (
 )
 from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
-from crowdwise.logistic.survey import Survey
 from crowdwise.ridge import sums
 from crowdwise.weights import SelfPaced
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crowds import crowd
+from crowdwise.logistic.survey import Survey
 from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier
 from crowdwise.exceptions import DataError, WorkerError
-from crowdwise.logistic.survey import Survey
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
 dask = pytest.importorskip("dask", reason=needs_dask)

@@ -3,6 +3,9 @@ import pickle
 import numpy as np
 import pytest
 from crowds import HeldCrowd, balanced_twin, crowd, labels_of, paced_twin, rare_crowd, smooth_twin
+from crowdwise.em.labels_alone import vote_shares
+from crowdwise.em.temperature import ClassScores, best_temperature
+from crowdwise.logistic.in_memory import simplest_of_the_best
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -15,12 +18,9 @@ from crowdwise.crowd import disagreement, easiness
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.labels_alone import vote_shares
-from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.logistic.in_memory import simplest_of_the_best
-from crowdwise.softmax.log_space import log_softmax
+from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
 

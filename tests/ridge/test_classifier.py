@@ -23,10 +23,10 @@ from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
 from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
-from crowdwise.rows.features import Rows
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.rows.features import Rows
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights import Fixed
 from crowdwise.weights.folds import content_folds

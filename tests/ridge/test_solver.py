@@ -5,8 +5,8 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from crowdwise.ridge.collect import row_sums, values_from
-from crowdwise.rows.features import Rows, RowSpace
 from crowdwise.ridge.solver import Factor, Spectrum, solve_iteratively
+from crowdwise.rows.features import Rows, RowSpace
 
 
 def problem(seed=0, n_rows=30, n_features=4, n_targets=2):

@@ -7,8 +7,8 @@ from scipy import sparse
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.collect import collect
-from crowdwise.rows.features import Rows, mean_variance
 from crowdwise.ridge.targets import Targets, majority_targets
+from crowdwise.rows.features import Rows, mean_variance
 
 
 def statistics(X, labels, *, easiness=None, sample_weight=None, cell=None, n_cells=1, intercept=True):

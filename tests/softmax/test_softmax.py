@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise.softmax.log_space import log_softmax, shares_of_sum
+from crowdwise.probabilities.log_space import log_softmax, shares_of_sum
 from crowdwise.softmax.models import SoftmaxModels, normalisers
 from crowdwise.softmax.rows import SoftmaxRows
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise._limits import OFFSET_SMOOTHING
 from crowdwise.arrays import Floats
-from crowdwise.softmax.log_space import log_softmax, shares_of_sum
+from crowdwise.probabilities.log_space import log_softmax, shares_of_sum
 
 # Scores are multiplied by a number between these, on a logarithmic scale.
 _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)

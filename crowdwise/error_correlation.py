@@ -1,0 +1,200 @@
+"""A fit and its labels -> how correlated the errors of annotators are, and how many independent votes they carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, ratio
+from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise.counts import count
+from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
+from crowdwise.exceptions import LabelError
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.frames import make_frame
+from crowdwise.truths.known import is_known, known_answers
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ErrorCorrelation(FrozenArrays):
+    """How correlated the errors of annotators are.
+
+    Parameters
+    ----------
+    annotators : ndarray of shape (n_annotators,)
+        Their names.
+    pairs : Pairs
+        Every two who share examples, with the correlation of their residuals: each label less what was expected of this
+        annotator given the consensus, or the truth where it is given. It is shrunk towards zero where they share few
+        examples. After a consensus of all annotators, it cannot show what all of them get wrong.
+    correlation : float
+        Mean correlation of the errors of two votes on the examples of known truth; NaN without any.
+    n_votes : float
+        Votes of an average example: near copies share one.
+    effective_votes : float
+        As many independent votes would carry as much information: n / (1 + (n - 1) correlation) if that is measured,
+        else what the fit assumes.
+    n_truths : int
+        Examples of known truth that the correlation is measured on; 0 if there are none.
+    frame_library : {"pandas", "polars"} or None, default=None
+        What makes frames.
+    """
+
+    annotators: Array
+    pairs: Pairs
+    correlation: float
+    n_votes: float
+    effective_votes: float
+    n_truths: int
+    frame_library: str | None = None
+
+    def __repr__(self) -> str:
+        how = "assumed: without known answers it cannot be measured"
+        if self.n_truths:
+            how = f"correlation of errors {self.correlation:.2f}, measured on {count(self.n_truths, 'known answer')}"
+        return (
+            f"ErrorCorrelation: {count(len(self.annotators), 'annotator')}, {self.n_votes:.1f} votes per example carry "
+            f"as much information as {self.effective_votes:.1f} independent ones\n  {how}"
+        )
+
+    def to_frame(self) -> Any:
+        """The pairs, those with the most correlated errors first.
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+            With the columns "annotator", "other", "shared", "agreement" and "correlation".
+        """
+        pairs = self.pairs
+        order = np.argsort(-pairs.correlation, kind="stable")
+        columns = {
+            "annotator": self.annotators[pairs.first[order]],
+            "other": self.annotators[pairs.second[order]],
+            "shared": pairs.shared[order].astype(np.int64),
+            "agreement": pairs.agreement[order],
+            "correlation": pairs.correlation[order],
+        }
+        return make_frame(columns, self.frame_library)
+
+
+def error_correlation(model: Any, labels: Any, truth: Any = None) -> ErrorCorrelation:
+    """How correlated the errors of annotators are, and how many independent votes their labels carry.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels of the fit.
+    truth : array-like of shape (n_examples,), series or mapping, default=None
+        Known answers, missing where they are not known: correlations are then measured against these alone. By default
+        those that the fit was given, unless they are of chosen examples. Without any, errors that all annotators have
+        in common cannot be seen.
+
+    Returns
+    -------
+    errors : ErrorCorrelation
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate, error_correlation, simulate_annotators
+    >>> from sklearn.datasets import make_blobs
+    >>> X, truth = make_blobs(300, centers=2, random_state=0)
+    >>> labels = simulate_annotators(X, truth, 5, clarity=3.0, random_state=0)
+    >>> error_correlation(aggregate(labels), labels, truth).n_truths
+    300
+    """
+    record = FitRecord.of(model, labels)
+    crowd = record.labels
+    answers = record.truth if truth is None else _answers(truth, crowd)
+    pairs, correlation, n_truths = _after_consensus(record), float("nan"), 0
+    votes, effective = _votes(record), record.results.annotators.effective_votes
+    if truth is not None or (_comparable(crowd, answers).any() and record.is_representative(answers)):
+        pairs, correlation, n_truths = _against_truth(crowd, answers)
+        effective = float(effective_number(votes, correlation).mean())
+    return ErrorCorrelation(
+        crowd.annotators, pairs, correlation, float(votes.mean()), effective, n_truths, crowd.frame_library
+    )
+
+
+def effective_number(n_votes: Floats, correlation: float) -> Floats:
+    """The number of independent votes that carry as much information as some with correlated errors."""
+    return n_votes / (1 + np.maximum(n_votes - 1, 0.0) * correlation)
+
+
+def votes_by_truth(record: FitRecord, answers: Array) -> float:
+    """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
+
+    Answers are as `known_answers` gives them.
+    """
+    if not _comparable(record.labels, answers).any():
+        return float("nan")
+    return float(effective_number(_votes(record), _mean_correlation(*_errors(record.labels, answers))).mean())
+
+
+def _votes(record: FitRecord) -> Floats:
+    """How many votes each labelled example has."""
+    labelled = record.labels[record.labels.labels_per_example > 0]
+    weight = None if record.annotators is None else record.annotators.sharing.label_weights(labelled)
+    return labelled.labels_per_example.astype(np.float64) if weight is None else labelled.sum_per_example(weight)
+
+
+def _answers(truth: Any, labels: CrowdLabels) -> Array:
+    """What was given as truth, as `known_answers` has it, also if nothing is known at all."""
+    answers = known_answers(truth, labels.examples, labels)
+    return np.full(len(labels), -1) if answers is None else answers
+
+
+def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
+    """The examples of known answer with two labels or more."""
+    return is_known(answers) & (labels.labels_per_example > 1)
+
+
+def _after_consensus(record: FitRecord) -> Pairs:
+    """Pairs by their residuals after the consensus of the fit; of some examples if there are very many pairs."""
+    rows = enough_pairs(record.labels)
+    labels = record.labels if rows is None else record.labels[rows]
+    consensus, at = record.results.consensus, slice(None) if rows is None else rows
+    if isinstance(consensus, RatingConsensus):
+        return residual_pairs(labels, (labels.values - consensus.label[at][labels.example_index])[:, np.newaxis])
+    assert isinstance(consensus, Consensus)
+    assert record.annotators is not None
+    expected = np.einsum(
+        "ik,ikc->ic", consensus.proba[at][labels.example_index], record.annotators.confusion[labels.annotator_index]
+    )
+    return residual_pairs(labels, one_hot(labels) - expected)
+
+
+def _against_truth(labels: CrowdLabels, answers: Array) -> tuple[Pairs, float, int]:
+    """Pairs by their errors against known truth, the mean correlation of two votes, and how many truths there are."""
+    if not _comparable(labels, answers).any():
+        n_known = int((is_known(answers) & (labels.labels_per_example > 0)).sum())
+        raise LabelError(
+            f"truth is known for {n_known} examples with labels, none of them with two: nothing can be compared."
+        )
+    known, residual = _errors(labels, answers)
+    return residual_pairs(known, residual[:, np.newaxis]), _mean_correlation(known, residual), len(known)
+
+
+def _errors(labels: CrowdLabels, answers: Array) -> tuple[CrowdLabels, Floats]:
+    """Labels of the examples of known answer, and the error of each less the mean error of its annotator."""
+    known = np.flatnonzero(is_known(answers) & (labels.labels_per_example > 0))
+    labels, truth = labels[known], answers[known]
+    truth, n_labels = truth[labels.example_index], np.maximum(labels.labels_per_annotator, 1)
+    error = labels.values - truth if labels.classes is None else (labels.values != truth).astype(np.float64)
+    return labels, error - (labels.sum_per_annotator(error) / n_labels)[labels.annotator_index]
+
+
+def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
+    """The mean over pairs of labels of the product of standardised errors; 0 if nobody errs."""
+    n_labels = np.maximum(labels.labels_per_annotator, 1)
+    spread = np.sqrt(labels.sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
+    errs = (spread > 0).astype(np.float64)  # annotators who are always right have no errors to compare
+    score = ratio(residual, spread, 0.0)
+    total, squares = labels.sum_per_example(errs * score), labels.sum_per_example(errs * score**2)
+    votes = labels.sum_per_example(errs)
+    n_pairs = float((votes * (votes - 1)).sum())
+    return float(np.clip((total**2 - squares).sum() / n_pairs, 0.0, 1.0)) if n_pairs > 0 else 0.0
