@@ -18,6 +18,9 @@ from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
 
+# Counts of all pairs of annotators are in a square while that is small.
+_SQUARE = 2**22
+
 
 @dataclass(frozen=True, eq=False)
 class VoteSharing(FrozenArrays):
@@ -64,12 +67,17 @@ class VoteSharing(FrozenArrays):
         """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""
         if not len(self):
             return None
-        n = labels.n_annotators
+        n, weight = labels.n_annotators, np.ones(labels.n_labels)
+        shares = np.zeros(n, dtype=bool)
+        shares[self.first] = shares[self.second] = True
+        own = np.flatnonzero(shares[labels.annotator_index])
+        example, who = labels.example_index[own], labels.annotator_index[own].astype(np.intp)
         pairs = sparse.coo_array((self.share, (self.first, self.second)), shape=(n, n))
-        present = labels.as_sparse(np.ones(labels.n_labels))
+        present = sparse.csr_array((np.ones(len(own)), (example, who)), shape=labels.shape)
         total = sparse.csr_array(present + present.multiply(present @ (pairs + pairs.T).tocsr()))
         total.sort_indices()
-        return 1 / total.data
+        weight[own] = 1 / total.data
+        return weight
 
     def vote_weights(self, labels: CrowdLabels) -> Floats:
         """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
@@ -95,16 +103,20 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
     left, right, example = label_pairs(labels)
     n, values = labels.n_annotators, labels.values
     key = labels.annotator_index[left].astype(np.int64) * n + labels.annotator_index[right]
-    pairs, which, shared = np.unique(key, return_inverse=True, return_counts=True)
-    if labels.classes is None:
-        kappa = _rating_kappas(labels, left, right, example, which, shared)
+    if n * n > _SQUARE:  # few of all pairs share examples
+        pairs, key = np.unique(key, return_inverse=True)
     else:
-        differ = np.bincount(which[values[left] != values[right]], minlength=len(pairs))
+        pairs = np.arange(n * n)
+    shared = np.bincount(key, minlength=len(pairs))
+    if labels.classes is None:
+        kappa = _rating_kappas(labels, left, right, example, key, shared)
+    else:
+        differ = np.bincount(key[values[left] != values[right]], minlength=len(pairs))
         # No more disagreements can be expected than examples are shared: most pairs are no copies in any case.
-        possible = np.flatnonzero(differ + 1 < (1 - COPY_KAPPA) * (shared + 1))
-        kappa = np.zeros(len(pairs))
-        for pair in possible.tolist():
-            own = which == pair
+        possible = differ + 1 < (1 - COPY_KAPPA) * (shared + 1)
+        kappa, some = np.zeros(len(pairs)), np.flatnonzero(possible[key])
+        for pair in np.flatnonzero(possible).tolist():
+            own = some[key[some] == pair]
             same = _expected_agreement(labels.tally[example[own]], values[left[own]], values[right[own]])
             kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
     found = kappa > COPY_KAPPA
@@ -125,7 +137,7 @@ def _rating_kappas(
 
     differ = total((one - other) ** 2)
     expected = total(one**2) + total(other**2)
-    unit = expected / shared  # as one disagreement is added to those of classes
+    unit = expected / np.maximum(shared, 1)  # as one disagreement is added to those of classes
     enough = shared + 1 > 1 / (1 - COPY_KAPPA)
     return np.where(enough & (expected > 0), 1 - (differ + unit) / np.where(expected > 0, expected + unit, 1.0), 0.0)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdwise._limits import DISCOUNT
-from crowdwise.arrays import Floats, Positions
+from crowdwise.arrays import Floats
+from crowdwise.labels.crowd_labels import CrowdLabels
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,12 @@ class Discount:
         return np.ascontiguousarray((shares / np.add.reduce(shares)).T)
 
 
-def number_of_votes(weight: Floats, merit: Floats, example: Positions, n_examples: int) -> Floats:
-    """Votes per example, those of annotators with less merit counting less beside others; at least one."""
-    total = np.bincount(example, weight * merit, n_examples)
-    squares = np.bincount(example, weight * merit**2, n_examples)
+def number_of_votes(labels: CrowdLabels, weight: Floats, merit: Floats) -> Floats:
+    """Votes per example, those of annotators with less merit counting less beside others; at least one.
+
+    `weight` is what each label counts, `merit` that of each annotator.
+    """
+    counted = merit[labels.annotator_index]
+    squares = labels.sum_per_example(weight * counted**2)
+    total = labels.sum_per_example(weight * counted)
     return np.maximum(np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0), 1.0)

@@ -38,6 +38,8 @@ _CLASS_DISTANCE = 4.0
 # An annotator who is always right would have infinite expertise.
 _SMALLEST_ERROR = 1e-8
 _TINY = np.finfo(np.float64).tiny
+# Examples that are enough for a mean.
+_ENOUGH = 20_000
 # Below this, labels show that errors are correlated less than is usual.
 _MEASURED = 0.9
 
@@ -124,8 +126,10 @@ class FittedAnnotators:
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
         flags = flag_annotators(labels, agreement, n_labels, None if self.sharing.given else self.sharing)
-        chunk = Chunk(labels, np.ones(len(labels)))
-        n_votes = self._n_votes(chunk, Counting(len(self.classes), self.sharing), self.merit)
+        some = np.flatnonzero(labels.labels_per_example)
+        some = labels[some[:: max(1, len(some) // _ENOUGH)]]
+        weight = self.sharing.label_weights(some)
+        n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
         return AnnotatorResults(
             self.annotators,
             labels.labels_per_annotator if n_labels is None else n_labels,
@@ -136,7 +140,7 @@ class FittedAnnotators:
             spread,
             self.abstention,
             self.sharing.vote_weights(labels),
-            float(self.discount.effective_votes(n_votes[labels.labels_per_example > 0]).mean()),
+            float(self.discount.effective_votes(n_votes).mean()),
         )
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
@@ -161,16 +165,10 @@ class FittedAnnotators:
 
     def stated(self, chunk: Chunk, posterior: Posterior, merit: Floats, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
-        n_votes = self._n_votes(chunk, posterior.counting, merit)
+        n_votes = number_of_votes(chunk.labels, posterior.counting.label_weights(chunk), merit)
         n_votes = n_votes + callable(posterior.log_prior)  # a classifier is one more voter
         proba = self.discount.proba(posterior(chunk)[0], n_votes)
         return self.calibration.apply(proba, chunk.labels) if calibrated and self.calibration is not None else proba
-
-    @staticmethod
-    def _n_votes(chunk: Chunk, counting: Counting, merit: Floats) -> Floats:
-        labels = chunk.labels
-        of_label = counting.label_weights(chunk)
-        return number_of_votes(of_label, merit[labels.annotator_index], labels.example_index, len(labels))
 
     def _positions(self, labels: CrowdLabels) -> Positions:
         position: Positions = encode_declared(labels.annotators, self.annotators).astype(np.intp)

@@ -51,7 +51,7 @@ class EstimatorFolds:
         """The steepness that suits a crowd, contested examples being scored by the estimator itself."""
         if not self.splits:
             return 0.0
-        votes = shares_of(labels.tally.astype(np.float64))
+        votes = shares_of(labels.tally.astype(np.float64), labels.labels_per_example.astype(np.float64))
 
         def scores_of(easiness: Floats) -> Floats:
             targets = SoftTargets(votes, usable_weights(easiness) * weight, np.ones(votes.shape[1]))

@@ -68,8 +68,9 @@ class Start:
 
     def __call__(self, chunk: Chunk) -> Floats:
         weight = self.counting.label_weights(chunk) * self.merit[chunk.labels.annotator_index]
-        shares = shares_of(self.counting.weighted_votes(chunk, weight)) ** START_POWER
-        return shares / shares.sum(axis=1, keepdims=True)
+        votes = self.counting.weighted_votes(chunk, weight)
+        votes **= START_POWER  # of shares it would be the same
+        return shares_of(votes, votes @ np.ones(votes.shape[1]))
 
 
 def fit_labels(
@@ -167,8 +168,8 @@ def votes_part(correlation: float) -> float:
 def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
     """How far annotators agree with others who labelled the same examples."""
     labels, of_label = chunk.labels, counting.label_weights(chunk)
-    votes, example = counting.votes(chunk), labels.example_index
-    others = np.maximum(votes.sum(axis=1)[example] - of_label, 0.0)
+    votes, example = counting.votes(chunk), chunk.example_index
+    others = np.maximum(counting.n_votes(chunk)[example] - of_label, 0.0)
     same = np.maximum(votes[example, labels.values] - of_label, 0.0)
     heard = weight[example] * of_label / np.maximum(others + of_label, np.finfo(np.float64).tiny)  # times the others
     place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values

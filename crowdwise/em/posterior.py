@@ -50,10 +50,15 @@ class Counting:
         incidence = Incidence.of(answers, weight)
         if self.independent:
             return incidence, incidence
-        example, is_label = answers.example_index, answers.values < self.n_classes
-        others = self.votes(chunk).sum(axis=1)[example] - np.where(is_label, weight, 0.0)
+        example = answers.example_index if self.abstentions else chunk.example_index
+        is_label = answers.values < self.n_classes
+        others = self.n_votes(chunk)[example] - np.where(is_label, weight, 0.0)
         heard = weight * np.maximum(others, 0.0) / np.maximum(others + weight, np.finfo(np.float64).tiny)
         return incidence, Incidence.of(answers, heard)
+
+    def n_votes(self, chunk: Chunk) -> Floats:
+        """What the labels of each example count together."""
+        return chunk.keep("n votes", lambda: chunk.labels.sum_per_example(self.label_weights(chunk)))
 
     def votes(self, chunk: Chunk) -> Floats:
         """What the labels for each class count together, of shape (n_examples, n_classes)."""
@@ -62,19 +67,21 @@ class Counting:
     def weighted_votes(self, chunk: Chunk, weight: Floats) -> Floats:
         """The same with any weights of the labels."""
         labels = chunk.labels
-        place = labels.example_index * self.n_classes + labels.values
+        place = chunk.example_index * self.n_classes + labels.values
         votes: Floats = np.bincount(place, weight, len(labels) * self.n_classes).astype(np.float64)
         return votes.reshape(-1, self.n_classes)
 
     def vote_shares(self, chunk: Chunk) -> Floats:
         """The share of each class among the votes."""
-        return shares_of(self.votes(chunk))
+        return shares_of(self.votes(chunk), self.n_votes(chunk))
 
 
-def shares_of(votes: Floats) -> Floats:
-    """The share of each class among votes; even where there are none."""
-    total = votes.sum(axis=1, keepdims=True)
-    return np.divide(votes, total, out=np.full_like(votes, 1 / votes.shape[1]), where=total > 0)
+def shares_of(votes: Floats, total: Floats) -> Floats:
+    """The share of each class among votes, which have a total per example; even where there are none."""
+    if total.all():
+        return votes / total[:, np.newaxis]
+    none = np.full_like(votes, 1 / votes.shape[1])
+    return np.divide(votes, total[:, np.newaxis], out=none, where=total[:, np.newaxis] > 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,12 +35,11 @@ from crowdwise.ridge.precision import SMALLEST_ERROR
 from crowdwise.ridge.problem import label_agreement
 from crowdwise.ridge.votes import Votes
 from crowdwise.rows.chunks import Chunk, MemoryChunks
-from crowdwise.rows.summary import stacked
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
 
-# Examples that are enough for a temperature and offsets.
-_ENOUGH = 10_000
+# Examples that are enough for a temperature and offsets, and labels per annotator and class for confusion matrices.
+_ENOUGH, _LABELS_PER_CLASS = 20_000, 1000
 # No variance of the model's scores around the truth is taken to be smaller than this part of that around the labels.
 _LEAST_ERROR = 0.02
 
@@ -204,30 +203,34 @@ def _class_results(
     # Annotators are judged by all examples: those on which they agree would flatter them.
     chunks = MemoryChunks.of(training.core, training.sample_weight, None, training.core_truth)
     chunks.put("scores", class_scores(scores[training.learnt]))
+    some = _some(chunks, training.core)
     sharing = sharing_of(training, groups, independent=False)
     counting = Counting(len(training.classes), sharing)
-    labels_fit = fit_labels(chunks, counting, Shared(), own_weight)
-    weights = RoundWeights(chunks, _ones, np.ones(len(training.classes)))
+    labels_fit = fit_labels(some, counting, Shared(), own_weight)
+    weights = RoundWeights(some, _ones, np.ones(len(training.classes)))
     found = fit_with_features(
-        chunks, _sample(chunks), labels_fit, _StoredScores(), weights, Shared(),
+        some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
         start=VoteShares(counting), max_rounds=FEATURE_ROUNDS, few=True,
     )  # fmt: skip
     annotators = annotators_with_features(
-        training.labels.annotators, training.active, training.classes, CLASSES, labels_fit, chunks, found
+        training.labels.annotators, training.active, training.classes, CLASSES, labels_fit, some, found
     )
     fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
     annotators, results = fit_results(training, fitted, chunks, found.posterior, **of_fit)
     return replace(fitted, annotators=annotators), results
 
 
-def _sample(chunks: MemoryChunks) -> Chunk:
-    """Some rows of all chunks: evenly spread ones of many."""
-    parts = [chunk.labels for chunk in chunks.chunks]
-    labels = parts[0] if len(parts) == 1 else stacked(parts)
-    some = slice(None, None, max(1, -(-len(labels) // _ENOUGH)))
-    memo: dict[str, tuple[object, Any]] = {"scores": (None, chunks.gather(_stored)[some])}
-    weight = chunks.gather(own_weight)
-    return Chunk(labels if some.step == 1 else labels[some], weight[some], memo=memo)
+def _some(chunks: MemoryChunks, labels: CrowdLabels) -> MemoryChunks:
+    """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
+    assert labels.classes is not None
+    wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
+    step = max(1, int(len(labels) / max(wanted, _ENOUGH)))
+    at = slice(None, None, step)
+    known = [chunk.truth for chunk in chunks.chunks]
+    truth = None if known[0] is None else np.concatenate(known)[at]
+    some = MemoryChunks.of(labels[at], chunks.gather(own_weight)[at], None, truth, whole=True)
+    some.put("scores", chunks.gather(_stored)[at])
+    return some
 
 
 def _ones(chunk: Chunk) -> Floats:

@@ -78,6 +78,11 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.weight)
 
+    @property
+    def example_index(self) -> Positions:
+        """The row that each label belongs to."""
+        return self.keep("example index", lambda: self.labels.example_index)
+
     def keep(self, name: str, make: Callable[[], Result], owner: object = None) -> Result:
         """What was computed for this chunk under a name, by the same owner; computed now if it was not, or not kept."""
         if self.memo is None:
