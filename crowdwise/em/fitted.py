@@ -126,8 +126,8 @@ class FittedAnnotators:
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
         flags = flag_annotators(labels, agreement, n_labels, None if self.sharing.given else self.sharing)
-        some = np.flatnonzero(labels.labels_per_example)
-        some = labels[some[:: max(1, len(some) // _ENOUGH)]]
+        labelled = np.flatnonzero(labels.labels_per_example)
+        some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
         weight = self.sharing.label_weights(some)
         n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
         return AnnotatorResults(

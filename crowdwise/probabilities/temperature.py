@@ -16,6 +16,8 @@ _SMALLEST, _LARGEST = np.log(1e-3), np.log(1e2)
 # The logarithm is found by Newton's method from the best of these on, in steps of at most this length, until one is
 # shorter than that.
 _BEGINNINGS, _LONGEST, _EXACTLY = (0.0, -1.5, 1.5), 1.0, 1e-7
+# Examples that are enough.
+_ENOUGH = 10_000
 # Rounds of EM for the offsets: within a thousandth of where they end.
 _OFFSET_ROUNDS = 5
 
@@ -38,6 +40,8 @@ def fit_scaling(scores: Floats, log_likelihood: Floats, weight: Floats, *, offse
     Scores, of models that have not seen the example, and logarithms of the probability of labels are of (n_examples,
     n_classes).
     """
+    some = slice(None, None, max(1, len(scores) // _ENOUGH))
+    scores, log_likelihood, weight = scores[some], log_likelihood[some], weight[some]
     temperature, offset = best_temperature(scores, log_likelihood, weight), np.zeros(scores.shape[1])
     share = weight / weight.sum()
     for _ in range(_OFFSET_ROUNDS if offsets else 0):

@@ -201,9 +201,10 @@ def _class_results(
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
-    chunks = MemoryChunks.of(training.core, training.sample_weight, None, training.core_truth)
-    chunks.put("scores", class_scores(scores[training.learnt]))
-    some = _some(chunks, training.core)
+    of_rows = training.core, training.sample_weight, training.core_truth
+    chunks, unseen = MemoryChunks.of(*of_rows[:2], None, of_rows[2]), class_scores(scores[training.learnt])
+    chunks.put("scores", unseen)
+    some = _some(*of_rows, unseen)
     sharing = sharing_of(training, groups, independent=False)
     counting = Counting(len(training.classes), sharing)
     labels_fit = fit_labels(some, counting, Shared(), own_weight)
@@ -220,16 +221,14 @@ def _class_results(
     return replace(fitted, annotators=annotators), results
 
 
-def _some(chunks: MemoryChunks, labels: CrowdLabels) -> MemoryChunks:
+def _some(labels: CrowdLabels, weight: Floats, truth: Array | None, scores: Floats) -> MemoryChunks:
     """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
     assert labels.classes is not None
     wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
     step = max(1, int(len(labels) / max(wanted, _ENOUGH)))
     at = slice(None, None, step)
-    known = [chunk.truth for chunk in chunks.chunks]
-    truth = None if known[0] is None else np.concatenate(known)[at]
-    some = MemoryChunks.of(labels[at], chunks.gather(own_weight)[at], None, truth, whole=True)
-    some.put("scores", chunks.gather(_stored)[at])
+    some = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
+    some.put("scores", scores[at])
     return some
 
 
