@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,7 +78,8 @@ def _open(source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
 
 def _polars(polars: Any, source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
     with source.open() as file:
-        frame = polars.scan_parquet(file.name)
+        path = os.path.abspath(file.name)
+    frame = polars.scan_parquet(path, glob=False, hive_partitioning=False)  # the path is a name, not a pattern
     names = frame.collect_schema().names()
     n_rows = frame.select(polars.len()).collect().item()
     blocks = (frame.slice(start, _N_ROWS).collect() for start in range(0, n_rows, _N_ROWS))

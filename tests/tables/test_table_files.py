@@ -127,6 +127,18 @@ def test_parquet_is_read_and_whole_numbers_stay_whole(saved, tmp_path):
             open_table(saved(broken)).columns()
 
 
+@pytest.mark.parametrize(
+    ("name", "decoy"),
+    [("labels[1]", "labels1"), ("label*", "label-2"), ("label?", "labels"), ("task=7/~/labels", "labels")],
+)
+def test_signs_of_patterns_in_the_path_of_a_parquet_file_are_letters(name, decoy, tmp_path):
+    polars = pytest.importorskip("polars")
+    for task, path in (("mine", tmp_path / f"{name}.parquet"), ("other", tmp_path / f"{decoy}.parquet")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        polars.DataFrame({"task": [task], "label": ["yes"]}).write_parquet(path)
+    assert open_table(tmp_path / f"{name}.parquet").columns() == {"task": ["mine"], "label": ["yes"]}
+
+
 def test_parquet_without_its_packages_names_the_extra(saved, monkeypatch):
     for package in ("polars", "pyarrow", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, package, None)
