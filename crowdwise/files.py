@@ -1,4 +1,4 @@
-"""Bytes -> a file that is either the old one or the whole new one, never half of it."""
+"""Bytes -> a file that is either the old one or the whole new one; files that must not change while they are read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import glob
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
+
+from crowdwise.exceptions import BusyError
 
 _MARK = ".partial-"
 # Seconds after which a file that nobody writes to any more was left by a writer that was killed.
@@ -65,6 +67,43 @@ def sweep_beside(path: Path) -> None:
         with contextlib.suppress(OSError):  # somebody else's, or gone by now
             if time.time() - stray.stat().st_mtime > _ABANDONED:
                 stray.unlink()
+
+
+class Unchanged:
+    """Files that are read more than once: `check` is an error if one of them is not what it was at the beginning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_file(path, "done")
+    >>> files = Unchanged([path])
+    >>> files.check()
+    >>> write_file(path, "again")
+    >>> files.check()
+    Traceback (most recent call last):
+    crowdwise.exceptions.BusyError: ...note.txt changed while it was read. Start again when nobody writes to it.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._before = {path: _stamp(path) for path in paths}
+
+    def check(self) -> None:
+        """Compare size, time and place on the disk."""
+        for path, before in self._before.items():
+            if _stamp(path) != before:
+                raise BusyError(
+                    f"{os.fspath(path)} changed while it was read. Start again when nobody writes to it."
+                ) from None
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    """Empty where there is no file, or one that is read once, such as a pipe."""
+    if not os.path.isfile(path):
+        return ()
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def check_room(directory: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from crowdwise.exceptions import OutputError
 from crowdwise.files import write_file
 
-# A spreadsheet takes a cell that begins so for a formula, unless it is a number; apostrophes before it count as well, so
+# A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
 # that no two texts become one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")

@@ -129,7 +129,12 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
             at = slice(begin, min(begin + step, n_rows))
             yield Block(_rows(X, at), _rows(y, at), _rows(sample_weight, at) if weighted else sample_weight)
 
-    return Blocks(start, again=True)
+    return Blocks(start, again=True, files=_files_of(X, y, sample_weight))
+
+
+def _files_of(*arrays: Any) -> list[str]:
+    """The files that arrays are mapped from."""
+    return [array.filename for array in arrays if isinstance(array, np.memmap) and array.filename is not None]
 
 
 def _rows(array: Any, at: slice) -> Any:
@@ -198,14 +203,15 @@ def _of_table(
     if features is None and example is None:
         _warn_of_ids(named_like_ids(data.schema, columns))
     step = rows_per_block(8 * len(columns.all), max_bytes)
-    if y is None:
-        label_names = list(columns.labels)
-        return Blocks(
-            lambda: (_block(batch, columns, batch.select(label_names)) for batch in batches(data, columns, step)),
-            again=True,
-        )
-    match = _by_order if example is None else _by_id
-    return Blocks(lambda: match(batches(data, columns, step), columns, y, join), again=True)
+    label_names, match = list(columns.labels), _by_order if example is None else _by_id
+
+    def start() -> Iterator[Block]:
+        found = batches(data, columns, step)
+        if y is None:
+            return (_block(batch, columns, batch.select(label_names)) for batch in found)
+        return match(found, columns, y, join)
+
+    return Blocks(start, again=True, files=[*getattr(data, "files", ()), *_files_of(y)])
 
 
 def _warn_of_ids(ids: str | None) -> None:

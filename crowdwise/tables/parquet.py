@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.exceptions import BusyError, DataError, MissingExtraError
 from crowdwise.extras import how_to_install
 from crowdwise.tables.block import Block
 from crowdwise.tables.json_rows import as_text
@@ -25,7 +25,7 @@ class ParquetRows:
         self.source = source
         try:
             self.header, self._frames = _open(source)
-        except (MissingExtraError, KeyboardInterrupt):
+        except (BusyError, MissingExtraError, KeyboardInterrupt):
             raise
         except BaseException as error:  # polars panics, which is no Exception
             raise self._damaged(error) from None
@@ -37,7 +37,8 @@ class ParquetRows:
         while True:
             try:
                 columns = next(frames, None)
-            except KeyboardInterrupt:
+                self.source.open().close()  # polars opens the file again for every block: has it changed?
+            except (BusyError, KeyboardInterrupt):
                 raise
             except BaseException as error:
                 raise self._damaged(error) from None

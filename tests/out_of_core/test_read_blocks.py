@@ -1,5 +1,6 @@
 """Arrays, files and iterators as blocks, and fits from them."""
 
+import os
 import threading
 
 import numpy as np
@@ -20,6 +21,7 @@ from crowdwise import (
 )
 from crowdwise.exceptions import (
     AlignmentError,
+    BusyError,
     CrowdWarning,
     DataError,
     LabelError,
@@ -207,6 +209,31 @@ def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
     for source in (tmp_path / "absent.csv", [tmp_path / "there.csv", tmp_path / "absent.csv"]):
         with pytest.raises(MissingDataError, match=r"there is no file .*absent\.csv\."):
             read_blocks(source, labels=["ann"])
+
+
+@pytest.mark.parametrize("how", ["replaced", "written", "cut", "removed"])
+@pytest.mark.parametrize("when", ["between passes", "between blocks"])
+@pytest.mark.parametrize("name", ["X.npy", "y.npy", "X.csv"])
+def test_a_file_that_changes_is_never_read_as_a_mixture(saved, name, when, how):
+    folder, X, _ = saved
+    if name == "X.csv":
+        pytest.importorskip("pyarrow")
+        np.savetxt(folder / name, X, delimiter=",", header="a,b,c", comments="")
+    blocks = read_blocks(folder / ("X.csv" if name == "X.csv" else "X.npy"), folder / "y.npy", max_bytes=SMALL)
+    if when == "between passes":
+        list(blocks)
+    reading = iter(blocks)
+    if when == "between blocks":
+        next(reading)
+    path = folder / name
+    content = path.read_bytes()
+    if how != "written":
+        path.unlink()
+    if how != "removed":
+        path.write_bytes(content[:-100] if how == "cut" else content)
+        os.utime(path, ns=(0, 1))
+    with pytest.raises(BusyError, match=f"{name} changed while it was read"):
+        list(reading)
 
 
 def test_wrong_sources_are_refused(saved):
