@@ -41,6 +41,14 @@ def test_no_personal_name_is_left_on_the_page(labels):
     assert hidden["numbers"] == summary["numbers"]
 
 
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_no_personal_name_is_left_in_the_command(labels, form, tmp_path):
+    command = f"crowdwise fit '{MAIL} 2.csv' --group {TURKER},{MAIL} --group={PROLIFIC},A1 --out run-of-{MAIL}"
+    page = report(aggregate(labels), labels, command=command, path=tmp_path / f"report.{form}").read_text(encoding="utf-8")
+    assert not any(name in page.replace("\\", "") for name in (TURKER, MAIL, PROLIFIC))
+    assert "--group A2,A3 --group=A4,A1 --out run-of-A3" in page.replace("\\", "")
+
+
 def test_a_report_shows_personal_names_only_if_asked_to(labels, tmp_path):
     model = aggregate(labels)
     assert MAIL not in report(model, labels, path=tmp_path / "report.html").read_text(encoding="utf-8")
