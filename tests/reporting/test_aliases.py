@@ -44,7 +44,9 @@ def test_no_personal_name_is_left_on_the_page(labels):
 @pytest.mark.parametrize("form", ["html", "md", "json"])
 def test_no_personal_name_is_left_in_the_command(labels, form, tmp_path):
     command = f"crowdwise fit '{MAIL} 2.csv' --group {TURKER},{MAIL} --group={PROLIFIC},A1 --out run-of-{MAIL}"
-    page = report(aggregate(labels), labels, command=command, path=tmp_path / f"report.{form}").read_text(encoding="utf-8")
+    page = report(aggregate(labels), labels, command=command, path=tmp_path / f"report.{form}").read_text(
+        encoding="utf-8"
+    )
     assert not any(name in page.replace("\\", "") for name in (TURKER, MAIL, PROLIFIC))
     assert "--group A2,A3 --group=A4,A1 --out run-of-A3" in page.replace("\\", "")
 
