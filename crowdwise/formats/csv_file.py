@@ -58,6 +58,6 @@ def write_csv(
 def save_file(path: str | os.PathLike[str], content: str | Callable[[BinaryIO], object]) -> None:
     """Write a file as `write_file` does; an error that says so where it cannot be made."""
     try:
-        write_file(Path(path), content)
+        write_file(Path(os.path.realpath(path)), content)
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError) as error:
         raise OutputError(f"{os.fspath(path)} cannot be written: {error.strerror or error}.") from error

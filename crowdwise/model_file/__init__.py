@@ -20,9 +20,7 @@ FORMAT_VERSION = 1
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model or an aggregation to a file; what was there before stays until the new file is complete."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{target} is a folder or a device; a model needs the name of a file.")
+    target = Path(os.path.realpath(path))
     try:
         write_file(target, lambda file: _write(model, file))
     except OSError as error:

@@ -69,5 +69,5 @@ def report(
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
     summary = summarize(model, labels, X=X, texts=texts, truth=truth, command=command)
     aliases = {} if names else aliases_of(results_of(model).annotators.annotators.tolist())
-    write_file(place, RENDERERS[place.suffix](with_aliases(summary, aliases)))
+    write_file(Path(os.path.realpath(place)), RENDERERS[place.suffix](with_aliases(summary, aliases)))
     return place
