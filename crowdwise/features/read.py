@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array
+from crowdwise.counts import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe
@@ -153,12 +154,12 @@ def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
     """The column with the ids: the one named, or the one that is usual."""
     if wanted is not None:
         if wanted not in header:
-            raise DataError(f"{name} has no column {wanted!r}; its columns are {', '.join(map(repr, header))}.")
+            raise DataError(f"{name} has no column {wanted!r}; its columns are {some_names(header)}.")
         return wanted
     found = candidates(header, "example")
     if not found:
         raise DataError(
-            f"{name}: which column holds the ids of the examples? Its columns are {', '.join(map(repr, header))}. "
+            f"{name}: which column holds the ids of the examples? Its columns are {some_names(header)}. "
             "Name it: --id COLUMN."
         )
     if len(found) > 1:

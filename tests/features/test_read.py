@@ -62,7 +62,7 @@ def test_a_numpy_file_without_a_matrix_of_numbers_is_a_data_error(tmp_path, valu
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n", r"which column holds the ids.*'a', 'b'.*--id COLUMN"),
+        ("a,b\n1,2\n", r"which column holds the ids.*are a, b.*--id COLUMN"),
         ("task,item,b\n1,2,3\n", r"'task', 'item' may all hold the ids.*--id task"),
         ("id,b\n1,2\n1,3\n", "rows 1 and 2 have the same id '1'"),
         ("id,b\n1,2\n,3\n", "row 2 has no id"),
