@@ -22,7 +22,7 @@ _ROOM = 1 << 20  # more than tables of a small run take
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
     """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
 
-    Text is written as UTF-8; a callable is given the open file. The directory of the file exists. A file that was there
+    Text is written as UTF-8, halves of surrogate pairs escaped; a callable is given the open file. The directory of the file exists. A file that was there
     leaves its permissions to the new one, and a link its place.
 
     Examples
@@ -44,7 +44,7 @@ def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) 
             if callable(content):
                 content(file)
             else:
-                file.write(content.encode() if isinstance(content, str) else content)
+                file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

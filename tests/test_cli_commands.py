@@ -575,6 +575,36 @@ def test_names_tell_the_terminal_nothing_but_their_letters(here, run, arguments)
     assert not {"\x1b", "\u202e"} & set(said)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--format", "label-studio"], 65, "is no table of label-studio: its columns are task, worker, label"),
+        (["--format", "mturk"], 65, "is no table of mturk"),
+        (["--format", "toloka"], 65, "is no table of toloka"),
+        *((["--encoding", name], 2, "is no encoding that is known here") for name in ("idna", "undefined", "hex", "")),
+    ],
+)
+def test_what_a_file_cannot_be_is_told(here, run, arguments, code, words):
+    found, _, err = run("check", "labels.csv", *arguments)
+    assert (found, words in err) == (code, True), err
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_half_of_a_surrogate_pair_in_a_name_is_escaped(here, run, form):
+    rows = [
+        {"task": f"{i}\ud800", "worker": f"{who}\ud800", "label": f"{i % 2}\ud800"} for i in range(6) for who in "ab"
+    ]
+    (here / "half.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run("fit", "half.jsonl", "--out", f"half-{form}", "--report", form)[0] == 0
+    assert (
+        (here / f"half-{form}" / "consensus.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()[1]
+        .startswith("0\\ud800,0\\ud800,")
+    )
+    assert "ud800" in (here / f"half-{form}" / f"report.{form}").read_text(encoding="utf-8")
+
+
 def test_output_that_nobody_reads_is_141_without_a_word(here, monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)

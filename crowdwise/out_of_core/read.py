@@ -91,16 +91,25 @@ def _mapped(array: Any) -> Any:
     """An .npy file as a memory-mapped array; anything else as it is."""
     if not isinstance(array, str | os.PathLike):
         return array
-    if not os.fspath(array).endswith(".npy"):
-        raise DataError(
-            f"{os.fspath(array)} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv."
-        )
+    name = os.fspath(array)
+    if not os.path.exists(name):
+        raise MissingDataError(f"there is no file {name}.")
+    if not name.endswith(".npy"):
+        raise DataError(f"{name} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv.")
+    return map_array(name, name)
+
+
+def map_array(path: str, name: str) -> Any:
+    """An .npy file with a row per example as a memory-mapped array: whatever its header claims, nothing is read yet."""
     try:
-        return np.load(array, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise MissingDataError(f"there is no file {os.fspath(array)}.") from None
-    except ValueError as error:
-        raise DataError(f"{os.fspath(array)} cannot be read as an array: {error}") from error
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if array.ndim == 0 or array.itemsize == 0:
+            raise ValueError(f"its shape is {array.shape} and its type {array.dtype}")
+    except OSError:
+        raise
+    except Exception as error:  # headers are Python's literals: what is wrong with one may be of any type
+        raise DataError(f"{name} cannot be read as an array: {str(error).rstrip('.')}.") from error
+    return array
 
 
 def _mapped_labels(y: Any) -> Any:

@@ -248,13 +248,13 @@ def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> Non
     if aliases:
         tables.append(ResultTable("names", {"in_report": [*aliases.values()], "annotator": [*aliases]}))
     for table in tables:
-        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
+        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(table.csv_parts())
     page = RENDERERS[f".{form}"](with_aliases(run.summary, aliases))
-    (folder / f"report.{form}").write_text(page, encoding="utf-8")
+    write_file(folder / f"report.{form}", page)
     run.model.save(folder / MODEL)
     if run.inputs.features is not None and run.settings.model != "labels-only":
-        (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
+        write_file(folder / RECIPE, run.inputs.features.recipe.to_json())
 
 
 def _described(what: str, path: PathLike) -> dict[str, Any]:

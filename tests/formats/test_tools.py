@@ -340,5 +340,5 @@ def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
         formats.read(FILES / "mturk.csv", format="excel")
     with pytest.raises(DataError, match="is a table, and JSON was expected"):
         formats.read(FILES / "mturk.csv", format="prodigy")
-    with pytest.raises(DataError, match="has no column"):
+    with pytest.raises(DataError, match="is no table of toloka"):
         formats.read(FILES / "crowd_kit.csv", format="toloka")
