@@ -22,8 +22,8 @@ _ROOM = 1 << 20  # more than tables of a small run take
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
     """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
 
-    Text is written as UTF-8, halves of surrogate pairs escaped; a callable is given the open file. The directory of the file exists. A file that was there
-    leaves its permissions to the new one, and a link its place.
+    Text is written as UTF-8, halves of surrogate pairs escaped; a callable is given the open file. The directory of the
+    file exists. A file that was there leaves its permissions to the new one, and a link its place.
 
     Examples
     --------
