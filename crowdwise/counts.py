@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 _MOST_NAMES = 8
@@ -33,5 +34,12 @@ def some_names(names: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text that tells a terminal nothing but its letters."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    """A text that tells a terminal nothing but its letters and the ends of lines.
+
+    Examples
+    --------
+    >>> from crowdwise.counts import printable
+    >>> printable("\\x1b[31mré\\n")
+    '�[31mré\\n'
+    """
+    return re.sub(r"[^ -~\n]", lambda sign: sign[0] if sign[0].isprintable() else "\N{REPLACEMENT CHARACTER}", text)

@@ -28,7 +28,8 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.rows.features import check_finite
+from crowdwise.rows.features import check_finite, check_squares
+from crowdwise.training_set import refuse_texts_and_times
 from crowdwise.truths.known import codes_of_truth
 from crowdwise.weights.class_weights import leading_shares
 
@@ -234,6 +235,8 @@ def diagnose(
     paired = crowd.labels_per_example > 1
     if not paired.any():
         raise LabelError("no example has two labels: nothing can be said about disagreement.")
+    if estimator is None:
+        _numbers(X)
     learner = _learner(X, crowd, estimator)
     labelled = crowd.labels_per_example > 0
     core = crowd[labelled]
@@ -283,8 +286,12 @@ def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
 
 def _numbers(X: Any) -> Any:
     """Features as the ridge models take them."""
+    refuse_texts_and_times(X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     check_finite(rows)
+    values = rows.data if sparse.issparse(rows) else rows
+    with np.errstate(over="ignore"):
+        check_squares(np.vdot(values, values))
     return rows
 
 

@@ -50,7 +50,7 @@ class OutputError(OSError):
 
 
 class BusyError(RuntimeError):
-    """Another process is at work in the same place."""
+    """Another process is at work in the same place, or on a file that is being read."""
 
 
 class WorkerError(RuntimeError):

@@ -1,15 +1,17 @@
-"""Bytes -> a file that is either the old one or the whole new one, never half of it."""
+"""Bytes -> a file that is either the old one or the whole new one; files that must not change while they are read."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import os
-import tempfile
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
+
+from crowdwise.exceptions import BusyError, OutputError
 
 _MARK = ".partial-"
 # Seconds after which a file that nobody writes to any more was left by a writer that was killed.
@@ -20,7 +22,8 @@ _ROOM = 1 << 20  # more than tables of a small run take
 def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) -> None:
     """Write beside, flush to the disk, rename: whoever looks sees the old file or the new one.
 
-    Text is written as UTF-8; a callable is given the open file. The directory of the file exists.
+    Text is written as UTF-8, halves of surrogate pairs escaped; a callable is given the open file. The directory of the
+    file exists. A file that was there leaves its permissions to the new one, and a link its place.
 
     Examples
     --------
@@ -31,21 +34,29 @@ def write_file(path: Path, content: bytes | str | Callable[[BinaryIO], object]) 
     >>> path.read_text()
     'done'
     """
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}{_MARK}", dir=path.parent)
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is a folder or a device; the name of a file was expected.")
+    beside = path.with_name(_prefix(path) + os.urandom(6).hex())
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(beside, "xb") as file:
+            if path.is_file() and not path.is_symlink():
+                shutil.copymode(path, beside)
             if callable(content):
                 content(file)
             else:
-                file.write(content.encode() if isinstance(content, str) else content)
+                file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~umask())  # mkstemp makes it private
         os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def _prefix(path: Path) -> str:
+    """How names beside a file begin: its own name may be as long as a name can be."""
+    return f".{path.name[:40]}{_MARK}"
 
 
 def sweep(directory: Path) -> int:
@@ -61,10 +72,47 @@ def sweep(directory: Path) -> int:
 
 def sweep_beside(path: Path) -> None:
     """Remove what killed writers of one file left beside it an hour ago or earlier: others may be at work on theirs."""
-    for stray in path.parent.glob(f".{glob.escape(path.name)}{_MARK}*"):
+    for stray in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
         with contextlib.suppress(OSError):  # somebody else's, or gone by now
             if time.time() - stray.stat().st_mtime > _ABANDONED:
                 stray.unlink()
+
+
+class Unchanged:
+    """Files that are read more than once: `check` is an error if one of them is not what it was at the beginning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_file(path, "done")
+    >>> files = Unchanged([path])
+    >>> files.check()
+    >>> write_file(path, "again")
+    >>> files.check()
+    Traceback (most recent call last):
+    crowdwise.exceptions.BusyError: ...note.txt changed while it was read. Start again when nobody writes to it.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._before = {path: _stamp(path) for path in paths}
+
+    def check(self) -> None:
+        """Compare size, time and place on the disk."""
+        for path, before in self._before.items():
+            if _stamp(path) != before:
+                raise BusyError(
+                    f"{os.fspath(path)} changed while it was read. Start again when nobody writes to it."
+                ) from None
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    """Empty where there is no file, or one that is read once, such as a pipe."""
+    if not os.path.isfile(path):
+        return ()
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def check_room(directory: Path) -> None:
@@ -74,10 +122,3 @@ def check_room(directory: Path) -> None:
         write_file(probe, bytes(_ROOM))
     finally:
         probe.unlink(missing_ok=True)
-
-
-def umask() -> int:
-    """The permissions that new files do not get, which only a change of them tells."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

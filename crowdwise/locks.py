@@ -12,7 +12,6 @@ from typing import Any
 
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
 from crowdwise.extras import how_to_install
-from crowdwise.files import write_file
 
 
 @contextmanager
@@ -35,7 +34,9 @@ def held(place: Path, lock: Path) -> Iterator[None]:
     acquired = _acquired(place, lock, holder)
     try:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_file(holder, f"process {os.getpid()} on {socket.gethostname()} since {now}")
+        holder.unlink(missing_ok=True)  # of a process that was killed, or a link to somewhere else
+        with open(holder, "x", encoding="utf-8") as file:
+            file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}")
         yield
     finally:
         for path in (holder, lock):

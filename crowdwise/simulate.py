@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.special import expit
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
 from crowdwise.arrays import Array, Codes, Floats
 from crowdwise.checks import check_number, check_seed, check_whole
-from crowdwise.exceptions import LabelError
+from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode, missing_mask
@@ -46,7 +47,8 @@ def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     check_number("clarity", clarity)
     distance = np.abs(np.asarray(f, dtype=np.float64))
     if not np.isfinite(distance).all():
-        raise ValueError("scores must be finite; found NaN or infinity.")
+        at = int(np.flatnonzero(~np.isfinite(distance))[0])
+        raise ValueError(f"scores must be finite; found NaN or infinity, first for example {at}.")
     with np.errstate(over="ignore"):  # infinitely clear is what an overflow should be here
         return 2 * expit(-2.5 * (clarity * distance))
 
@@ -145,7 +147,11 @@ def _encode_truth(truth: ArrayLike) -> tuple[Array, Array]:
 
 def _normalised_scores(X: Any, codes: Array) -> Floats:
     """Scores of a linear model of the truth, in [-1, 1]."""
-    X = check_array(X, accept_sparse="csr")
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bad = ~np.isfinite(np.asarray((X.multiply(X) if sparse.issparse(X) else np.square(X)).sum(axis=1)).ravel())
+    if bad.any():
+        raise DataError(f"X must be finite, and its squares too; row {int(bad.argmax())} has NaN, infinity or more.")
     score = RidgeClassifier().fit(X, codes).decision_function(X)
     if score.ndim == 2:
         ranked = np.sort(score, axis=1)

@@ -195,7 +195,7 @@ def check_features(
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away
-        _refuse_texts(X)
+        refuse_texts_and_times(X)
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False,
         ensure_min_samples=least,
@@ -203,11 +203,15 @@ def check_features(
     return X, labels
 
 
-def _refuse_texts(X: Any) -> None:
-    """A column of texts in a data frame, which is a column of ids more often than not."""
-    if not is_frame(X):
-        return
-    for name, column in table_columns(X).items():
+def refuse_texts_and_times(X: Any) -> None:
+    """Times in X, or a column of texts in a data frame, which is a column of ids more often than not."""
+    columns = table_columns(X) if is_frame(X) else {}
+    for what, values in (("X", X), *((f"column {name!r} of X", column) for name, column in columns.items())):
+        if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
+            raise DataError(
+                f"{what} holds times, and features are numbers. Make numbers of them first, such as days since a date."
+            )
+    for name, column in columns.items():
         given = column[~missing_mask(column)][:1].tolist() if column.dtype.kind in "OUT" else []
         if given and isinstance(given[0], str) and not _is_number(given[0]):
             raise DataError(

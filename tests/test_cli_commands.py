@@ -544,6 +544,67 @@ def test_formulas_and_markup_in_names_stay_text_everywhere(tmp_path, run, monkey
     assert "=1+1" in {row["example"] for row in json.loads(run("consensus", "run", "--json")[1])["rows"]}
 
 
+CLEAR = "\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", f"{CLEAR}.csv"],
+        ["fit", "labels.csv", "--example", CLEAR],
+        ["fit", "labels.csv", "--out", f"labels.csv/{CLEAR}"],
+        ["check", "odd.csv", "--example", "x"],
+        ["check", "twice.csv"],
+        ["check", "questions.json"],
+        ["check", "odd.csv", "--example", "task", "--annotator", CLEAR, "--label", f"label{CLEAR}"],
+        ["convert", "labels.csv", CLEAR],
+        ["consensus", CLEAR],
+        ["next", "labels.csv", f"--{CLEAR}"],
+        ["fit", "labels.csv", "--model", CLEAR],
+        ["simulate", "--out", CLEAR, "--examples", CLEAR],
+        [CLEAR],
+    ],
+)
+def test_names_tell_the_terminal_nothing_but_their_letters(here, run, arguments):
+    (here / "odd.csv").write_text(f"task,{CLEAR},label{CLEAR}\na{CLEAR},ann{CLEAR},yes{CLEAR}\nb,ann,no\n")
+    (here / "twice.csv").write_text(f"task,{CLEAR},{CLEAR}\na,ann,yes\n")
+    results = [{"from_name": f"q{i}{CLEAR}", "type": "choices", "value": {"choices": ["yes"]}} for i in range(2)]
+    task = {"id": 1, "data": {"text": "x"}, "annotations": [{"completed_by": 1, "result": results}]}
+    (here / "questions.json").write_text(json.dumps([task]))
+    said = "".join(map(str, run(*arguments)))
+    assert not {"\x1b", "\u202e"} & set(said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--format", "label-studio"], 65, "is no table of label-studio: its columns are task, worker, label"),
+        (["--format", "mturk"], 65, "is no table of mturk"),
+        (["--format", "toloka"], 65, "is no table of toloka"),
+        *((["--encoding", name], 2, "is no encoding that is known here") for name in ("idna", "undefined", "hex", "")),
+    ],
+)
+def test_what_a_file_cannot_be_is_told(here, run, arguments, code, words):
+    found, _, err = run("check", "labels.csv", *arguments)
+    assert (found, words in err) == (code, True), err
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_half_of_a_surrogate_pair_in_a_name_is_escaped(here, run, form):
+    rows = [
+        {"task": f"{i}\ud800", "worker": f"{who}\ud800", "label": f"{i % 2}\ud800"} for i in range(6) for who in "ab"
+    ]
+    (here / "half.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run("fit", "half.jsonl", "--out", f"half-{form}", "--report", form)[0] == 0
+    assert (
+        (here / f"half-{form}" / "consensus.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()[1]
+        .startswith("0\\ud800,0\\ud800,")
+    )
+    assert "ud800" in (here / f"half-{form}" / f"report.{form}").read_text(encoding="utf-8")
+
+
 def test_output_that_nobody_reads_is_141_without_a_word(here, monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)

@@ -26,3 +26,16 @@ def test_the_extras_that_are_named_exist():
 
 def test_what_to_type_works_in_a_checkout_too():
     assert "'.[cli]'" in how_to_install("cli")
+
+
+def test_the_metadata_name_the_licences_of_the_data_and_the_system_that_is_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    of_data = {"LICENSE.apache-2.0.txt": "Apache-2.0", "LICENSE.clear-bsd.txt": "BSD-3-Clause-Clear"}
+    shipped = sorted(path.name for path in (ROOT / "crowdwise" / "datasets" / "shipped").glob("LICENSE*"))
+    assert shipped == sorted(of_data)
+    assert project["license"].split(" AND ") == ["BSD-3-Clause", *of_data.values()]
+    systems = [name for name in project["classifiers"] if name.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+    assert {"jinja2>=3.1.6"} == {
+        one for extra in project["optional-dependencies"].values() for one in extra if one.startswith("jinja2")
+    }

@@ -223,7 +223,17 @@ def test_a_file_of_a_newer_format_says_to_upgrade(small, tmp_path):
     ("change", "match"),
     [
         ({"format": "another"}, "its format is 'another'"),
-        ({"version": "1"}, "not a model file"),
+        ({"version": "1"}, "its version is '1', which no model file has"),
+        ({"version": 0}, "its version is 0"),
+        ({"version": -5}, "its version is -5"),
+        ({"version": True}, "its version is True"),
+        ({"model": {"kind": "tuple", "items": [], "name": "Aggregation"}}, "'Aggregation' and no model"),
+        ({"model": {"kind": "dict", "items": []}}, "'dict' and no model"),
+        ({"model": {"kind": "date", "value": "2026-01-01"}}, "'date' and no model"),
+        (
+            {"model": {"kind": "estimator", "name": "CrowdRidgeClassifier", "settings": {}, "state": {}}},
+            "it lacks what",
+        ),
         ({"model": 5}, "not a model file"),
         ({"model": {"kind": "record", "name": "Fixed", "fields": {}}}, "'Fixed' and no model"),
     ],
@@ -262,6 +272,28 @@ def test_a_result_of_another_type_is_refused(small, tmp_path):
         fields["disagreement"], fields["consensus"] = fields["consensus"], fields["disagreement"]
 
     assert_refused(with_manifest(small[1], swapped), tmp_path / "file", "of Aggregation is of another type")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda state: state.pop("coef_"), "it lacks what a model predicts with"),
+        (lambda state: state.pop("n_features_in_"), "its coefficients are of other features than its None"),
+        (lambda state: state.update(n_features_in_=2), "its coefficients are of other features than its 2"),
+        (lambda state: state.update(intercept_=state["label_score_"]), "different numbers of scores"),
+        (lambda state: state.update(class_weight_=state["label_score_"]), "different numbers of classes"),
+        (
+            lambda state: state["results_"]["fields"].update(disagreement=state["coef_"]),
+            "different numbers of examples",
+        ),
+    ],
+)
+def test_a_state_that_does_not_fit_together_is_refused(change, match, tmp_path):
+    X, labels = data_for("ridge")
+    CrowdRidgeClassifier().fit(X, labels).save(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    changed = with_manifest(content, lambda manifest: change(manifest["model"]["state"]))
+    assert_refused(changed, tmp_path / "file", match)
 
 
 def test_a_method_cannot_be_replaced_by_a_file(tmp_path):
@@ -316,7 +348,18 @@ def test_the_estimator_inside_is_checked_as_well(tmp_path):
     model.save(tmp_path / "file")
     content = (tmp_path / "file").read_bytes()
     header = npy_bytes("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}")
+
+    def sparse_matrix(**arrays):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, array in arrays.items():
+                archive.writestr(f"{name}.npy", array)
+        return with_skops(content, lambda members: members.update({"1.npz": file.getvalue()}))
+
+    zeros = npy_bytes("{'descr': '|u1', 'fortran_order': False, 'shape': (100000000,)}") + bytes(10**8)
     cases = {
+        "claims the shape .1000000000000,.": sparse_matrix(data=header),
+        "a sparse matrix of .* bytes claims to have 100,000": sparse_matrix(data=zeros),
         r"\.npy is compressed": with_skops(content, lambda members: members.update({"1.npy": bytes(10**6)}), 8),
         "which is not its size": with_skops(content, lambda members: members.update({"1.npy": header})),
         "not a model file": with_skops(content, lambda members: members.update({"schema.json": b"{}"})),

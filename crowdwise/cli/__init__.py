@@ -7,6 +7,7 @@ Results go to standard output, everything else to standard error.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TextIO
 
+from crowdwise.counts import printable
 from crowdwise.extras import how_to_install
 
 _INTERRUPTED = "interrupted; what is finished is kept, start again to go on."
@@ -98,8 +100,9 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     try:
         result = crowd.main(args=given, prog_name="crowdwise", standalone_mode=False, obj=tuple(given))
     except click.ClickException as error:
-        error.show()
-        return ExitCode(error.exit_code)
+        message = io.StringIO()
+        error.show(message)
+        return _failed(message.getvalue().rstrip("\n"), ExitCode(error.exit_code), said_by="")
     except click.Abort:  # click's word for Ctrl-C
         return _failed(_INTERRUPTED, ExitCode.INTERRUPTED)
     except SystemExit:
@@ -132,9 +135,9 @@ def _code_of(error: Exception) -> ExitCode:
     return next((code for kind, code in codes if isinstance(error, kind)), ExitCode.OUR_BUG)
 
 
-def _failed(sentence: str, code: ExitCode) -> ExitCode:
+def _failed(sentence: str, code: ExitCode, *, said_by: str = "crowdwise: ") -> ExitCode:
     with contextlib.suppress(OSError):  # nobody listens: the code must do
-        print(f"crowdwise: {sentence}", file=sys.stderr)
+        print(said_by + printable(sentence), file=sys.stderr)
     return code
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import crowdwise
+from crowdwise.counts import printable
 
 # A module of this package, and the first line of its help.
 COMMANDS = {
@@ -82,7 +83,12 @@ def show_json(name: str, content: dict[str, Any]) -> None:
     show(as_json(name, content))
 
 
-def show(text: str, *, nl: bool = True) -> None:
-    """Print a result on standard output; signs that its encoding lacks are escaped."""
+def show(text: str) -> None:
+    """Print a result for people on standard output."""
+    show_data(printable(text) + "\n")
+
+
+def show_data(text: str) -> None:
+    """Print a result for programs on standard output; signs that its encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=nl)
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)

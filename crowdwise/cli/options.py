@@ -73,9 +73,11 @@ class Encoding(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if Python knows it."""
+        from crowdwise.tables.lines import check_encoding
+
         try:
-            "".encode(value)
-        except LookupError:
+            check_encoding(value)
+        except ValueError:
             self.fail(f"{value!r} is no encoding that is known here; utf-8 and latin-1 are, for example.", param, ctx)
         return str(value)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show
+from crowdwise.cli.group import show, show_data
 from crowdwise.cli.options import (
     FILE,
     abstentions_option,
@@ -89,4 +89,4 @@ def show_table(table: ResultTable, *, as_json: bool, as_csv: bool) -> None:
         show(table.as_text())
         return
     for part in table.json_parts() if as_json else table.csv_parts():
-        show(part, nl=False)
+        show_data(part)

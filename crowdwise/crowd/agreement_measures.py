@@ -184,7 +184,7 @@ def agreement(
     >>> found.to_frame()["measure"].tolist()
     ["Krippendorff's alpha", "Gwet's AC2", 'percent agreement']
     """
-    crowd = labels if isinstance(labels, CrowdLabels) else as_labels(labels)
+    crowd = as_labels(labels, kind=None)
     kind = check_choice("kind", kind, ("nominal", "ordinal", "interval", None))
     kind = kind or ("nominal" if crowd.classes is not None else "interval")
     weights = _check_weights(weights, kind)

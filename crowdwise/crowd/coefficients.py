@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, ratio
 from crowdwise.crowd.differences import disagreement
 from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Counts of resamples that are held at a time.
@@ -25,7 +27,7 @@ _DRAWS_PER_PATTERN = 10
 _ROUNDING = 1e-12
 
 
-def krippendorff_alpha(labels: CrowdLabels) -> float:
+def krippendorff_alpha(labels: Any) -> float:
     """Krippendorff's alpha: agreement corrected for chance, whatever labels are missing.
 
     One minus the disagreement within examples over the disagreement between any two labels of the crowd. Classes differ
@@ -33,7 +35,7 @@ def krippendorff_alpha(labels: CrowdLabels) -> float:
 
     Parameters
     ----------
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes or ratings. Examples with fewer than two labels say nothing and are left out.
 
     Returns
@@ -50,6 +52,7 @@ def krippendorff_alpha(labels: CrowdLabels) -> float:
     >>> round(krippendorff_alpha(labels), 3)
     0.625
     """
+    labels = as_labels(labels, kind=None)
     n = labels.labels_per_example
     paired = n > 1
     if not paired.any():

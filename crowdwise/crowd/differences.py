@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdwise.arrays import ratio
 from crowdwise.checks import check_choice
 from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.threads import run_parallel, spans
 
@@ -29,7 +30,7 @@ _SEARCH = 200.0
 
 
 def disagreement(
-    labels: CrowdLabels, *, scale: Scale = "observed", sample_weight: NDArray[np.float64] | None = None
+    labels: Any, *, scale: Scale = "observed", sample_weight: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """How far the annotators of each example differ; zero means that they agree.
 
@@ -39,7 +40,7 @@ def disagreement(
 
     Parameters
     ----------
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes or ratings.
     scale : {"observed", "possible"} or None, default="observed"
         None gives the sum itself. "observed" divides the mean over pairs by the largest one present,
@@ -64,6 +65,7 @@ def disagreement(
     [0.0, 0.75, 1.0]
     """
     check_choice("scale", scale, ("observed", "possible", None))
+    labels = as_labels(labels, kind=None)
     if scale is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0

@@ -14,6 +14,7 @@ from crowdwise.arrays import Array, Codes, Floats, ratio
 from crowdwise.checks import check_choice, check_whole
 from crowdwise.crowd.pairs import label_pairs
 from crowdwise.exceptions import LabelError
+from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 
@@ -69,12 +70,12 @@ class PairAgreement:
         return make_frame(columns)
 
 
-def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1, weights: Weights | None = None) -> PairAgreement:
+def cohen_kappas(labels: Any, *, min_shared: int = 1, weights: Weights | None = None) -> PairAgreement:
     """Cohen's kappa of every pair of annotators, on the examples that both labelled.
 
     Parameters
     ----------
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes.
     min_shared : int, default=1
         Leave out pairs with fewer examples in common.
@@ -97,6 +98,7 @@ def cohen_kappas(labels: CrowdLabels, *, min_shared: int = 1, weights: Weights |
     """
     check_whole("min_shared", min_shared)
     check_choice("weights", weights, ("linear", "quadratic", None))
+    labels = as_labels(labels, kind=None)
     if labels.classes is None:
         raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
     distance = distances(np.arange(len(labels.classes), dtype=np.float64), weights)

@@ -145,11 +145,13 @@ def _vectorizer(unit: str, **settings: Any) -> Any:
 
 
 def check_finite_numbers(name: str, values: Floats) -> None:
-    """Raise if a number is infinite."""
-    infinite = np.isinf(values).any(axis=1)
+    """Raise if a number is infinite, or so large that its square is."""
+    infinite = (np.abs(values) > 1e150).any(axis=1)
     if infinite.any():
         at = int(infinite.argmax())
-        raise DataError(f"{name!r} holds an infinite number in row {at + 1}; expected finite ones, or an empty cell.")
+        raise DataError(
+            f"{name!r} holds an infinite or huge number in row {at + 1}; expected numbers up to 1e150 or nothing."
+        )
 
 
 def distinct(cells: Sequence[Any]) -> list[str]:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from crowdwise.arrays import Array
+from crowdwise.counts import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe
 from crowdwise.formats.names import candidates
 from crowdwise.labels.encode import as_objects
+from crowdwise.out_of_core.read import map_array
 from crowdwise.tables import Source, open_table
 
 _NUMPY = b"\x93NUMPY"
@@ -135,30 +137,25 @@ def _of_matrix(source: Source, recipe: Recipe | None) -> FeatureTable:
 
 
 def _load_matrix(path: str, name: str) -> Any:
-    try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)  # a header that claims too much is found at once
-        if values.ndim != 2 or values.dtype.kind not in "iufb" or not values.size:
-            raise DataError(
-                f"{name} holds an array of shape {values.shape} and type {values.dtype}; numbers of shape "
-                "(n_examples, n_features) were expected."
-            )
-        return values.astype(np.float64)
-    except (ValueError, EOFError, OSError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{name} cannot be read as a NumPy file: {str(error).rstrip('.')}.") from error
+    values = map_array(path, name)
+    if values.ndim != 2 or values.dtype.kind not in "iufb" or not values.size:
+        raise DataError(
+            f"{name} holds an array of shape {values.shape} and type {values.dtype}; numbers of shape (n_examples, "
+            "n_features) were expected."
+        )
+    return values.astype(np.float64)
 
 
 def _id_column(name: str, header: Sequence[str], wanted: str | None) -> str:
     """The column with the ids: the one named, or the one that is usual."""
     if wanted is not None:
         if wanted not in header:
-            raise DataError(f"{name} has no column {wanted!r}; its columns are {', '.join(map(repr, header))}.")
+            raise DataError(f"{name} has no column {wanted!r}; its columns are {some_names(header)}.")
         return wanted
     found = candidates(header, "example")
     if not found:
         raise DataError(
-            f"{name}: which column holds the ids of the examples? Its columns are {', '.join(map(repr, header))}. "
+            f"{name}: which column holds the ids of the examples? Its columns are {some_names(header)}. "
             "Name it: --id COLUMN."
         )
     if len(found) > 1:

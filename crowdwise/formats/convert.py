@@ -13,6 +13,7 @@ from crowdwise.exceptions import OutputError
 from crowdwise.formats.csv_file import safe_cell, save_file, write_csv
 from crowdwise.formats.label_file import LabelFile
 from crowdwise.formats.read import read
+from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 LABEL_FORMATS = ("table", "wide", "crowd-kit", "peerannot")
@@ -72,12 +73,12 @@ def convert(
     return replace(file, notes=(*file.notes, *notes))
 
 
-def write_labels(labels: CrowdLabels, path: str | os.PathLike[str], *, format: str = "table") -> tuple[str, ...]:
+def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "table") -> tuple[str, ...]:
     """Write labels to a file.
 
     Parameters
     ----------
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels.
     path : str or path
         The file.
@@ -90,6 +91,7 @@ def write_labels(labels: CrowdLabels, path: str | os.PathLike[str], *, format: s
         What to say: cells that were changed so that no spreadsheet takes them for formulas.
     """
     check_choice("format", format, LABEL_FORMATS)
+    labels = as_labels(labels, kind=None)
     if format == "peerannot":
         document = {str(example): {str(who): label for who, label in given.items()} for example, given in labels}
         save_file(path, json.dumps(document, default=str) + "\n")

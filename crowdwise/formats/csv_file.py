@@ -14,8 +14,9 @@ from typing import Any, BinaryIO
 from crowdwise.exceptions import OutputError
 from crowdwise.files import write_file
 
-# A spreadsheet takes a cell that begins so for a formula, unless it is a number.
-_FORMULA = frozenset("=+-@\t\r")
+# A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
+# that no two texts become one.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -28,7 +29,7 @@ def safe_cell(value: Any) -> Any:
     >>> safe_cell("=1+1"), safe_cell("-1.5"), safe_cell("good"), safe_cell(-1)
     ("'=1+1", '-1.5', 'good', -1)
     """
-    if isinstance(value, str) and value[:1] in _FORMULA and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
         return f"'{value}"
     return value
 
@@ -57,6 +58,6 @@ def write_csv(
 def save_file(path: str | os.PathLike[str], content: str | Callable[[BinaryIO], object]) -> None:
     """Write a file as `write_file` does; an error that says so where it cannot be made."""
     try:
-        write_file(Path(path), content)
+        write_file(Path(os.path.realpath(path)), content)
     except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError) as error:
         raise OutputError(f"{os.fspath(path)} cannot be written: {error.strerror or error}.") from error

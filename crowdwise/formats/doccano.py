@@ -8,13 +8,13 @@ from __future__ import annotations
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import Answers
-from crowdwise.formats.fields import Record, one_label
+from crowdwise.formats.fields import SEVERAL, Record, one_label
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
 from crowdwise.tables import Source, open_table
 from crowdwise.tables.json_rows import as_text, json_records
@@ -40,12 +40,12 @@ def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
     answers = Answers(wishes.missing, strip=wishes.strip)
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)
-        _read_files([(path.stem, Source(str(path))) for path in files], source, answers)
+        _read_files([(path.stem, Source(str(path))) for path in files], source, answers, wishes)
     elif source.head.startswith(b"PK\x03\x04"):
         with tempfile.TemporaryDirectory(prefix="crowdwise-") as folder:
-            _read_files(_unpacked(source, Path(folder)), source, answers)
+            _read_files(_unpacked(source, Path(folder)), source, answers, wishes)
     else:
-        _read_files([(Path(source.path.removesuffix(".gz")).stem, source)], source, answers)
+        _read_files([(Path(source.path.removesuffix(".gz")).stem, source)], source, answers, wishes)
     return make_label_file(source.name, NAME, answers, wishes)
 
 
@@ -74,7 +74,7 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
     return found
 
 
-def _read_files(files: list[tuple[str, Source]], source: Source, answers: Answers) -> None:
+def _read_files(files: list[tuple[str, Source]], source: Source, answers: Answers, wishes: Wishes) -> None:
     if not files:
         raise DataError(
             f"{source.name}: there is no file of an annotator in it (.jsonl, .json or .csv). A spreadsheet has to be "
@@ -86,11 +86,14 @@ def _read_files(files: list[tuple[str, Source]], source: Source, answers: Answer
             "Switch collaboration off in doccano before annotators start."
         )
     answers.notes.append(f"annotators, by the names of the files: {', '.join(annotator for annotator, _ in files)}")
+    known = {part for name in wishes.classes or () for part in name.split(SEVERAL)}
+    if not known and any(file.suffix == ".csv" for _, file in files):
+        known = {name for _, file in files for name in _sure_classes(file)}
     for annotator, file in files:
-        _read_file(annotator, file, answers)
+        _read_file(annotator, file, answers, known)
 
 
-def _read_file(annotator: str, file: Source, answers: Answers) -> None:
+def _read_file(annotator: str, file: Source, answers: Answers, known: Collection[str]) -> None:
     for place, record in _records(file):
         example = as_text(record.get("id"))
         if not example:
@@ -98,8 +101,10 @@ def _read_file(annotator: str, file: Source, answers: Answers) -> None:
         text = next((record[key] for key in _TEXTS if isinstance(record.get(key), str)), None)
         if text is not None:
             answers.texts.setdefault(example, text)
-        label = _label(place, record)
-        if label:
+        labels = _labels(place, record)
+        if file.suffix == ".csv":
+            labels = _parts(place, labels[0], known)
+        if label := one_label(labels):
             answers.add(example, annotator, label)
         else:
             answers.left_out["examples that an annotator did not label"] += 1
@@ -113,12 +118,36 @@ def _records(file: Source) -> Iterator[tuple[str, Record]]:
         yield f"{file.name}, record {number}", record
 
 
-def _label(place: str, record: Record) -> str:
+def _labels(place: str, record: Record) -> list[Any]:
     key = next((key for key in _LABELS if key in record), None)
     if key is None:
         raise DataError(f"{place}: no label; one of {', '.join(_LABELS)} was expected among {', '.join(record)}.")
     value: Any = record[key]
-    values = value.split("#") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     if any(isinstance(one, list | dict) for one in values):
         raise LabelError(f"{place}: {key!r} holds spans; a class per example was expected.")
-    return one_label(values)
+    return values
+
+
+def _sure_classes(file: Source) -> Iterator[str]:
+    """Names of classes; those of a cell of CSV if it can be one class only, for joined ones have no # at an end."""
+    for place, record in _records(file):
+        labels = map(as_text, _labels(place, record))
+        yield from (name for name in labels if file.suffix != ".csv" or "#" not in name.strip("#"))
+
+
+def _parts(place: str, cell: str, known: Collection[str]) -> list[str]:
+    """The classes that a cell of CSV joins with #, which may stand in their names as well."""
+    if "#" not in cell or cell in known:
+        return [cell]
+    pieces, longest = cell.split("#"), 1 + max((name.count("#") for name in known), default=0)
+    ways: list[list[list[str]]] = [[[]]]  # at most two ways to read the first pieces
+    for end in range(1, len(pieces) + 1):
+        last = (("#".join(pieces[start:end]), start) for start in range(max(0, end - longest), end))
+        ways.append([[*way, name] for name, start in last if name in known for way in ways[start]][:2])
+    if len(ways[-1]) != 1:
+        raise LabelError(
+            f"{place}: {cell[:60]!r} may be one class or several, for doccano joins them with # in CSV. Export JSON "
+            "Lines, or name the classes: --classes A,B,C (in Python: classes=[...])."
+        )
+    return ways[-1][0]

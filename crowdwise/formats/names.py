@@ -117,8 +117,8 @@ def text_column(header: Sequence[str], taken: Sequence[str], given: str | None =
     """The column that holds what was labelled: the one given, if it is there, else the only one that is named so."""
     if given is not None:
         return given if given in header else None
-    for word in TEXT_WORDS:
-        found = [name for name in header if name not in taken and plain_name(name) == word]
-        if len(found) == 1:
-            return found[0]
-    return None
+    named: dict[str, list[str]] = {}
+    for name in header:
+        named.setdefault(plain_name(name), []).append(name)
+    found = ([name for name in named.get(word, ()) if name not in taken] for word in TEXT_WORDS)
+    return next((names[0] for names in found if len(names) == 1), None)

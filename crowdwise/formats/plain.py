@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from crowdwise.counts import some_names
 from crowdwise.exceptions import LabelError
@@ -55,8 +55,7 @@ def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
     numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
     ids = [name for name in (wishes.example, *candidates(header, "example")) if name is not None]
     text = text_column(header, ids, wishes.text)
-    rest = [name for name in header if name not in (*numbered, *ids, text, *candidates(header, "truth"))]
-    return len(numbered) >= 2 and not rest
+    return len(numbered) >= 2 and {*header} <= {*numbered, *ids, text, *candidates(header, "truth")}
 
 
 def _looks_wide(table: Table, wishes: Wishes) -> bool:
@@ -127,8 +126,14 @@ def _read_long(table: Table, wishes: Wishes) -> LabelFile:
 
 def _unused(header: Sequence[str], used: Collection[str | None]) -> list[str]:
     """A sentence that names the columns that are not used, if there are any."""
-    others = [name for name in header if name not in used]
+    others = _without(header, used)
     return [f"columns that are not used: {some_names(others)}"] if others else []
+
+
+def _without(names: Iterable[str], others: Iterable[str | None]) -> list[str]:
+    """The names that are not among others, in time that grows with how many there are of both."""
+    left_out = {*others}
+    return [name for name in names if name not in left_out]
 
 
 def _single(annotator: str | tuple[str, ...] | None) -> str | None:
@@ -163,7 +168,7 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
     ids = [] if found is None else [found]
     text = text_column(header, ids, wishes.text)
     annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
-    known = [column for column in candidates(header, "truth") if column not in (*ids, text, *annotators)]
+    known = _without(candidates(header, "truth"), [*ids, text, *annotators])
     truth = known[0] if len(known) == 1 else None
     columns = table.columns([*ids, *[column for column in (text, truth) if column], *annotators])
     examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]
@@ -193,7 +198,7 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
 
 def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:
     if wishes.annotator is None:
-        columns = [name for name in table.header if name not in (*taken, *candidates(table.header, "truth"))]
+        columns = _without(table.header, [*taken, *candidates(table.header, "truth")])
     else:
         columns = [wishes.annotator] if isinstance(wishes.annotator, str) else list(wishes.annotator)
     for name in columns:
@@ -223,7 +228,7 @@ def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str
         and (2 * sum(often[value] > 1 for value in values) < len(values) or values.isdisjoint(alike))
         and not _ONE_OF_MANY.fullmatch(plain_name(annotator))
     ]
-    others = [annotator for annotator in columns if annotator not in own]
+    others = _without(columns, own)
     if own and len(others) >= 2:
         one = next(cell for cell in columns[own[0]] if cell not in none)
         raise LabelError(
@@ -236,12 +241,16 @@ def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str
 
 def _answers_in_common(columns: Sequence[set[str]]) -> set[str]:
     """The values of columns that share values, one with another: of several such sets those of the fewest values."""
-    sets: list[tuple[int, set[str]]] = []  # how many columns, and what they hold
+    set_of: dict[str, set[str]] = {}  # a value -> all values of its columns, the same set for each of them
+    shared: list[str] = []  # at least one value of every such set
     for values in columns:
-        touching = [(n, held) for n, held in sets if not held.isdisjoint(values)]
-        sets = [(n, held) for n, held in sets if held.isdisjoint(values)]
-        sets.append((1 + sum(n for n, _ in touching), values.union(*(held for _, held in touching))))
-    return min((held for n, held in sets if n > 1), key=len, default=set())
+        touching = sorted({id(held := set_of[value]): held for value in values if value in set_of}.values(), key=len)
+        whole = touching.pop() if touching else set()
+        shared += [value for value in values if value in whole][:1]
+        for part in (values, *touching):  # the smaller ones join the largest
+            whole |= part
+            set_of.update(dict.fromkeys(part, whole))
+    return min((set_of[value] for value in shared), key=len, default=set())
 
 
 def _refuse_empty_or_repeated(table: Table, ids: Sequence[str], examples: Sequence[str]) -> None:

@@ -9,7 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from crowdwise.exceptions import DataError
+from crowdwise.counts import some_names
+from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import MISSING
 from crowdwise.formats.argilla import is_argilla, read_argilla
 from crowdwise.formats.doccano import is_doccano, read_doccano
@@ -186,7 +187,10 @@ def _lists(table: Table) -> bool:
 def _reader_of(table: Table, format: str | None) -> Callable[[Table, Wishes], LabelFile] | None:
     """The reader of a tool's tables: of the one that is named, or whose header this is."""
     for name, (is_its, read_its) in _TABLES.items():
-        if format == name or (format is None and is_its(table.header)):
+        its = is_its(table.header)
+        if format == name and not its:
+            raise LabelError(f"{table.source.name} is no table of {name}: its columns are {some_names(table.header)}.")
+        if its and format in (None, name):
             return read_its
     return None
 

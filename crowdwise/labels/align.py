@@ -25,10 +25,10 @@ from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
 from crowdwise.labels.mistakes import ids_spelt_otherwise
 
 
-def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
+def as_labels(y: Any, *, kind: Kind | None = "class") -> CrowdLabels:
     """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`: one dimension means one annotator.
 
-    Labels of another kind than is wanted are an error.
+    Labels of another kind than is wanted are an error; None is any kind, and classes if labels do not say.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
     1
     """
     if isinstance(y, CrowdLabels):
-        if y.kind != kind:
+        if kind not in (None, y.kind):
             raise LabelError(
                 f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}". Make or read them with '
                 f'kind="{kind}", such as read_labels(..., kind="{kind}").'
@@ -48,6 +48,7 @@ def as_labels(y: Any, *, kind: Kind = "class") -> CrowdLabels:
             f"an array, a list or a data frame was expected; got {type(y).__name__}. If this is the name of a file, "
             f"read it: read_labels({os.fspath(y)!r})."
         )
+    kind = kind or "class"
     if is_frame(y):
         return CrowdLabels.from_matrix(y, kind=kind)
     values = as_array(y)
@@ -65,7 +66,7 @@ def with_ids_of(X: Any, labels: CrowdLabels) -> CrowdLabels:
     return replace(labels, examples=id_array(ids), id_source="default" if is_default(ids) else "given")
 
 
-def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"] = "exact") -> tuple[Any, CrowdLabels]:
+def align(X: Any, labels: Any, *, join: Literal["exact", "inner", "left"] = "exact") -> tuple[Any, CrowdLabels]:
     """Features and labels of the same examples in the same order.
 
     Rows are matched by id if both sides carry ids: X by its index (pandas), labels by the ids they were made with or
@@ -77,7 +78,7 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     ----------
     X : data frame or array of shape (n_examples, n_features)
         The features.
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels.
     join : {"exact", "inner", "left"}, default="exact"
         What to do when the identifiers differ: stop with an error, keep the examples that are on both
@@ -101,6 +102,7 @@ def align(X: Any, labels: CrowdLabels, *, join: Literal["exact", "inner", "left"
     ['b']
     """
     check_choice("join", join, ("exact", "inner", "left"))
+    labels = as_labels(labels, kind=None)
     ids, label_ids = index_of(X), None if labels.id_source == "position" else labels.examples
     if ids is None or label_ids is None or np.array_equal(ids, label_ids):
         return X, _by_position(X, labels, known=ids is not None and label_ids is not None)

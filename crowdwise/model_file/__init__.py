@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from crowdwise.exceptions import MissingDataError, MissingExtraError, ModelFileError, OutputError
 from crowdwise.files import sweep_beside, write_file
 from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
@@ -20,9 +22,7 @@ FORMAT_VERSION = 1
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model or an aggregation to a file; what was there before stays until the new file is complete."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{target} is a folder or a device; a model needs the name of a file.")
+    target = Path(os.path.realpath(path))
     try:
         write_file(target, lambda file: _write(model, file))
     except OSError as error:
@@ -70,7 +70,9 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise MissingDataError(f"there is no file {source}; a model that save() wrote was expected.")
     with open(source, "rb") as file:
         try:
-            return _read(file, [trusted] if isinstance(trusted, str) else trusted)
+            model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
+            _check_lengths(vars(model) | (vars(model.consensus) if "consensus" in vars(model) else {}))
+            return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
         except ModelFileError as error:
@@ -95,14 +97,43 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
     manifest = reader.json(MANIFEST)
     if manifest["format"] != FORMAT:
         raise ModelFileError(f"its format is {manifest['format']!r}, not {FORMAT!r}")
+    if type(manifest["version"]) is not int or manifest["version"] < 1:
+        raise ModelFileError(f"its version is {manifest['version']!r}, which no model file has")
     if manifest["version"] > FORMAT_VERSION:
         raise ModelFileError(
             f"it was made by a newer version, {manifest['made_by']}, in format {manifest['version']}; this one reads "
             f"up to format {FORMAT_VERSION}: upgrade crowdwise"
         )
-    if manifest["model"]["name"] not in MODELS:
-        raise ModelFileError(f"it holds a {manifest['model']['name']!r} and no model")
+    if manifest["model"]["kind"] not in ("estimator", "record") or manifest["model"]["name"] not in MODELS:
+        raise ModelFileError(f"it holds a {manifest['model'].get('name', manifest['model']['kind'])!r} and no model")
     try:
         return Decoder(reader, trusted).decode(manifest["model"])
     except ModelFileError as error:
         raise ModelFileError(f"{error} (it was made by {manifest['made_by']})") from error
+
+
+def _check_lengths(state: dict[str, Any]) -> None:
+    """Raise unless something was learnt, and what is of the same examples, annotators or classes has one length."""
+    if state.keys().isdisjoint(("coef_", "estimator_", "proba", "stream_", "sums_")):
+        raise ModelFileError("it lacks what a model predicts with")
+    shapes = {name.removesuffix("_"): np.shape(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+    along = (
+        (
+            "examples",
+            0,
+            ("examples", "disagreement", "easiness", "consensus", "consensus_proba", "label_proba", "proba"),
+        ),
+        ("annotators", 0, ("annotators", "expertise", "accuracy", "expertise_share", "confusion")),
+        (
+            "classes",
+            -1,
+            ("classes", "consensus_proba", "label_proba", "proba", "class_prior", "class_weight", "confusion"),
+        ),
+        ("scores", 0, ("coef", "intercept")),
+    )
+    for what, axis, names in along:
+        lengths = {name: shapes[name][axis] for name in names if shapes.get(name)}
+        if len(set(lengths.values())) > 1:
+            raise ModelFileError(f"its arrays are of different numbers of {what}: {lengths}")
+    if "coef" in shapes and shapes["coef"][-1:] != (state.get("n_features_in_"),):
+        raise ModelFileError(f"its coefficients are of other features than its {state.get('n_features_in_')}")

@@ -41,10 +41,14 @@ def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
     io_of_skops = _skops("for the estimator or splitter in this file")
     with zipfile.ZipFile(io.BytesIO(content)) as inner:
         check_stored(inner, len(content))
+        _check_arrays(inner, ".npy")
         for info in inner.infolist():
-            if info.filename.endswith(".npy"):
-                with inner.open(info) as member:
-                    npy_header(member, info.file_size)
+            if info.filename.endswith(".npz"):  # a sparse matrix, whose arrays may be compressed
+                with inner.open(info) as member, zipfile.ZipFile(member) as arrays:
+                    total = sum(one.file_size for one in arrays.infolist())
+                    if total > max(2**26, 50 * info.file_size):
+                        raise ModelFileError(f"a sparse matrix of {info.file_size:,} bytes claims to have {total:,}")
+                    _check_arrays(arrays, "")
     unknown = [name for name in io_of_skops.get_untrusted_types(data=content) if name not in trusted]
     if unknown:
         raise ModelFileError(
@@ -52,6 +56,14 @@ def load_foreign(content: bytes, trusted: Sequence[str]) -> Any:
             f"If you trust those who made the file: load(path, trusted={unknown!r})"
         )
     return io_of_skops.loads(content, trusted=list(trusted))
+
+
+def _check_arrays(archive: zipfile.ZipFile, ending: str) -> None:
+    """Raise unless arrays are as large as their headers say."""
+    for info in archive.infolist():
+        if info.filename.endswith(ending):
+            with archive.open(info) as member:
+                npy_header(member, info.file_size)
 
 
 def _skops(purpose: str) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.files import Unchanged
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -39,10 +41,14 @@ class Blocks:
         Begins to read: gives an iterator of blocks.
     again : bool
         Whether it can be called more than once.
+    files : iterable of str or path, default=()
+        What is read, and must not change from now on.
     """
 
-    def __init__(self, start: Callable[[], Iterator[Block]], *, again: bool) -> None:
-        self._start, self.again = start, again
+    def __init__(
+        self, start: Callable[[], Iterator[Block]], *, again: bool, files: Iterable[str | os.PathLike[str]] = ()
+    ) -> None:
+        self._start, self.again, self._files = start, again, Unchanged(files)
         self._n_reads = 0
 
     def __repr__(self) -> str:
@@ -62,7 +68,18 @@ class Blocks:
                 "that begins a new iterator, or a list, a file or an array."
             )
         self._n_reads += 1
-        return read_ahead(self._start())
+        return read_ahead(self._unchanged(self._start()))
+
+    def _unchanged(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Blocks of the files as they were: never a mixture of two."""
+        while True:
+            try:
+                block = next(blocks, _END)
+            finally:  # a file that was replaced is the reason for whatever error this gave
+                self._files.check()
+            if block is _END:
+                return
+            yield block
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

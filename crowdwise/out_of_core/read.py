@@ -91,16 +91,25 @@ def _mapped(array: Any) -> Any:
     """An .npy file as a memory-mapped array; anything else as it is."""
     if not isinstance(array, str | os.PathLike):
         return array
-    if not os.fspath(array).endswith(".npy"):
-        raise DataError(
-            f"{os.fspath(array)} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv."
-        )
+    name = os.fspath(array)
+    if not os.path.exists(name):
+        raise MissingDataError(f"there is no file {name}.")
+    if not name.endswith(".npy"):
+        raise DataError(f"{name} is of no kind that blocks are read of: use .npy, .parquet, .arrow, .feather or .csv.")
+    return map_array(name, name)
+
+
+def map_array(path: str, name: str) -> Any:
+    """An .npy file with a row per example as a memory-mapped array: whatever its header claims, nothing is read yet."""
     try:
-        return np.load(array, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise MissingDataError(f"there is no file {os.fspath(array)}.") from None
-    except ValueError as error:
-        raise DataError(f"{os.fspath(array)} cannot be read as an array: {error}") from error
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if array.ndim == 0 or array.itemsize == 0:
+            raise ValueError(f"its shape is {array.shape} and its type {array.dtype}")
+    except OSError:
+        raise
+    except Exception as error:  # headers are Python's literals: what is wrong with one may be of any type
+        raise DataError(f"{name} cannot be read as an array: {str(error).rstrip('.')}.") from error
+    return array
 
 
 def _mapped_labels(y: Any) -> Any:
@@ -129,7 +138,12 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, max_bytes: int) -> Blocks:
             at = slice(begin, min(begin + step, n_rows))
             yield Block(_rows(X, at), _rows(y, at), _rows(sample_weight, at) if weighted else sample_weight)
 
-    return Blocks(start, again=True)
+    return Blocks(start, again=True, files=_files_of(X, y, sample_weight))
+
+
+def _files_of(*arrays: Any) -> list[str]:
+    """The files that arrays are mapped from."""
+    return [array.filename for array in arrays if isinstance(array, np.memmap) and array.filename is not None]
 
 
 def _rows(array: Any, at: slice) -> Any:
@@ -198,14 +212,15 @@ def _of_table(
     if features is None and example is None:
         _warn_of_ids(named_like_ids(data.schema, columns))
     step = rows_per_block(8 * len(columns.all), max_bytes)
-    if y is None:
-        label_names = list(columns.labels)
-        return Blocks(
-            lambda: (_block(batch, columns, batch.select(label_names)) for batch in batches(data, columns, step)),
-            again=True,
-        )
-    match = _by_order if example is None else _by_id
-    return Blocks(lambda: match(batches(data, columns, step), columns, y, join), again=True)
+    label_names, match = list(columns.labels), _by_order if example is None else _by_id
+
+    def start() -> Iterator[Block]:
+        found = batches(data, columns, step)
+        if y is None:
+            return (_block(batch, columns, batch.select(label_names)) for batch in found)
+        return match(found, columns, y, join)
+
+    return Blocks(start, again=True, files=[*getattr(data, "files", ()), *_files_of(y)])
 
 
 def _warn_of_ids(ids: str | None) -> None:

@@ -47,6 +47,8 @@ def with_aliases(summary: dict[str, Any], aliases: Mapping[str, str]) -> dict[st
         return row | {"first": alias(row["first"]), "second": alias(row["second"])}
 
     hidden = dict(summary)
+    for name in sorted(aliases, key=len, reverse=True):  # in options, and in names of files
+        hidden["command"] = hidden["command"] and hidden["command"].replace(name, aliases[name])
     for part in ("changed", "contested", "next"):
         hidden[part] = summary[part] | {"rows": [example(row) for row in summary[part]["rows"]]}
     rows = [

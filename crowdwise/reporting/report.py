@@ -8,7 +8,7 @@ from typing import Any
 
 from crowdwise.exceptions import OutputError
 from crowdwise.files import write_file
-from crowdwise.labels.align import as_labels
+from crowdwise.fit_record import results_of
 from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.render import render_html, render_json, render_markdown
 from crowdwise.reporting.summarize import summarize
@@ -68,6 +68,6 @@ def report(
     if not place.parent.is_dir():
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
     summary = summarize(model, labels, X=X, texts=texts, truth=truth, command=command)
-    aliases = {} if names else aliases_of(as_labels(labels).annotators.tolist())
-    write_file(place, RENDERERS[place.suffix](with_aliases(summary, aliases)))
+    aliases = {} if names else aliases_of(results_of(model).annotators.annotators.tolist())
+    write_file(Path(os.path.realpath(place)), RENDERERS[place.suffix](with_aliases(summary, aliases)))
     return place

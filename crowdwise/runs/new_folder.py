@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crowdwise.exceptions import OutputError
-from crowdwise.files import check_room, umask
+from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
+from crowdwise.files import check_room
 from crowdwise.locks import held
-
-_PARTIAL, _OLD = ".partial-", ".old-"
 
 
 @contextmanager
@@ -37,23 +34,29 @@ def new_folder(out: str | os.PathLike[str], *, may_replace: Callable[[Path], boo
     """
     place = Path(os.path.realpath(out))
     _check_place(place)
-    with held(place, place.with_name(f".{place.name}.lock")):
-        recover(place)
+    new, old = _beside(place, "partial"), _beside(place, "old")
+    with held(place, _beside(place, "lock")):
+        _settle(place)
         if place.exists() and any(place.iterdir()) and not may_replace(place):
             raise OutputError(f"{out} exists already. Choose another folder, or replace it with --force.")
-        _sweep(place)
-        folder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_PARTIAL}", dir=place.parent))
         try:
-            check_room(folder)
-            yield folder
-            _flush(folder)
-            os.chmod(folder, 0o777 & ~umask())  # mkdtemp makes it private
-            _exchange(folder, place)
+            new.mkdir()
+            if place.exists():
+                shutil.copymode(place, new)
+            check_room(new)
+            yield new
+            _finish(new, place)
+            if place.exists():
+                os.rename(place, old)
+            os.rename(new, place)
         except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # the next one will try again
+                _settle(place)
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 raise OSError(f"the disk is full: {out} is not written, and what was there is unchanged.") from error
             raise
+        with suppress(OSError):
+            _settle(place)
 
 
 def holds_only(folder: Path, names: Iterable[str]) -> bool:
@@ -68,18 +71,40 @@ def holds_only(folder: Path, names: Iterable[str]) -> bool:
 
 
 def recover(place: Path) -> None:
-    """Put back a folder whose replacement was killed between its two renames."""
-    if not place.exists():
-        for old in place.parent.glob(f".{place.name}{_OLD}*"):
-            with suppress(OSError):  # somebody else was faster, or it is not ours to move
-                os.rename(old, place)
-            return
+    """Put back a folder whose replacement was killed between its two renames, unless somebody is at work there."""
+    if not place.exists() and _beside(place, "old").exists():
+        with (
+            suppress(BusyError, MissingExtraError, OSError),  # or it is not ours to move
+            held(place, _beside(place, "lock")),
+        ):
+            _settle(place)
+
+
+def _beside(place: Path, what: str) -> Path:
+    """What is needed while a folder is replaced; only who holds the lock has any of it."""
+    return place.with_name(f".{place.name}.{what}")
+
+
+def _settle(place: Path) -> None:
+    """End whatever was begun, from any step at which it was left: the folder is the old one or the new one.
+
+    The old folder stands aside while the new one waits to take its place. Without a new one it was replaced, and if
+    there is no folder now, somebody removed it.
+    """
+    new, old = _beside(place, "partial"), _beside(place, "old")
+    if old.exists() and new.exists():
+        os.rename(old, place)
+    for stray in (old, new):
+        if stray.exists():
+            shutil.rmtree(stray)
 
 
 def _check_place(place: Path) -> None:
     here = Path.cwd()
     if place == here or place in here.parents:
         raise OutputError(f"{place} is the folder that you are in, or above it. Name one inside it.")
+    if place.name.startswith(".") and place.suffix in (".partial", ".old"):
+        raise OutputError(f"{place.name} is a name that is needed while a folder is replaced. Choose another one.")
     if place.exists() and not place.is_dir():
         raise OutputError(f"{place} is a file; a folder is made for the results. Choose another name.")
     try:
@@ -90,28 +115,10 @@ def _check_place(place: Path) -> None:
         raise OutputError(f"nothing can be written to {place.parent}; choose another folder.")
 
 
-def _sweep(place: Path) -> None:
-    """Remove what processes that were killed left behind; nobody else is at work here."""
-    for mark in (_PARTIAL, _OLD):
-        for stray in place.parent.glob(f".{place.name}{mark}*"):
-            shutil.rmtree(stray, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    for path in folder.iterdir():
+def _finish(new: Path, place: Path) -> None:
+    """Flush files to the disk, with the permissions of those that they replace."""
+    for path in new.iterdir():
         with open(path, "rb") as file:
             os.fsync(file.fileno())
-
-
-def _exchange(folder: Path, place: Path) -> None:
-    if not place.exists():
-        os.rename(folder, place)
-        return
-    old = place.with_name(f".{place.name}{_OLD}{os.getpid()}")
-    os.rename(place, old)
-    try:
-        os.rename(folder, place)
-    except OSError:
-        os.rename(old, place)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        if (place / path.name).is_file():
+            shutil.copymode(place / path.name, path)

@@ -21,7 +21,7 @@ from crowdwise.checks import check_choice
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
-from crowdwise.files import write_file
+from crowdwise.files import Unchanged, write_file
 from crowdwise.fit_record import FitRecord, results_of
 from crowdwise.model_file import load
 from crowdwise.progress import OnRound
@@ -174,20 +174,23 @@ def fit(
         raise DataError(f"{os.fspath(labels)} is the folder of a run; a file of labels was expected.")
     check_choice("report", report, ("html", "md", "json"))
     wanted = settings or Settings()
-    files = {"labels": labels, "features": features, "truth": truth}
+    given = {"labels": labels, "features": features, "truth": truth}
+    files = {what: path for what, path in given.items() if path is not None}
 
-    def work() -> Run:
+    def work(unchanged: Unchanged) -> Run:
         inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             say(note)
+        unchanged.check()
         return replace(fit_inputs(inputs, wanted, on_round), command=command)
 
     if out is None:
-        return work()
+        return work(Unchanged(files.values()))
     _check_extras()
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
-        run = work()
+        unchanged, inputs = Unchanged(files.values()), [_described(what, path) for what, path in files.items()]
+        run = work(unchanged)
         aliases = {} if names else aliases_of(run.inputs.labels.annotators.tolist())
         _write(run, folder, report, aliases)
         if aliases:
@@ -201,7 +204,7 @@ def fit(
             "settings": asdict(wanted),
             "kind": run.inputs.labels.kind,
             "found": run.found(),
-            "inputs": [_described(what, path) for what, path in files.items() if path is not None],
+            "inputs": inputs,
             "notes": list(run.inputs.notes),
             "versions": versions(),
             "started": started,
@@ -245,13 +248,13 @@ def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> Non
     if aliases:
         tables.append(ResultTable("names", {"in_report": [*aliases.values()], "annotator": [*aliases]}))
     for table in tables:
-        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
+        with open(folder / f"{table.name}.csv", "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(table.csv_parts())
     page = RENDERERS[f".{form}"](with_aliases(run.summary, aliases))
-    (folder / f"report.{form}").write_text(page, encoding="utf-8")
+    write_file(folder / f"report.{form}", page)
     run.model.save(folder / MODEL)
     if run.inputs.features is not None and run.settings.model != "labels-only":
-        (folder / RECIPE).write_text(run.inputs.features.recipe.to_json(), encoding="utf-8")
+        write_file(folder / RECIPE, run.inputs.features.recipe.to_json())
 
 
 def _described(what: str, path: PathLike) -> dict[str, Any]:

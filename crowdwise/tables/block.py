@@ -36,6 +36,11 @@ def checked_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
     >>> checked_header("a.csv", ["", " task"])
     ('column 1', 'task')
     """
+    if len(header) > 50_000:
+        raise DataError(
+            f"{name} has {len(header):,} columns; at most 50,000 are read. Give a row per label: example, annotator, "
+            "label; or features as a NumPy file (.npy)."
+        )
     names = tuple(cell.strip() or f"column {i}" for i, cell in enumerate(header, start=1))
     repeated = [column for column, n in Counter(names).items() if n > 1]
     if repeated:

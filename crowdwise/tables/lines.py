@@ -33,9 +33,9 @@ def encoding_of(head: bytes) -> str:
 
 
 def check_encoding(encoding: str) -> str:
-    """An encoding of text that Python knows."""
+    """An encoding of texts that Python knows; some are of other things, such as names of hosts."""
     try:
-        "".encode(encoding)
+        b"a".decode(encoding, "ignore")
     except (LookupError, ValueError):
         raise ValueError(
             f"encoding must be one that Python knows, such as utf-8 or latin-1; got {encoding!r}."

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
-from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.exceptions import BusyError, DataError, MissingExtraError
 from crowdwise.extras import how_to_install
 from crowdwise.tables.block import Block
 from crowdwise.tables.json_rows import as_text
@@ -24,7 +25,7 @@ class ParquetRows:
         self.source = source
         try:
             self.header, self._frames = _open(source)
-        except (MissingExtraError, KeyboardInterrupt):
+        except (BusyError, MissingExtraError, KeyboardInterrupt):
             raise
         except BaseException as error:  # polars panics, which is no Exception
             raise self._damaged(error) from None
@@ -36,7 +37,8 @@ class ParquetRows:
         while True:
             try:
                 columns = next(frames, None)
-            except KeyboardInterrupt:
+                self.source.open().close()  # polars opens the file again for every block: has it changed?
+            except (BusyError, KeyboardInterrupt):
                 raise
             except BaseException as error:
                 raise self._damaged(error) from None
@@ -77,7 +79,8 @@ def _open(source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
 
 def _polars(polars: Any, source: Source) -> tuple[list[str], Iterator[list[list[Any]]]]:
     with source.open() as file:
-        frame = polars.scan_parquet(file.name)
+        path = os.path.abspath(file.name)
+    frame = polars.scan_parquet(path, glob=False, hive_partitioning=False)  # the path is a name, not a pattern
     names = frame.collect_schema().names()
     n_rows = frame.select(polars.len()).collect().item()
     blocks = (frame.slice(start, _N_ROWS).collect() for start in range(0, n_rows, _N_ROWS))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crowdwise.exceptions import DataError, MissingDataError
+from crowdwise.files import Unchanged
 
 # So much is read at a time, and looked at to guess what a file is.
 _CHUNK = 2**20
@@ -96,6 +97,7 @@ class Source:
             try:
                 while chunk := file.read(size):
                     yield chunk
+                self._files.check()
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError(
                     f"{self.name}: the compressed file is cut off or damaged ({str(error).rstrip('.')}). "
@@ -105,7 +107,8 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it is on the disk, open at its start."""
         try:
-            return open(self._copy if self._reads_once else self.path, "rb")
+            self._files.check()
+            return open(self._on_disk, "rb")
         except MissingDataError:
             raise
         except FileNotFoundError:
@@ -120,6 +123,15 @@ class Source:
         """Bytes on the disk."""
         with self.open() as raw:
             return raw.seek(0, os.SEEK_END)
+
+    @cached_property
+    def _files(self) -> Unchanged:
+        """It is read more than once, and must stay as it is meanwhile."""
+        return Unchanged([self._on_disk])
+
+    @property
+    def _on_disk(self) -> str:
+        return self._copy if self._reads_once else self.path
 
     @cached_property
     def _reads_once(self) -> bool:

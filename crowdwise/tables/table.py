@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from crowdwise.counts import some_names
@@ -71,9 +72,13 @@ class Table:
 
     def position(self, name: str) -> int:
         """Which column has a name, from 0."""
-        if name not in self.header:
+        if name not in self._positions:
             raise DataError(f"{self.source.name} has no column {name!r}; its columns are {some_names(self.header)}.")
-        return self.header.index(name)
+        return self._positions[name]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.header)}
 
 
 def open_table(

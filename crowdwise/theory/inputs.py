@@ -10,14 +10,23 @@ from sklearn.utils import check_array
 from crowdwise.arrays import Floats
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.rows.features import check_finite
+from crowdwise.rows.features import check_finite, check_squares
+from crowdwise.training_set import refuse_texts_and_times
 
 
 def read_features(X: Any) -> Floats:
     """Features as finite numbers."""
-    rows = check_array(X, dtype=np.float64, ensure_all_finite=False)
-    check_finite(rows)
-    return np.asarray(rows)
+    refuse_texts_and_times(X)
+    return checked_features(check_array(X, dtype=np.float64, ensure_all_finite=False))
+
+
+def checked_features(X: Any) -> Floats:
+    """Features that are finite and have finite norms."""
+    check_finite(X)
+    rows = np.asarray(X, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        check_squares(np.einsum("ij,ij->", rows, rows))
+    return rows
 
 
 def read_crowd(X: Any, labels: Any) -> tuple[Floats, CrowdLabels]:

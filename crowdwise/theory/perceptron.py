@@ -21,14 +21,21 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.theory.bounds import regions
 from crowdwise.theory.counted import MistakeBound, mistake_bound, region_width
+from crowdwise.theory.inputs import checked_features
 from crowdwise.theory.margins import MarginEstimates, estimate_labels, estimate_margins
 from crowdwise.theory.online import Progress
 from crowdwise.theory.signs import label_signs, weighted_majority
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, check_y, note_disagreement, note_unlabelled
+from crowdwise.training_set import (
+    TrainingSet,
+    check_features,
+    check_y,
+    note_disagreement,
+    note_unlabelled,
+    refuse_texts_and_times,
+)
 
 Order = Literal["disagreement", "margin", "given", "random"]
 
@@ -341,13 +348,14 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         return check_seed(self.random_state)
 
     def _features(self, X: Any, *, reset: bool) -> Floats:
+        refuse_texts_and_times(X)
         rows = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
-        return _checked(rows)
+        return checked_features(rows)
 
     def _read(self, X: Any, y: Any, *, reset: bool, classes: Array | None = None) -> tuple[Floats, CrowdLabels]:
         if reset and not sparse.issparse(X):
             rows, labels = check_features(self, X, y)
-            rows = _checked(rows)
+            rows = checked_features(rows)
         else:
             labels, rows = check_y(self, y), self._features(X, reset=False)
             _, labels = align(X if hasattr(X, "index") else rows, labels)
@@ -438,15 +446,6 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if len(rows) != len(self._signs):
             raise DataError(f"X must be the {len(self._signs)} examples that were given to fit; got {len(rows)}.")
         return np.asarray(self._signs * (rows @ _direction(u, rows.shape[1])))
-
-
-def _checked(X: Any) -> Floats:
-    """Features that are finite and have finite norms."""
-    check_finite(X)
-    rows = np.asarray(X, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        check_squares(np.einsum("ij,ij->", rows, rows))
-    return rows
 
 
 def _check_margins(margins: Any, n_examples: int) -> Floats:

@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike
 
 from crowdwise.arrays import Floats
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.align import as_labels
 
 # Expertise by least squares is exact to about 1e-7: sums that should cancel leave as much, and its sign means nothing.
 _ROUNDING = 1e-6
 
 
-def label_signs(labels: CrowdLabels) -> Any:
+def label_signs(labels: Any) -> Any:
     """The labels as a sparse matrix of -1 (first class) and +1 (second class); nothing is stored where there is none.
 
     Parameters
     ----------
-    labels : CrowdLabels
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Of at most two classes.
 
     Returns
@@ -34,6 +34,7 @@ def label_signs(labels: CrowdLabels) -> Any:
     >>> label_signs(CrowdLabels.from_matrix([["cat", "dog"], [None, "dog"]])).toarray().tolist()
     [[-1.0, 1.0], [0.0, 1.0]]
     """
+    labels = as_labels(labels, kind=None)
     if labels.classes is None or len(labels.classes) > 2:
         found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
         raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")

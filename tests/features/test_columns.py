@@ -27,7 +27,7 @@ def test_a_constant_column_becomes_zero_even_if_rounding_spreads_it():
 
 
 def test_an_infinite_number_is_an_error_with_its_row():
-    with pytest.raises(DataError, match=r"'size' holds an infinite number in row 2"):
+    with pytest.raises(DataError, match=r"'size' holds an infinite or huge number in row 2"):
         Numbers.learn("size", as_numbers(["1", "inf"])[:, np.newaxis])
 
 

@@ -39,7 +39,7 @@ def test_a_numpy_file_has_the_numbers_of_its_rows_as_ids(tmp_path):
 
 def test_a_pickle_in_a_numpy_file_is_never_run(tmp_path):
     np.save(tmp_path / "X.npy", np.array([[{}]]), allow_pickle=True)
-    with pytest.raises(DataError, match="cannot be read as a NumPy file"):
+    with pytest.raises(DataError, match="cannot be read as an array"):
         read_features(tmp_path / "X.npy")
 
 
@@ -48,7 +48,7 @@ def test_a_header_that_claims_terabytes_is_a_data_error(tmp_path):
     claims = (tmp_path / "X.npy").read_bytes().replace(b"(2, 2), }" + 6 * b" ", b"(999999999, 2)}")
     assert b"(999999999, 2)}" in claims
     (tmp_path / "X.npy").write_bytes(claims)
-    with pytest.raises(DataError, match="cannot be read as a NumPy file"):
+    with pytest.raises(DataError, match="cannot be read as an array"):
         read_features(tmp_path / "X.npy")
 
 
@@ -62,7 +62,7 @@ def test_a_numpy_file_without_a_matrix_of_numbers_is_a_data_error(tmp_path, valu
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n", r"which column holds the ids.*'a', 'b'.*--id COLUMN"),
+        ("a,b\n1,2\n", r"which column holds the ids.*are a, b.*--id COLUMN"),
         ("task,item,b\n1,2,3\n", r"'task', 'item' may all hold the ids.*--id task"),
         ("id,b\n1,2\n1,3\n", "rows 1 and 2 have the same id '1'"),
         ("id,b\n1,2\n,3\n", "row 2 has no id"),

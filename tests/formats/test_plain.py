@@ -8,7 +8,8 @@ import pytest
 
 import crowdwise
 from crowdwise import CrowdLabels, formats
-from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.exceptions import CrowdWarning, DataError, LabelError
+from crowdwise.formats import names, plain
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.names import candidates
 
@@ -406,3 +407,36 @@ def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
     assert dict(declared)["b"] == {"ann": "No", "bob": "No"}
     with pytest.warns(CrowdWarning, match="--strip"):
         formats.read(path)
+
+
+@pytest.mark.parametrize("named", ["task,worker,label", "id,w,x"])
+def test_a_name_is_looked_at_a_few_times_however_many_columns_there_are(saved, monkeypatch, named):
+    n_looks = 0
+    look = names.plain_name
+
+    def counted(name):
+        nonlocal n_looks
+        n_looks += 1
+        return look(name)
+
+    for module in (names, plain):
+        monkeypatch.setattr(module, "plain_name", counted)
+    header = [*named.split(","), *(f"c{i}" for i in range(300))]
+    rows = [[str(i), *("yes" if i % 2 else "no" for _ in header[1:])] for i in range(4)]
+    file = formats.read(saved("\n".join(map(",".join, [header, *rows]))))
+    assert file.labels.n_labels == (4 if "task" in named else 4 * 302)
+    assert n_looks < 40 * len(header)
+
+
+def test_more_than_50_000_columns_are_refused(saved):
+    header = ",".join(f"c{i}" for i in range(50_001))
+    with pytest.raises(DataError, match=r"has 50,001 columns; at most 50,000 are read. Give a row per label"):
+        formats.read(saved(f"{header}\n{header}\n"))
+
+
+def test_answers_in_common_are_those_of_columns_that_touch_one_another():
+    columns = [{"a", "b"}, {"b", "c"}, {"x"}, {"y"}, {"c", "d"}, {"1", "2"}, {"2"}, {"d", "e"}]
+    assert plain._answers_in_common(columns) == {"1", "2"}
+    assert plain._answers_in_common(columns[:5]) == {"a", "b", "c", "d"}
+    assert plain._answers_in_common([{"a"}, {"b"}, {"c"}, {"a", "b", "c"}]) == {"a", "b", "c"}
+    assert plain._answers_in_common([{"a"}, {"b"}]) == set()

@@ -168,6 +168,22 @@ def test_doccano_has_a_file_per_annotator(tmp_path):
     assert dict(formats.read(tmp_path / "folder").labels)[13] == {"bob": "negative|odd", "cy": "negative|odd"}
 
 
+def test_classes_of_doccano_may_have_the_sign_that_joins_them_in_csv(saved, tmp_path):
+    assert dict(formats.read(saved({"id": 1, "text": "a", "label": ["C#"]}, "ann.jsonl")).labels) == {1: {"ann": "C#"}}
+    line = {"id": 1, "text": "a", "label": "A#B", "Comments": []}
+    assert dict(formats.read(saved(line, "ann.jsonl"), format="doccano").labels) == {1: {"ann": "A#B"}}
+    rows = "id,text,label,Comments\n1,a,C#,\n2,b,C,\n3,c,Java,\n4,d,Java#C#,\n5,e,C##Java,\n6,f,C#Java,\n7,g,#1,\n"
+    found = formats.read(saved(rows.encode(), "ann.csv"), format="doccano").labels
+    given = [labels["ann"] for _, labels in found]
+    assert given == ["C#", "C", "Java", "C#|Java", "C#|Java", "C|Java", "#1"]
+    for cell in ("A#B", "C#A", "C#Java#" + "A#" * 1000 + "B"):
+        path = saved(f"{rows}8,h,{cell},\n".encode(), "ann.csv")
+        with pytest.raises(LabelError, match=r"ann\.csv, row 8 .*may be one class or several.*--classes"):
+            formats.read(path, format="doccano")
+    path = saved(b"id,text,label\n1,a,A#B\n", "ann.csv")
+    assert dict(formats.read(path, format="doccano", classes=["A#B", "C"]).labels) == {1: {"ann": "A#B"}}
+
+
 def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
     line = {"id": 1, "text": "a", "label": ["x"]}
     with pytest.raises(LabelError, match="does not say who labelled what"):
@@ -324,5 +340,5 @@ def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
         formats.read(FILES / "mturk.csv", format="excel")
     with pytest.raises(DataError, match="is a table, and JSON was expected"):
         formats.read(FILES / "mturk.csv", format="prodigy")
-    with pytest.raises(DataError, match="has no column"):
+    with pytest.raises(DataError, match="is no table of toloka"):
         formats.read(FILES / "crowd_kit.csv", format="toloka")

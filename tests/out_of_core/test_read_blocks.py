@@ -1,5 +1,6 @@
 """Arrays, files and iterators as blocks, and fits from them."""
 
+import os
 import threading
 
 import numpy as np
@@ -20,12 +21,14 @@ from crowdwise import (
 )
 from crowdwise.exceptions import (
     AlignmentError,
+    BusyError,
     CrowdWarning,
     DataError,
     LabelError,
     MissingDataError,
     MissingExtraError,
 )
+from crowdwise.features import read_features
 from crowdwise.out_of_core import arrow
 from crowdwise.out_of_core.blocks import Blocks, read_ahead, rows_per_block
 
@@ -200,13 +203,62 @@ def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):
         read_blocks(tmp_path / "absent.npy", y)
     with pytest.raises(MissingDataError, match=r"there is no file .*absent\.npy\."):
         read_blocks(X, tmp_path / "absent.npy")
-    with pytest.raises(DataError, match=r"absent is of no kind that blocks are read of: use \.npy"):
+    with pytest.raises(MissingDataError, match=r"there is no file .*absent\."):
         read_blocks(tmp_path / "absent", labels=["ann"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"empty is of no kind that blocks are read of: use \.npy"):
+        read_blocks(tmp_path / "empty", labels=["ann"])
     pytest.importorskip("pyarrow")
     (tmp_path / "there.csv").write_text("x,ann\n1,0\n")
     for source in (tmp_path / "absent.csv", [tmp_path / "there.csv", tmp_path / "absent.csv"]):
         with pytest.raises(MissingDataError, match=r"there is no file .*absent\.csv\."):
             read_blocks(source, labels=["ann"])
+
+
+@pytest.mark.parametrize("how", ["replaced", "written", "cut", "removed"])
+@pytest.mark.parametrize("when", ["between passes", "between blocks"])
+@pytest.mark.parametrize("name", ["X.npy", "y.npy", "X.csv"])
+def test_a_file_that_changes_is_never_read_as_a_mixture(saved, name, when, how):
+    folder, X, _ = saved
+    if name == "X.csv":
+        pytest.importorskip("pyarrow")
+        np.savetxt(folder / name, X, delimiter=",", header="a,b,c", comments="")
+    blocks = read_blocks(folder / ("X.csv" if name == "X.csv" else "X.npy"), folder / "y.npy", max_bytes=SMALL)
+    if when == "between passes":
+        list(blocks)
+    reading = iter(blocks)
+    if when == "between blocks":
+        next(reading)
+    path = folder / name
+    content = path.read_bytes()
+    if how != "written":
+        path.unlink()
+    if how != "removed":
+        path.write_bytes(content[:-100] if how == "cut" else content)
+        os.utime(path, ns=(0, 1))
+    with pytest.raises(BusyError, match=f"{name} changed while it was read"):
+        list(reading)
+
+
+@pytest.mark.parametrize("read", [lambda path, y: read_blocks(path, y), lambda path, y: read_features(path)])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 3)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999999, 3)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (True, 3)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': ()}",
+        "{'descr': '|V0', 'fortran_order': False, 'shape': (3, 2)}",
+        "{'descr': ",
+        None,
+    ],
+)
+def test_headers_of_arrays_that_cannot_be_are_data_errors(tmp_path, header, read):
+    text = "" if header is None else header.ljust(118)
+    start = b"" if header is None else b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little")
+    (tmp_path / "X.npy").write_bytes(start + text.encode() + bytes(0 if header is None else 800))
+    with pytest.raises(DataError, match=r"X\.npy (cannot be read as an array|is empty)"):
+        read(tmp_path / "X.npy", np.zeros((3, 2)))
 
 
 def test_wrong_sources_are_refused(saved):
@@ -215,8 +267,9 @@ def test_wrong_sources_are_refused(saved):
         read_blocks(X, y[:60])
     with pytest.raises(ValueError, match="y is needed"):
         read_blocks(X)
+    (folder / "features.xlsx").write_bytes(b"")
     with pytest.raises(DataError, match=r"use \.npy, \.parquet"):
-        read_blocks("features.xlsx", y)
+        read_blocks(folder / "features.xlsx", y)
     with pytest.raises(ValueError, match="blocks have their own labels"):
         read_blocks([(X, y)], y)
     with pytest.raises(ValueError, match="name columns of a table, and X is none"):

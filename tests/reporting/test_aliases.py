@@ -1,8 +1,9 @@
 import json
 
+import numpy as np
 import pytest
 
-from crowdwise import CrowdLabels, aggregate, report
+from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate, report
 from crowdwise.reporting import render_html, summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
 
@@ -40,9 +41,30 @@ def test_no_personal_name_is_left_on_the_page(labels):
     assert hidden["numbers"] == summary["numbers"]
 
 
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_no_personal_name_is_left_in_the_command(labels, form, tmp_path):
+    command = f"crowdwise fit '{MAIL} 2.csv' --group {TURKER},{MAIL} --group={PROLIFIC},A1 --out run-of-{MAIL}"
+    page = report(aggregate(labels), labels, command=command, path=tmp_path / f"report.{form}").read_text(
+        encoding="utf-8"
+    )
+    assert not any(name in page.replace("\\", "") for name in (TURKER, MAIL, PROLIFIC))
+    assert "--group A2,A3 --group=A4,A1 --out run-of-A3" in page.replace("\\", "")
+
+
 def test_a_report_shows_personal_names_only_if_asked_to(labels, tmp_path):
     model = aggregate(labels)
     assert MAIL not in report(model, labels, path=tmp_path / "report.html").read_text(encoding="utf-8")
     assert MAIL in report(model, labels, names=True, path=tmp_path / "report.md").read_text(encoding="utf-8").replace(
         "\\", ""
     )
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_ratings_are_reported_whether_names_are_shown_or_not(names, tmp_path):
+    X, rows = np.arange(40.0)[:, np.newaxis], [[i % 5, i % 5 + 0.5, 4 - i % 5] for i in range(40)]
+    labels = CrowdLabels.from_matrix(rows, annotators=[MAIL, "bob", "cy"], kind="rating")
+    model = CrowdRidgeRegressor().fit(X, labels)
+    page = report(model, labels, names=names, path=tmp_path / "report.json").read_text(encoding="utf-8")
+    assert (MAIL in page) == names
+    unnamed = CrowdRidgeRegressor().fit(X, np.array(rows))
+    assert report(unnamed, np.array(rows), names=names, path=tmp_path / "plain.html").is_file()

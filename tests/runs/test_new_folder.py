@@ -1,6 +1,11 @@
+import contextlib
 import errno
+import itertools
 import multiprocessing
 import os
+import shutil
+import signal
+import stat
 import sys
 
 import pytest
@@ -60,40 +65,106 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(tmp_path):
     assert (tmp_path / "run" / "note.txt").read_text() == "old"
 
 
-def test_killed_between_the_two_renames_the_old_folder_comes_back(tmp_path):
-    write(tmp_path / "run", "old")
-    os.rename(tmp_path / "run", tmp_path / ".run.old-123")
-    recover(tmp_path / "run")
-    assert (tmp_path / "run" / "note.txt").read_text() == "old"
-    os.rename(tmp_path / "run", tmp_path / ".run.old-123")
-    with pytest.raises(ValueError, match="our own"):
-        write(tmp_path / "run", "half", then=ValueError("our own"))
-    assert (tmp_path / "run" / "note.txt").read_text() == "old"
+EVENTS = {"fcntl.flock", "open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
 
 
-def test_what_a_killed_process_left_is_swept(tmp_path):
-    (tmp_path / ".run.partial-abc").mkdir()
-    (tmp_path / ".run.partial-abc" / "note.txt").write_text("half")
-    write(tmp_path / "run", "new")
-    assert names(tmp_path) == ["run"]
+def stopped(out, step, how, taken):
+    """Replace a folder, and be stopped just before the n-th thing that is done with the disk."""
+    reached = 0
+
+    def stop(event, args):
+        nonlocal reached
+        if event in EVENTS:
+            reached += 1
+            taken.value = reached
+            if reached == step and how == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif reached == step:
+                raise KeyboardInterrupt
+
+    sys.addaudithook(stop)
+    with contextlib.suppress(KeyboardInterrupt), new_folder(out, may_replace=lambda old: True) as folder:
+        (folder / "note.txt").write_text("new")
+        (folder / "more.txt").write_text("new")
+    os._exit(0)
 
 
-def killed(out):
-    with new_folder(out, may_replace=lambda old: True) as folder:
-        (folder / "note.txt").write_text("half")
-        os._exit(9)
+def both(folder):
+    return {(folder / name).read_text() for name in ("note.txt", "more.txt")}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_killed_in_the_middle_the_old_folder_is_intact(tmp_path):
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+def test_stopped_at_any_step_there_is_one_whole_folder_or_none_if_it_is_removed(tmp_path, how):
+    fork = multiprocessing.get_context("fork")
+    taken, seen = fork.Value("i", 0), set()
+    for step in itertools.count(1):
+        place = tmp_path / str(step) / "run"
+        place.mkdir(parents=True)
+        for name in ("note.txt", "more.txt"):
+            (place / name).write_text("old")
+        process = fork.Process(target=stopped, args=(place, step, how, taken))
+        process.start()
+        process.join()
+        if taken.value < step:
+            break
+        assert process.exitcode == (-signal.SIGKILL if how == "killed" else 0)
+        if place.exists():  # a copy in which somebody removes it now
+            removed = tmp_path / f"{step}-removed" / "run"
+            shutil.copytree(place.parent, removed.parent)
+            shutil.rmtree(removed)
+            recover(removed)
+            assert not removed.exists(), step
+        else:
+            assert how == "killed"
+        recover(place)
+        (found,) = both(place)
+        seen.add(found)
+        write(place, "third")
+        assert (place / "note.txt").read_text() == "third"
+        assert names(place.parent) == ["run"], step
+    assert step > 20
+    assert seen == {"old", "new"}
+
+
+def test_readers_move_nothing_while_somebody_is_at_work(tmp_path):
     write(tmp_path / "run", "old")
-    process = multiprocessing.get_context("fork").Process(target=killed, args=(tmp_path / "run",))
-    process.start()
-    process.join()
-    assert process.exitcode == 9
-    assert (tmp_path / "run" / "note.txt").read_text() == "old"
-    write(tmp_path / "run", "new")
+    with new_folder(tmp_path / "run", may_replace=lambda old: True) as folder:
+        os.rename(tmp_path / "run", tmp_path / ".run.old")  # between the two renames
+        recover(tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+        (folder / "note.txt").write_text("new")
+    assert (tmp_path / "run" / "note.txt").read_text() == "new"
     assert names(tmp_path) == ["run"]
+
+
+def test_folders_of_other_names_are_left_alone(tmp_path):
+    others = ["ru?", "ru[n]", "*", "run.partial", "run.partial-x", "run.old"]
+    with new_folder(tmp_path / "run", may_replace=lambda old: True) as folder:
+        (folder / "note.txt").write_text("mine")
+        for other in others:
+            recover(tmp_path / other)
+            write(tmp_path / other, other)
+    assert (tmp_path / "run" / "note.txt").read_text() == "mine"
+    assert names(tmp_path) == sorted(["run", *others])
+    for other in others:
+        assert (tmp_path / other / "note.txt").read_text() == other
+    with pytest.raises(OutputError, match=r"\.run\.partial is a name that is needed"):
+        write(tmp_path / ".run.partial", "new")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+def test_a_private_folder_stays_private(tmp_path):
+    write(tmp_path / "run", "old")
+    (tmp_path / "usual").mkdir()
+    assert (tmp_path / "run").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    (tmp_path / "run").chmod(0o700)
+    (tmp_path / "run" / "note.txt").chmod(0o600)
+    with new_folder(tmp_path / "run", may_replace=lambda old: True) as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "note.txt").write_text("new")
+    assert stat.S_IMODE((tmp_path / "run" / "note.txt").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
 
 
 def test_the_second_process_is_told_who_holds_the_folder(tmp_path):

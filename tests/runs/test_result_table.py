@@ -9,6 +9,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.runs.result_table import ResultTable, as_json, read_table
 
 ODD = ["=1+1", "+1x", "-x", "@SUM(A1)", "\tx", "\rx", "a,b", 'say "x"', "two\nlines", "'quoted", "ß", "<b>"]
+ODD += ["'=1+1", "''=1+1", "'-1", "'", "''"]
 
 
 def test_cells_that_look_like_formulas_stay_text_and_come_back_as_they_were(tmp_path):

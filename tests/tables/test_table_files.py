@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError
+from crowdwise.exceptions import BusyError, DataError, MissingDataError, MissingExtraError
 from crowdwise.tables import Source, open_table
 from crowdwise.tables import lines as lines_module
 
@@ -125,6 +125,36 @@ def test_parquet_is_read_and_whole_numbers_stay_whole(saved, tmp_path):
     for broken in (content[:-20], content[: len(content) // 2], b"PAR1" + b"\xff" * 100 + b"PAR1"):
         with pytest.raises(DataError, match=r"labels\.csv.*cut off or damaged"):
             open_table(saved(broken)).columns()
+
+
+@pytest.mark.parametrize(
+    ("name", "decoy"),
+    [("labels[1]", "labels1"), ("label*", "label-2"), ("label?", "labels"), ("task=7/~/labels", "labels")],
+)
+def test_signs_of_patterns_in_the_path_of_a_parquet_file_are_letters(name, decoy, tmp_path):
+    polars = pytest.importorskip("polars")
+    for task, path in (("mine", tmp_path / f"{name}.parquet"), ("other", tmp_path / f"{decoy}.parquet")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        polars.DataFrame({"task": [task], "label": ["yes"]}).write_parquet(path)
+    assert open_table(tmp_path / f"{name}.parquet").columns() == {"task": ["mine"], "label": ["yes"]}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_that_is_replaced_before_all_of_it_is_read_is_busy(kind, tmp_path, monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.setattr("crowdwise.tables.parquet._N_ROWS", 1)
+    path = tmp_path / f"labels.{kind}"
+
+    def save(first, second):
+        frame = polars.DataFrame({first: ["a"] * 9, second: ["yes"] * 9})
+        frame.write_csv(tmp_path / "new") if kind == "csv" else frame.write_parquet(tmp_path / "new")
+        os.replace(tmp_path / "new", path)
+
+    save("task", "label")
+    table = open_table(path)
+    save("label", "task")
+    with pytest.raises(BusyError, match="changed while it was read"):
+        table.columns(["task"])
 
 
 def test_parquet_without_its_packages_names_the_extra(saved, monkeypatch):
