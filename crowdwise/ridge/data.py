@@ -99,10 +99,6 @@ class RidgeData:
             self._easiness[steepness] = example_weights(self.training.weighing_disagreement, steepness)
         return self._easiness[steepness]
 
-    def set_easiness(self, steepness: float, weight: Floats) -> None:
-        """Say what these weights are, where the examples are a part of more."""
-        self._easiness[steepness] = weight
-
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""
         votes = Votes.of(self.labels, np.ones(self.labels.n_annotators) if expertise is None else expertise)
