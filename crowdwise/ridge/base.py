@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +26,7 @@ from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, check_new, ridge_results
-from crowdwise.ridge.path import Folds, PathFit, ridge_path
+from crowdwise.ridge.path import Folds, KeptFit, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
@@ -38,6 +38,8 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 _MOST_THREADS = 2
 # Blocks whose sums are added before they are added to all: the sample that is kept of all takes longest.
 _TOGETHER = 8
+# What keep_sums="auto" keeps of a fit, in bytes.
+_MOST_KEPT = 2**26
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
 Path = Callable[..., list[PathFit]]
@@ -120,7 +122,9 @@ class RidgeModel(CrowdResultsMixin):
     tol: float
     curriculum: Curriculum | None
     random_state: Any
+    keep_sums: Literal["auto"] | bool
     verbose: int
+    _kept_fit: KeptFit
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -182,8 +186,8 @@ class RidgeModel(CrowdResultsMixin):
         before = vars(self).get("sums_")
         if before is None and "fitted_" in vars(self):
             warn(
-                "a stream begins with this block: what fit learned is not part of it, because fit keeps no sums. Use "
-                "partial_fit from the first block on."
+                "a stream begins with this block: what fit learned is not part of it, for its sums are of other folds. "
+                "Use partial_fit from the first block on."
             )
         plan, names = self._plan(), Names.of(classes, annotators, before)
         return self._learn_sums(self._add(plan, before, Block(X, y, sample_weight), names, _batch_names(batch)))
@@ -254,6 +258,77 @@ class RidgeModel(CrowdResultsMixin):
         before = vars(self).get("sums_", RidgeSums.nothing(plan, other.kept.X.shape[1]))
         _check_same_plan(plan, before)
         return self._learn_sums(self._with_features_of(before + other))
+
+    def at(self, *, steepness: Any = None, l2: float | None = None) -> Self:
+        """The model that a fit with another steepness or l2 gives, from the sums of this fit.
+
+        The rows are not summed up again, so that it takes milliseconds; they are scored once, for results about single
+        examples, and must not have been changed in place. Sums per level of disagreement that the fit itself had no
+        need for are made by the first call, unless ``keep_sums=True`` had the fit make them. After `partial_fit` or a
+        fit on blocks, all comes from `sums_`.
+
+        Parameters
+        ----------
+        steepness : float or "auto", default=None
+            As in the model's settings, in the place of which it comes; None leaves what is there.
+        l2 : float, default=None
+            The same for l2.
+
+        Returns
+        -------
+        model : estimator
+            A new one, fitted; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2))
+        >>> y = X[:, :1] + rng.normal(size=(300, 3)) * [0.1, 1.0, 2.0] > 0
+        >>> model = CrowdRidgeClassifier().fit(X, y)
+        >>> steeper = model.at(steepness=5.0, l2=0.1)
+        >>> np.allclose(steeper.coef_, CrowdRidgeClassifier(5.0, l2=0.1).fit(X, y).coef_, rtol=1e-8)
+        True
+        """
+        check_is_fitted(self)
+        model = type(self)(**self.get_params(deep=False) | self._settings_at(steepness, l2))
+        for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
+            if name in vars(self):
+                setattr(model, name, vars(self)[name])
+        model._check_settings()
+        if "sums_" in vars(self):
+            if not self.sums_.plan.by_level and model._plan().by_level:
+                raise DataError(
+                    "the sums of this model are for steepness=0 and have levels of disagreement added up. Begin with "
+                    "another steepness; at(steepness=0) then gives this model."
+                )
+            return model._learn_sums(self.sums_)
+        kept: KeptFit | None = vars(self).get("_kept_fit")
+        if kept is None:
+            raise DataError(
+                "the sums of this fit were not kept: by default they are up to "
+                f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
+            )
+        kept.by_level = True
+        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept.groups, kept=kept)
+        if not self._may_keep(kept):
+            kept.sums = None
+        return model
+
+    def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
+        """The settings of a model with another steepness or l2."""
+        return {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
+
+    def _may_keep(self, kept: KeptFit) -> bool:
+        return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
+
+    def _kept(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._kept().items() if name != "_kept_fit"}
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_kept_fit"}
 
     def _check_mergeable(self, other: Any) -> None:
         """Raise unless another model learnt from batches of the same kind, with the same settings."""
@@ -357,8 +432,9 @@ class RidgeModel(CrowdResultsMixin):
 
     def _forget(self) -> None:
         """Forget what was learnt, but for the names of features."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
-            del vars(self)[name]
+        learnt = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
+        for name in [*learnt, "_kept_fit"]:
+            vars(self).pop(name, None)
 
     def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
         """Store what is learnt from sums, and the sums."""
@@ -405,18 +481,28 @@ class RidgeModel(CrowdResultsMixin):
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_choice("keep_sums", self.keep_sums, ("auto", True, False))
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
     def _learn(
-        self, data: RidgeData, folds: Folds, reporter: Reporter, groups: Any, summed: SummedData | None = None
+        self,
+        data: RidgeData,
+        folds: Folds,
+        reporter: Reporter,
+        groups: Any,
+        summed: SummedData | None = None,
+        kept: KeptFit | None = None,
     ) -> None:
-        """Solve the rounds, and store what was learnt."""
+        """Solve the rounds, and store what was learnt; from sums that there are of these data, or of more."""
+        kept = kept or KeptFit(data, folds, groups, self.keep_sums is True)
+        data = replace(data)  # what it finds out about its steepness is not kept
         source = None if summed is None else summed.levels
         path = partial(
-            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source
-        )
+            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source,
+            make_sums=kept.make_sums,
+        )  # fmt: skip
         with one_blas_thread():
             fit = self._best_fit(data, folds, path)
             fit.warn(data, self.tol)
@@ -432,6 +518,8 @@ class RidgeModel(CrowdResultsMixin):
         self.l2_, self.route_ = fit.l2, fit.route
         self.model_precision_ = self.fitted_.model_precision
         self._keep_coefficients(data, fit)
+        if summed is None and self._may_keep(kept):
+            self._kept_fit = kept
         reporter.done()
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.model_selection import check_cv
 
 from crowdwise.arrays import Array, Codes, Floats, Positions
@@ -152,6 +153,43 @@ def fold_sums(data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: 
     return FoldSums(data, fold, n_folds)
 
 
+MakeSums = Callable[..., LevelSums | FoldSums]
+
+
+@dataclass(eq=False)
+class KeptFit:
+    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2.
+
+    `by_level` says whether sums are made per level of disagreement even if the fit at hand does not need them so.
+    """
+
+    data: RidgeData
+    folds: Folds
+    groups: Any
+    by_level: bool
+    sums: LevelSums | None = None
+
+    def make_sums(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
+        """What `fold_sums` does, once."""
+        if self.sums is not None:
+            return self.sums
+        several = max(n_steepnesses, 2) if self.by_level else n_steepnesses
+        found = fold_sums(data, folds, several, unweighted=unweighted)
+        self.sums = found if isinstance(found, LevelSums) else None
+        return found
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory it takes."""
+        X, labels = self.data.X, self.data.training.labels
+        parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
+        if self.data.space is not None:
+            parts.append(self.data.rows.X)
+        if self.sums is not None:
+            parts += [self.sums.statistics.gram, self.sums.statistics.cross]
+        return sum(part.nbytes for part in parts)
+
+
 @dataclass(frozen=True, eq=False)
 class PathFit:
     """The settled rounds of one steepness.
@@ -204,13 +242,14 @@ def ridge_path(
     tol: float,
     reporter: Reporter,
     source: LevelSums | None = None,
+    make_sums: MakeSums = fold_sums,
 ) -> list[PathFit]:
     """The fit of every steepness, in their order.
 
     Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
     whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
     where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
-    more rows than `data` has: the rounds are solved from them.
+    more rows than `data` has: the rounds are solved from them. Otherwise `make_sums` does what `fold_sums` does.
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
@@ -226,7 +265,7 @@ def ridge_path(
         path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
     else:
         unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-        sums = source or fold_sums(data, folds, len(steepnesses), unweighted=unweighted)
+        sums = source or make_sums(data, folds, len(steepnesses), unweighted=unweighted)
         plain = sums.plain() if unweighted else None
         path = _fit_sums(data, sums, plain, steepnesses, l2s, folds, weighting, every_round, turn)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
