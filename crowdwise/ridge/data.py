@@ -12,10 +12,10 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
+from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
-from crowdwise.ridge.votes import Votes
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.known import Known
 

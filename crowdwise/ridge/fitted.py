@@ -21,11 +21,10 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
+from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes, estimated_accuracy
 from crowdwise.ridge.features import check_finite
 from crowdwise.ridge.path import Folds, PathFit
-from crowdwise.ridge.precision import SMALLEST_ERROR
 from crowdwise.ridge.problem import label_agreement
-from crowdwise.ridge.votes import Votes, estimated_accuracy
 from crowdwise.threads import run_parallel, spans
 from crowdwise.truths.calibration import Calibration, calibrate, calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck, TruthCheck, check_classes

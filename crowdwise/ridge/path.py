@@ -258,84 +258,77 @@ def ridge_path(
         report = reporter.rounds(f"steepness {weights.steepness:g}")
         return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
 
+    fits = _Fits(data, folds, l2s, weighting, every_round, turn)
     route = choose_route(data, n_cells, needs_rows=weighting.needs_rows) if source is None else "sums"
     if route != "sums":
         check_finite(data.training.X)
         costly = route == "iterative" or not sums_are_cheap(data, n_cells)
-        path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
+        path = [fits.from_rows(steepness, route, costly=costly) for steepness in steepnesses]
     else:
         unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
         sums = source or make_sums(data, folds, len(steepnesses), unweighted=unweighted)
-        plain = sums.plain() if unweighted else None
-        path = _fit_sums(data, sums, plain, steepnesses, l2s, folds, weighting, every_round, turn)
+        path = fits.from_sums(steepnesses, sums, sums.plain() if unweighted else None)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
     return path
 
 
-def _fit_sums(
-    data: RidgeData,
-    sums: LevelSums | FoldSums,
-    plain: Statistics | None,
-    steepnesses: Sequence[float],
-    l2s: Floats,
-    folds: Folds,
-    weighting: Weighting,
-    every_round: bool,
-    turn: Turn,
-) -> list[PathFit]:
-    """From the sums of one pass, if levels of disagreement can be kept apart."""
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """What the fits of all steepnesses have in common; `turn` runs the rounds of a problem."""
 
-    def fit(steepness: float) -> PathFit:
-        alike = bool((sums.easiness(steepness) == 1).all())
-        easy = plain if alike and plain is not None else sums.easy(steepness)
-        weights, choice = WeightSequence(data, steepness, weighting, alike=alike), L2Choice(l2s, every_round)
-        settled = turn(SumsProblem(data, easy, plain, choice), weights)
-        return _finish(data, steepness, folds, settled, choice, "sums")
+    data: RidgeData
+    folds: Folds
+    l2s: Floats
+    weighting: Weighting
+    every_round: bool
+    turn: Turn
 
-    # Without levels each reads the rows, on all cores.
-    n_multiplications = (
-        0 if isinstance(sums, FoldSums) else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
-    )
-    return list(run_parallel(fit, steepnesses, n_multiplications))
+    def from_sums(
+        self, steepnesses: Sequence[float], sums: LevelSums | FoldSums, plain: Statistics | None
+    ) -> list[PathFit]:
+        """From the sums of one pass, if levels of disagreement can be kept apart."""
+        data = self.data
 
+        def fit(steepness: float) -> PathFit:
+            alike = bool((sums.easiness(steepness) == 1).all())
+            easy = plain if alike and plain is not None else sums.easy(steepness)
+            weights, choice = self._weights(steepness, alike=alike), L2Choice(self.l2s, self.every_round)
+            settled = self.turn(SumsProblem(data, easy, plain, choice), weights)
+            return self._finish(steepness, settled, choice, "sums")
 
-def _fit_rows(
-    data: RidgeData,
-    steepness: float,
-    l2s: Floats,
-    folds: Folds,
-    weighting: Weighting,
-    route: Route,
-    every_round: bool,
-    costly: bool,
-    turn: Turn,
-) -> PathFit:
-    """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-    weights = WeightSequence(data, steepness, weighting)
-    choice = L2Choice(l2s, every_round and not costly)
-    problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
-    settled = turn(problem, weights)
-    if costly and every_round and len(l2s) > 1:
-        chosen, choice.l2 = choice.l2, np.nan
-        settled.problem.solve(settled.expertise)
-        if choice.l2 != chosen:
-            weights = WeightSequence(data, steepness, weighting)
-            settled = turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
-    return _finish(data, steepness, folds, settled, choice, route)
+        n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
+        # Without levels each reads the rows, on all cores.
+        return list(run_parallel(fit, steepnesses, 0 if isinstance(sums, FoldSums) else n_multiplications))
 
+    def from_rows(self, steepness: float, route: Route, *, costly: bool) -> PathFit:
+        """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
+        weights = self._weights(steepness)
+        choice = L2Choice(self.l2s, self.every_round and not costly)
+        fold, n_folds = self.folds.fold, self.folds.n_folds
+        problem = RowsProblem(self.data, fold, n_folds, choice, route == "iterative", weights.first)
+        settled = self.turn(problem, weights)
+        if costly and self.every_round and len(self.l2s) > 1:
+            chosen, choice.l2 = choice.l2, np.nan
+            settled.problem.solve(settled.expertise)
+            if choice.l2 != chosen:
+                weights = self._weights(steepness)
+                settled = self.turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
+        return self._finish(steepness, settled, choice, route)
 
-def _finish(
-    data: RidgeData, steepness: float, folds: Folds, settled: Settled[Any], choice: L2Choice, route: Route
-) -> PathFit:
-    """Models that have not seen a fold, with the final consensus."""
-    problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
-    if folds.n_folds > 1:
-        if isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds:
-            problem = RowsProblem(data, folds.fold, folds.n_folds, choice, False, settled.weights)
-        fold_theta = problem.fold_models(settled.expertise)
-    return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
+    def _weights(self, steepness: float, *, alike: bool | None = None) -> WeightSequence:
+        return WeightSequence(self.data, steepness, self.weighting, alike=alike)
+
+    def _finish(self, steepness: float, settled: Settled[Any], choice: L2Choice, route: Route) -> PathFit:
+        """Models that have not seen a fold, with the final consensus."""
+        problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
+        fold, n_folds = self.folds.fold, self.folds.n_folds
+        if n_folds > 1:
+            if isinstance(problem, SumsProblem) and problem.sums.n_cells < n_folds:
+                problem = RowsProblem(self.data, fold, n_folds, choice, False, settled.weights)
+            fold_theta = problem.fold_models(settled.expertise)
+        return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
 
 
 def held_out_rankings(
