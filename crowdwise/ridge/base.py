@@ -33,7 +33,7 @@ from crowdwise.ridge.partial import (
     sums_of_blocks,
     sums_of_dask,
 )
-from crowdwise.ridge.path import Folds, KeptFit, PathFit, ridge_path
+from crowdwise.ridge.path import Folds, KeptFit, KeptSums, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.threads import one_blas_thread
@@ -43,6 +43,8 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # What keep_sums="auto" keeps of a fit, in bytes.
 _MOST_KEPT = 2**26
+# What `at` needs, besides sums of blocks; never in files and pickles.
+_IN_MEMORY = ("_kept_fit", "_groups")
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
 Path = Callable[..., list[PathFit]]
@@ -72,6 +74,7 @@ class RidgeModel(CrowdResultsMixin):
     keep_sums: Literal["auto"] | bool
     verbose: int
     _kept_fit: KeptFit
+    _groups: Any
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -238,28 +241,31 @@ class RidgeModel(CrowdResultsMixin):
         True
         """
         check_is_fitted(self)
-        model = type(self)(**self.get_params(deep=False) | self._settings_at(steepness, l2))
+        kept: KeptFit | None = vars(self).get("_kept_fit")
+        settings = self.get_params(deep=False) if kept is None else kept.settings
+        model = type(self)(**settings | self._settings_at(steepness, l2))
         for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
             if name in vars(self):
                 setattr(model, name, vars(self)[name])
         model._check_settings()
         if "sums_" in vars(self):
-            if not self.sums_.plan.by_level and model._plan().by_level:
+            plan = model._plan()
+            check_same_plan(replace(plan, by_level=self.sums_.plan.by_level), self.sums_)
+            if plan.by_level and not self.sums_.plan.by_level:
                 raise DataError(
                     "the sums of this model are for steepness=0 and have levels of disagreement added up. Begin with "
                     "another steepness; at(steepness=0) then gives this model."
                 )
-            return model._learn_sums(self.sums_)
-        kept: KeptFit | None = vars(self).get("_kept_fit")
+            return model._learn_sums(self.sums_, vars(self).get("_groups"))
         if kept is None:
             raise DataError(
                 "the sums of this fit were not kept: by default they are up to "
                 f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
             )
-        kept.by_level = True
-        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept.groups, kept=kept)
+        kept.sums.by_level = True
+        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept.groups, kept=kept.sums)
         if not self._may_keep(kept):
-            kept.sums = None
+            kept.sums.sums = None
         return model
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
@@ -270,11 +276,11 @@ class RidgeModel(CrowdResultsMixin):
         return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
 
     def _kept(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._kept().items() if name != "_kept_fit"}
+        return {name: value for name, value in super()._kept().items() if name not in _IN_MEMORY}
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_kept_fit"}
+        return {name: value for name, value in state.items() if name not in _IN_MEMORY}
 
     def _fit_out_of_core(
         self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, on_round: OnRound | None
@@ -312,14 +318,14 @@ class RidgeModel(CrowdResultsMixin):
     def _forget(self) -> None:
         """Forget what was learnt, but for the names of features."""
         learnt = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
-        for name in [*learnt, "_kept_fit"]:
+        for name in [*learnt, *_IN_MEMORY]:
             vars(self).pop(name, None)
 
     def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
         """Store what is learnt from sums, and the sums."""
         summed = SummedData.of(sums, self.scale)
         self._forget()
-        self.sums_ = sums
+        self.sums_, self._groups = sums, groups
         self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), groups, summed)
         return self
 
@@ -372,15 +378,16 @@ class RidgeModel(CrowdResultsMixin):
         reporter: Reporter,
         groups: Any,
         summed: SummedData | None = None,
-        kept: KeptFit | None = None,
+        kept: KeptSums | None = None,
     ) -> None:
         """Solve the rounds, and store what was learnt; from sums that there are of these data, or of more."""
-        kept = kept or KeptFit(data, folds, groups, self.keep_sums is True)
+        sums = kept or KeptSums(self.keep_sums is True)
+        fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, groups, sums)
         data = replace(data)  # what it finds out about its steepness is not kept
         source = None if summed is None else summed.levels
         path = partial(
             ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source,
-            make_sums=kept.make_sums,
+            make_sums=sums.make,
         )  # fmt: skip
         with one_blas_thread():
             fit = self._best_fit(data, folds, path)
@@ -397,8 +404,8 @@ class RidgeModel(CrowdResultsMixin):
         self.l2_, self.route_ = fit.l2, fit.route
         self.model_precision_ = self.fitted_.model_precision
         self._keep_coefficients(data, fit)
-        if summed is None and self._may_keep(kept):
-            self._kept_fit = kept
+        if summed is None and self._may_keep(fit_in_memory):
+            self._kept_fit = fit_in_memory
         reporter.done()
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:

@@ -157,26 +157,34 @@ MakeSums = Callable[..., LevelSums | FoldSums]
 
 
 @dataclass(eq=False)
-class KeptFit:
-    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2.
+class KeptSums:
+    """Sums per level of disagreement, made once.
 
-    `by_level` says whether sums are made per level of disagreement even if the fit at hand does not need them so.
+    `by_level` says whether they are made even if the fit at hand does not need them so.
     """
 
-    data: RidgeData
-    folds: Folds
-    groups: Any
     by_level: bool
     sums: LevelSums | None = None
 
-    def make_sums(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
-        """What `fold_sums` does, once."""
+    def make(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
+        """What `fold_sums` does."""
         if self.sums is not None:
             return self.sums
         several = max(n_steepnesses, 2) if self.by_level else n_steepnesses
         found = fold_sums(data, folds, several, unweighted=unweighted)
         self.sums = found if isinstance(found, LevelSums) else None
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class KeptFit:
+    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2."""
+
+    settings: dict[str, Any]  # of the model when it was fitted
+    data: RidgeData
+    folds: Folds
+    groups: Any
+    sums: KeptSums  # shared by all models that were made of this fit
 
     @property
     def n_bytes(self) -> int:
@@ -185,8 +193,8 @@ class KeptFit:
         parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
         if self.data.space is not None:
             parts.append(self.data.rows.X)
-        if self.sums is not None:
-            parts += [self.sums.statistics.gram, self.sums.statistics.cross]
+        if self.sums.sums is not None:
+            parts += [self.sums.sums.statistics.gram, self.sums.sums.statistics.cross]
         return sum(part.nbytes for part in parts)
 
 

@@ -117,6 +117,9 @@ def test_sums_of_blocks_are_solved_again(make):
     for name in ("coef_", "intercept_", "expertise_"):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-8)
     assert found.at(steepness=0.0).steepness_ == 0.0
+    groups = [0, 0, 1, 2, 3, 4]
+    together = make(**TIGHT).fit(read_blocks([(X, y)]), groups=groups).at(l2=3.0)
+    assert_array_equal(together.annotator_group_, make(l2=3.0, **TIGHT).fit(X, y, groups=groups).annotator_group_)
     alike = make(0.0).partial_fit(X, y)
     assert alike.at(l2=2.0).l2_ == 2.0
     with pytest.raises(DataError, match="sums of this model are for steepness=0"):
@@ -137,6 +140,15 @@ def test_where_nothing_was_kept_the_error_says_how_to_keep_it(tmp_path, monkeypa
             one.at(l2=2.0)
     assert CrowdRidgeClassifier(keep_sums=True).fit(X, y).at(l2=2.0).l2_ == 2.0
     assert len(pickle.dumps(model)) == len(pickle.dumps(without[2].set_params(keep_sums="auto")))
+
+
+def test_settings_are_those_of_the_fit_whatever_was_set_since():
+    X, y = data_of("class", missing=0.3)
+    model = CrowdRidgeClassifier(l2=3.0, **TIGHT).fit(X, y).set_params(l2=50.0, init="mean", scale="possible")
+    assert_same(model.at(steepness=4.0), CrowdRidgeClassifier(4.0, l2=3.0, **TIGHT).fit(X, y))
+    blocks = CrowdRidgeClassifier().partial_fit(X, y).set_params(init="mean")
+    with pytest.raises(DataError, match="a setting that the sums of this stream depend on was changed"):
+        blocks.at(l2=2.0)
 
 
 def test_settings_that_make_no_sense_are_refused():
