@@ -20,7 +20,7 @@ from crowdwise import CrowdLabels, CrowdRidgeClassifier
 from crowdwise.crowd.pairs import one_hot, residual_pairs
 from crowdwise.crowd.votes import vote_parts
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.ridge.votes import Votes
+from crowdwise.ridge.expertise import Votes
 
 PLACE = Place("docs/evidence/models.md", "least_squares")
 COLUMNS = ("set", "each by expertise", "copies share a vote", "generalised least squares", "negative weights")

@@ -61,7 +61,11 @@ def assert_same(one, other, where="model"):
         for field in dataclasses.fields(one):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
     elif hasattr(one, "get_params"):
-        assert_same(dict(sorted(vars(one).items())), dict(sorted(vars(other).items())), where)
+        one, other = (
+            {k: v for k, v in sorted(vars(model).items()) if k not in ("_kept_fit", "_groups")}
+            for model in (one, other)
+        )
+        assert_same(one, other, where)  # what a ridge model keeps to be solved again is never in a file
     else:
         assert one == other or one != one, where
 

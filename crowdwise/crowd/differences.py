@@ -89,6 +89,34 @@ def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
+class RatingMoments:
+    """Number, mean, sum of squares around the mean, and range of ratings."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+
+    @classmethod
+    def of(cls, ratings: NDArray[np.float64]) -> RatingMoments:
+        if len(ratings) == 0:
+            return cls()
+        mean = float(ratings.mean())
+        squares = float(((ratings - mean) ** 2).sum())
+        return cls(len(ratings), mean, squares, float(ratings.min()), float(ratings.max()))
+
+    def __add__(self, other: RatingMoments) -> RatingMoments:
+        count = self.count + other.count
+        if count == 0:
+            return self
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / count)
+        squares = self.squares + other.squares + step**2 * (self.count * other.count / count)
+        return RatingMoments(count, mean, squares, min(self.low, other.low), max(self.high, other.high))
+
+
+@dataclass(frozen=True)
 class PairMoments:
     """What disagreement is scaled by: found out about all examples, and added up over blocks of them."""
 

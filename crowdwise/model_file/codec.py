@@ -58,7 +58,7 @@ _RECORDS = {
     "Progress": "theory.online",
     "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
-    "RatingMoments": "ridge.sums",
+    "RatingMoments": "crowd.differences",
     "RidgeSums": "ridge.sums",
     "Scaling": "probabilities.temperature",
     "SelfPaced": "weights.curricula",

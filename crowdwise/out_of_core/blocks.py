@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -61,7 +61,7 @@ class Blocks:
             "such as [model.predict(block.X) for block in blocks]."
         )
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Generator[Block]:
         if self._n_reads and not self.again:
             raise DataError(
                 "these blocks come from an iterator that has been read, and they are needed once more. Give a function "
@@ -82,7 +82,7 @@ class Blocks:
             yield block
 
 
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
+def read_ahead(items: Iterator[T]) -> Generator[T]:
     """The same items, the next one being made on another thread while the last one is used.
 
     Examples
@@ -98,7 +98,9 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
-def map_blocks(task: Callable[[T], Result], blocks: Iterable[T], n_threads: int, n_before: int = 0) -> Iterator[Result]:
+def map_blocks(
+    task: Callable[[T], Result], blocks: Iterable[T], n_threads: int, n_before: int = 0
+) -> Generator[Result]:
     """The results of a task for every block, in the order of blocks, on several threads and no block too early.
 
     `n_before` is how many rows came before these blocks.

@@ -15,7 +15,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reproduce.stratified_ridge import N_FOLDS, stratified_folds
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.ridge.data import RidgeData, Weights
-from crowdwise.ridge.precision import Precision
+from crowdwise.ridge.expertise import Precision
 from crowdwise.ridge.problem import L2Choice, SumsProblem
 from crowdwise.ridge.rounds import Weighting, WeightSequence, alternate
 from crowdwise.training_set import TrainingSet

@@ -9,11 +9,11 @@ import numpy as np
 from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.data import EXACT_COLUMNS
+from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.path import Folds
 from crowdwise.ridge.problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
-from crowdwise.ridge.votes import Votes
 from crowdwise.rows.features import N_FOLDS, Rows, mean_variance, row_space
 from crowdwise.threads import one_blas_thread
 from crowdwise.weights.auto_steepness import choose_steepness

@@ -3,101 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
 from crowdwise.checks import check_choice, check_rounds, check_seed
-from crowdwise.cluster.blocks import DaskBlocks, is_dask
+from crowdwise.cluster.blocks import is_dask
 from crowdwise.crowd.differences import Scale
-from crowdwise.exceptions import DataError, LabelError, warn
+from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind
-from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks, n_rows
+from crowdwise.out_of_core.blocks import Block, Blocks
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.path import Folds, PathFit, ridge_path
+from crowdwise.ridge.partial import (
+    Names,
+    add_block,
+    batch_names,
+    check_mergeable,
+    check_same_plan,
+    sums_of_block,
+    sums_of_blocks,
+    sums_of_dask,
+)
+from crowdwise.ridge.path import Folds, KeptFit, KeptSums, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.rows.features import check_new
-from crowdwise.threads import available_cores, one_blas_thread, sharing_cores
-from crowdwise.training_set import TrainingSet, check_features, check_sample_weight, note_effective_number
+from crowdwise.threads import one_blas_thread
+from crowdwise.training_set import TrainingSet, check_features, note_effective_number
 from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
-# Blocks that are summed up at a time: each is in memory.
-_MOST_THREADS = 2
-# Blocks whose sums are added before they are added to all: the sample that is kept of all takes longest.
-_TOGETHER = 8
+# What keep_sums="auto" keeps of a fit, in bytes.
+_MOST_KEPT = 2**26
+# What `at` needs, besides sums of blocks; never in files and pickles.
+_IN_MEMORY = ("_kept_fit", "_groups")
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
 Path = Callable[..., list[PathFit]]
-
-
-@dataclass(frozen=True, eq=False)
-class Names:
-    """Classes and annotators that labels may have; None where any will do."""
-
-    classes: Array | None = None
-    annotators: Array | None = None
-
-    @classmethod
-    def of(cls, classes: Any, annotators: Any, before: RidgeSums | None) -> Names:
-        """What a user declared, or those of the sums so far, which have to be what is declared again."""
-        declared = cls(
-            None if classes is None else _class_names(classes),
-            None if annotators is None else as_ids(annotators, "annotators"),
-        )
-        if before is None:
-            return declared
-        for what in ("classes", "annotators"):
-            now = getattr(declared, what)
-            if now is not None and not np.array_equal(now, getattr(before, what)):
-                raise ValueError(f"{what} can be declared at the first call of partial_fit, and later only the same.")
-        return cls(before.classes, before.annotators)
-
-    def checked(self, labels: CrowdLabels) -> CrowdLabels:
-        """Labels in these classes; raises if there are others, or other annotators."""
-        declare = "Declare all of them at the first call of partial_fit:"
-        if self.annotators is not None:
-            unknown = labels.annotators[encode_declared(labels.annotators, self.annotators) < 0]
-            if len(unknown):
-                raise LabelError(
-                    f"the annotators {unknown[:3].tolist()} are not among those declared or in the first block, such "
-                    f"as {self.annotators[:3].tolist()}. {declare} annotators=... They are the columns of y, named by "
-                    "CrowdLabels.from_matrix(y, annotators=...)."
-                )
-        if self.classes is None:
-            return labels
-        try:
-            return labels.with_classes(self.classes)
-        except LabelError as error:
-            raise LabelError(f"{error} {declare} classes=...") from None
-
-
-def _class_names(classes: Any) -> Array:
-    values = as_column(classes, "classes")
-    as_ids(values, "classes")
-    return tidy(values.tolist())
-
-
-def _batch_names(batch: Any) -> tuple[Any, ...]:
-    """The name of a batch, if it has one."""
-    try:
-        hash(batch)
-    except TypeError:
-        raise TypeError(f"batch must be a name, such as a string or a number; got {batch!r}.") from None
-    return () if batch is None else (batch,)
 
 
 class RidgeModel(CrowdResultsMixin):
@@ -122,7 +73,10 @@ class RidgeModel(CrowdResultsMixin):
     tol: float
     curriculum: Curriculum | None
     random_state: Any
+    keep_sums: Literal["auto"] | bool
     verbose: int
+    _kept_fit: KeptFit
+    _groups: Any
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -184,11 +138,11 @@ class RidgeModel(CrowdResultsMixin):
         before = vars(self).get("sums_")
         if before is None and "fitted_" in vars(self):
             warn(
-                "a stream begins with this block: what fit learned is not part of it, because fit keeps no sums. Use "
-                "partial_fit from the first block on."
+                "a stream begins with this block: what fit learned is not part of it, for its sums are of other folds. "
+                "Use partial_fit from the first block on."
             )
-        plan, names = self._plan(), Names.of(classes, annotators, before)
-        return self._learn_sums(self._add(plan, before, Block(X, y, sample_weight), names, _batch_names(batch)))
+        names, block = Names.of(classes, annotators, before), Block(X, y, sample_weight)
+        return self._learn_sums(add_block(self, self._plan(), before, block, names, batch_names(batch)))
 
     def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> RidgeSums:
         """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
@@ -224,8 +178,7 @@ class RidgeModel(CrowdResultsMixin):
         >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
         0
         """
-        worker = type(self)(**self.get_params(deep=False))
-        return worker._add(self._checked_plan(), None, Block(X, y, sample_weight), batches=_batch_names(batch))
+        return sums_of_block(self, self._checked_plan(), Block(X, y, sample_weight), batch_names(batch))
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -250,50 +203,86 @@ class RidgeModel(CrowdResultsMixin):
         4
         """
         if not isinstance(other, RidgeSums):
-            self._check_mergeable(other)
+            check_mergeable(self, other)
             other = other.sums_
         plan = self._checked_plan()
         before = vars(self).get("sums_", RidgeSums.nothing(plan, other.kept.X.shape[1]))
-        _check_same_plan(plan, before)
+        check_same_plan(plan, before)
         return self._learn_sums(self._with_features_of(before + other))
 
-    def _check_mergeable(self, other: Any) -> None:
-        """Raise unless another model learnt from batches of the same kind, with the same settings."""
-        if type(other) is not type(self):
-            raise TypeError(f"a {type(self).__name__} can be merged with another one; got {type(other).__name__}.")
-        for model, whose in ((self, "this model"), (other, "the other model")):
-            if "sums_" not in vars(model):
-                raise DataError(f"merge joins models fitted by partial_fit, and {whose} was not.")
-        mine, theirs = (model.get_params(deep=False) for model in (self, other))
-        for name in sorted(mine.keys() - {"verbose"}):
-            if repr(mine[name]) != repr(theirs[name]):
+    def at(self, *, steepness: Any = None, l2: float | None = None) -> Self:
+        """The model that a fit with another steepness or l2 gives, from the sums of this fit.
+
+        The rows are not summed up again, so that it takes milliseconds; they are scored once, for results about single
+        examples, and must not have been changed in place. Sums per level of disagreement that the fit itself had no
+        need for are made by the first call, unless ``keep_sums=True`` had the fit make them. After `partial_fit` or a
+        fit on blocks, all comes from `sums_`.
+
+        Parameters
+        ----------
+        steepness : float or "auto", default=None
+            As in the model's settings, in the place of which it comes; None leaves what is there.
+        l2 : float, default=None
+            The same for l2.
+
+        Returns
+        -------
+        model : estimator
+            A new one, fitted; this one stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from crowdwise import CrowdRidgeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2))
+        >>> y = X[:, :1] + rng.normal(size=(300, 3)) * [0.1, 1.0, 2.0] > 0
+        >>> model = CrowdRidgeClassifier().fit(X, y)
+        >>> steeper = model.at(steepness=5.0, l2=0.1)
+        >>> np.allclose(steeper.coef_, CrowdRidgeClassifier(5.0, l2=0.1).fit(X, y).coef_, rtol=1e-8)
+        True
+        """
+        check_is_fitted(self)
+        kept: KeptFit | None = vars(self).get("_kept_fit")
+        settings = self.get_params(deep=False) if kept is None else kept.settings
+        model = type(self)(**settings | self._settings_at(steepness, l2))
+        for name in ("n_features_in_", "feature_names_in_", "_frame_library"):
+            if name in vars(self):
+                setattr(model, name, vars(self)[name])
+        model._check_settings()
+        if "sums_" in vars(self):
+            plan = model._plan()
+            check_same_plan(replace(plan, by_level=self.sums_.plan.by_level), self.sums_)
+            if plan.by_level and not self.sums_.plan.by_level:
                 raise DataError(
-                    f"models with other settings cannot be merged: {name} is {mine[name]!r} and {theirs[name]!r}."
+                    "the sums of this model are for steepness=0 and have levels of disagreement added up. Begin with "
+                    "another steepness; at(steepness=0) then gives this model."
                 )
+            return model._learn_sums(self.sums_, vars(self).get("_groups"))
+        if kept is None:
+            raise DataError(
+                "the sums of this fit were not kept: by default they are up to "
+                f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
+            )
+        kept.sums.by_level = True
+        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept.groups, kept=kept.sums)
+        if not self._may_keep(kept):
+            kept.sums.sums = None
+        return model
 
-    def _add(
-        self,
-        plan: SumsPlan,
-        before: RidgeSums | None,
-        block: Block,
-        names: Names = Names(),
-        batches: tuple[Any, ...] = (),
-    ) -> RidgeSums:
-        """The sums so far, if there are any, and those of one more block."""
-        if names.classes is not None and plan.kind == "rating":
-            raise ValueError("ratings are numbers and have no classes to declare.")
-        X, labels, weight = self._checked_block(block, plan.kind, reset=before is None)
-        if before is None:
-            before = RidgeSums.nothing(plan, X.shape[1], names.classes, names.annotators)
-        _check_same_plan(plan, before)
-        before.check_batches(batches)
-        sums = RidgeSums.of(plan, X, names.checked(labels), weight, near=before)
-        return before + replace(sums, feature_names=vars(self).get("feature_names_in_"), batches=batches)
+    def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
+        """The settings of a model with another steepness or l2."""
+        return {name: value for name, value in (("steepness", steepness), ("l2", l2)) if value is not None}
 
-    def _checked_block(self, block: Block, kind: Kind, *, reset: bool) -> tuple[Any, CrowdLabels, Floats]:
-        """Features, labels and weights of a block."""
-        X, labels = check_features(self, block.X, block.y, kind, reset=reset, least=0)
-        return X, labels, check_sample_weight(block.sample_weight, X, labels, rescale=False)
+    def _may_keep(self, kept: KeptFit) -> bool:
+        return self.keep_sums is True or (self.keep_sums == "auto" and kept.n_bytes <= _MOST_KEPT)
+
+    def _kept(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._kept().items() if name not in _IN_MEMORY}
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in _IN_MEMORY}
 
     def _fit_out_of_core(
         self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, on_round: OnRound | None
@@ -314,41 +303,12 @@ class RidgeModel(CrowdResultsMixin):
                 raise ValueError(
                     f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
                 )
-            sums = self._sums_of_blocks(plan, X, reporter)
+            sums = sums_of_blocks(self, plan, X, reporter)
         else:
-            blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
-            worker = type(self)(**self.get_params(deep=False))
             vars(self).pop("feature_names_in_", None)  # of an earlier fit
-            sums = self._with_features_of(blocks.total(partial(_sums_of_block, worker, plan)))
-            reporter.step(f"{len(blocks.parts):,} blocks: {sums.n_given:,} examples")
+            sums = self._with_features_of(sums_of_dask(self, plan, X, y, sample_weight, reporter))
         self._learn_sums(sums, groups, reporter)
         return True
-
-    def _sums_of_blocks(self, plan: SumsPlan, blocks: Blocks, reporter: Reporter) -> RidgeSums:
-        """The sums over all blocks: what is found in the first one tells the threads how to sum up the others."""
-        coming = iter(blocks)
-        first = next(coming, None)
-        if first is None:
-            raise DataError("there are no blocks to learn from.")
-        n_threads = min(available_cores(), _MOST_THREADS)
-
-        def sums_of(block: Block) -> RidgeSums:
-            with sharing_cores(n_threads):
-                sums = RidgeSums.of(plan, *self._checked_block(block, plan.kind, reset=False), near=near)
-                return replace(sums, feature_names=near.feature_names)
-
-        with one_blas_thread():
-            total = near = self._add(plan, None, first)
-            reporter.step(f"block 1: {total.n_given:,} examples")
-            n_examples, waiting = total.n_given, None
-            for number, sums in enumerate(map_blocks(sums_of, coming, n_threads, n_rows(first)), start=2):
-                n_examples += sums.n_given
-                waiting = sums if waiting is None else waiting + sums
-                if number % _TOGETHER == 0:
-                    total, waiting = total + waiting, None
-                    near = replace(near, kept=total.kept)  # of later blocks fewer rows can still be kept
-                reporter.step(f"block {number}: {n_examples:,} examples")
-        return total if waiting is None else total + waiting
 
     def _with_features_of(self, sums: RidgeSums) -> RidgeSums:
         """Sums that were computed elsewhere, whose features are now those of this model."""
@@ -359,14 +319,15 @@ class RidgeModel(CrowdResultsMixin):
 
     def _forget(self) -> None:
         """Forget what was learnt, but for the names of features."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
-            del vars(self)[name]
+        learnt = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
+        for name in [*learnt, *_IN_MEMORY]:
+            vars(self).pop(name, None)
 
     def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
         """Store what is learnt from sums, and the sums."""
         summed = SummedData.of(sums, self.scale)
         self._forget()
-        self.sums_ = sums
+        self.sums_, self._groups = sums, groups
         self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), groups, summed)
         return self
 
@@ -407,18 +368,29 @@ class RidgeModel(CrowdResultsMixin):
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_choice("keep_sums", self.keep_sums, ("auto", True, False))
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
     def _learn(
-        self, data: RidgeData, folds: Folds, reporter: Reporter, groups: Any, summed: SummedData | None = None
+        self,
+        data: RidgeData,
+        folds: Folds,
+        reporter: Reporter,
+        groups: Any,
+        summed: SummedData | None = None,
+        kept: KeptSums | None = None,
     ) -> None:
-        """Solve the rounds, and store what was learnt."""
+        """Solve the rounds, and store what was learnt; from sums that there are of these data, or of more."""
+        sums = kept or KeptSums(self.keep_sums is True)
+        fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, groups, sums)
+        data = replace(data)  # what it finds out about its steepness is not kept
         source = None if summed is None else summed.levels
         path = partial(
-            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source
-        )
+            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source,
+            make_sums=sums.make,
+        )  # fmt: skip
         with one_blas_thread():
             fit = self._best_fit(data, folds, path)
             fit.warn(data, self.tol)
@@ -437,6 +409,8 @@ class RidgeModel(CrowdResultsMixin):
         else:
             self.temperature_ = self.fitted_.scaling.temperature
         self._keep_coefficients(data, fit)
+        if summed is None and self._may_keep(fit_in_memory):
+            self._kept_fit = fit_in_memory
         reporter.done()
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
@@ -474,17 +448,3 @@ class RidgeModel(CrowdResultsMixin):
 def flat(scores: Floats) -> Floats:
     """One dimension if there is one target."""
     return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def _sums_of_block(model: RidgeModel, plan: SumsPlan, block: Block) -> RidgeSums:
-    """What is mapped over the blocks of a cluster."""
-    with one_blas_thread():
-        return type(model)(**model.get_params(deep=False))._add(plan, None, block)
-
-
-def _check_same_plan(plan: SumsPlan, sums: RidgeSums) -> None:
-    if plan != sums.plan:
-        raise DataError(
-            "a setting that the sums of this stream depend on was changed after its first block: they are for "
-            f"{sums.plan}, not for {plan}. Start with a new model."
-        )

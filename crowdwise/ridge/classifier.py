@@ -59,6 +59,9 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         Each round then reads the rows.
     random_state : int, Generator or None, default=None
         Seed of the tosses of `Fading`.
+    keep_sums : bool or "auto", default="auto"
+        Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
+        included. It is never part of a file or a pickle.
     verbose : int, default=0
         0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
@@ -167,6 +170,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         random_state: Any = None,
+        keep_sums: Literal["auto"] | bool = "auto",
         verbose: int = 0,
     ) -> None:
         self.steepness = steepness
@@ -179,6 +183,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.random_state = random_state
+        self.keep_sums = keep_sums
         self.verbose = verbose
 
     @all_or_nothing

@@ -69,6 +69,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         Each round then reads the rows.
     random_state : int, default=0
         Seed of the folds, and of the tosses of `Fading`.
+    keep_sums : bool or "auto", default="auto"
+        Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
+        included. It is never part of a file or a pickle.
     verbose : int, default=0
         0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
@@ -115,6 +118,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         random_state: int = 0,
+        keep_sums: Literal["auto"] | bool = "auto",
         verbose: int = 0,
     ) -> None:
         self.steepnesses = steepnesses
@@ -130,6 +134,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.random_state = random_state
+        self.keep_sums = keep_sums
         self.verbose = verbose
 
     @all_or_nothing
@@ -191,6 +196,12 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         ranked = held_out_rankings(data, fits, folds, examples, codes, len(data.training.classes))
         self.cv_results_ = _results(data, fits, ranked)
         return fits[int(np.argmax(np.nan_to_num(ranked, nan=-1.0)))]
+
+    def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
+        settings: dict[str, Any] = {} if l2 is None else {"l2s": (l2,)}
+        if steepness is None:
+            return settings
+        return settings | {"steepnesses": steepness if isinstance(steepness, str) else (steepness,)}
 
     def _why_no_sums(self) -> str | None:
         if hasattr(self.cv, "split") or hasattr(self.cv, "__iter__"):

@@ -12,9 +12,9 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import collect
+from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
-from crowdwise.ridge.votes import Votes
 from crowdwise.rows.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.known import Known
@@ -98,10 +98,6 @@ class RidgeData:
         if steepness not in self._easiness:
             self._easiness[steepness] = example_weights(self.training.weighing_disagreement, steepness)
         return self._easiness[steepness]
-
-    def set_easiness(self, steepness: float, weight: Floats) -> None:
-        """Say what these weights are, where the examples are a part of more."""
-        self._easiness[steepness] = weight
 
     def consensus(self, expertise: Floats | None) -> tuple[Floats, Floats]:
         """The consensus of the labels, and the expertise of all who labelled each example."""

@@ -30,10 +30,9 @@ from crowdwise.labels.encode import encode_declared
 from crowdwise.probabilities.temperature import Scaling
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
+from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes
 from crowdwise.ridge.path import Folds, PathFit
-from crowdwise.ridge.precision import SMALLEST_ERROR
 from crowdwise.ridge.problem import label_agreement
-from crowdwise.ridge.votes import Votes
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.model_selection import check_cv
 
 from crowdwise.arrays import Array, Codes, Floats, Positions
@@ -152,6 +153,51 @@ def fold_sums(data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: 
     return FoldSums(data, fold, n_folds)
 
 
+MakeSums = Callable[..., LevelSums | FoldSums]
+
+
+@dataclass(eq=False)
+class KeptSums:
+    """Sums per level of disagreement, made once.
+
+    `by_level` says whether they are made even if the fit at hand does not need them so.
+    """
+
+    by_level: bool
+    sums: LevelSums | None = None
+
+    def make(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
+        """What `fold_sums` does."""
+        if self.sums is not None:
+            return self.sums
+        several = max(n_steepnesses, 2) if self.by_level else n_steepnesses
+        found = fold_sums(data, folds, several, unweighted=unweighted)
+        self.sums = found if isinstance(found, LevelSums) else None
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class KeptFit:
+    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2."""
+
+    settings: dict[str, Any]  # of the model when it was fitted
+    data: RidgeData
+    folds: Folds
+    groups: Any
+    sums: KeptSums  # shared by all models that were made of this fit
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory it takes."""
+        X, labels = self.data.X, self.data.training.labels
+        parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
+        if self.data.space is not None:
+            parts.append(self.data.rows.X)
+        if self.sums.sums is not None:
+            parts += [self.sums.sums.statistics.gram, self.sums.sums.statistics.cross]
+        return sum(part.nbytes for part in parts)
+
+
 @dataclass(frozen=True, eq=False)
 class PathFit:
     """The settled rounds of one steepness.
@@ -204,13 +250,14 @@ def ridge_path(
     tol: float,
     reporter: Reporter,
     source: LevelSums | None = None,
+    make_sums: MakeSums = fold_sums,
 ) -> list[PathFit]:
     """The fit of every steepness, in their order.
 
     Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
     whether held-out errors are wanted even if there is one l2 only, `every_round` whether l2 is chosen in every round:
     where sums per fold cannot be kept, it is chosen at the first and at the settled consensus. `source` has sums of
-    more rows than `data` has: the rounds are solved from them.
+    more rows than `data` has: the rounds are solved from them. Otherwise `make_sums` does what `fold_sums` does.
     """
     tuned = tuned or len(l2s) > 1
     n_cells = 2 * folds.n_folds if tuned else 1
@@ -219,84 +266,77 @@ def ridge_path(
         report = reporter.rounds(f"steepness {weights.steepness:g}")
         return alternate(problem, weights, max_rounds=max_rounds, tol=tol, report=report, **start)
 
+    fits = _Fits(data, folds, l2s, weighting, every_round, turn)
     route = choose_route(data, n_cells, needs_rows=weighting.needs_rows) if source is None else "sums"
     if route != "sums":
         check_finite(data.training.X)
         costly = route == "iterative" or not sums_are_cheap(data, n_cells)
-        path = [_fit_rows(data, s, l2s, folds, weighting, route, every_round, costly, turn) for s in steepnesses]
+        path = [fits.from_rows(steepness, route, costly=costly) for steepness in steepnesses]
     else:
         unweighted = tuned or (weighting.blends and max(steepnesses) > 0)
-        sums = source or fold_sums(data, folds, len(steepnesses), unweighted=unweighted)
-        plain = sums.plain() if unweighted else None
-        path = _fit_sums(data, sums, plain, steepnesses, l2s, folds, weighting, every_round, turn)
+        sums = source or make_sums(data, folds, len(steepnesses), unweighted=unweighted)
+        path = fits.from_sums(steepnesses, sums, sums.plain() if unweighted else None)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
         errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
         return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
     return path
 
 
-def _fit_sums(
-    data: RidgeData,
-    sums: LevelSums | FoldSums,
-    plain: Statistics | None,
-    steepnesses: Sequence[float],
-    l2s: Floats,
-    folds: Folds,
-    weighting: Weighting,
-    every_round: bool,
-    turn: Turn,
-) -> list[PathFit]:
-    """From the sums of one pass, if levels of disagreement can be kept apart."""
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """What the fits of all steepnesses have in common; `turn` runs the rounds of a problem."""
 
-    def fit(steepness: float) -> PathFit:
-        alike = bool((sums.easiness(steepness) == 1).all())
-        easy = plain if alike and plain is not None else sums.easy(steepness)
-        weights, choice = WeightSequence(data, steepness, weighting, alike=alike), L2Choice(l2s, every_round)
-        settled = turn(SumsProblem(data, easy, plain, choice), weights)
-        return _finish(data, steepness, folds, settled, choice, "sums")
+    data: RidgeData
+    folds: Folds
+    l2s: Floats
+    weighting: Weighting
+    every_round: bool
+    turn: Turn
 
-    # Without levels each reads the rows, on all cores.
-    n_multiplications = (
-        0 if isinstance(sums, FoldSums) else 10.0 * len(steepnesses) * folds.n_folds * data.rows.n_columns**3
-    )
-    return list(run_parallel(fit, steepnesses, n_multiplications))
+    def from_sums(
+        self, steepnesses: Sequence[float], sums: LevelSums | FoldSums, plain: Statistics | None
+    ) -> list[PathFit]:
+        """From the sums of one pass, if levels of disagreement can be kept apart."""
+        data = self.data
 
+        def fit(steepness: float) -> PathFit:
+            alike = bool((sums.easiness(steepness) == 1).all())
+            easy = plain if alike and plain is not None else sums.easy(steepness)
+            weights, choice = self._weights(steepness, alike=alike), L2Choice(self.l2s, self.every_round)
+            settled = self.turn(SumsProblem(data, easy, plain, choice), weights)
+            return self._finish(steepness, settled, choice, "sums")
 
-def _fit_rows(
-    data: RidgeData,
-    steepness: float,
-    l2s: Floats,
-    folds: Folds,
-    weighting: Weighting,
-    route: Route,
-    every_round: bool,
-    costly: bool,
-    turn: Turn,
-) -> PathFit:
-    """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
-    weights = WeightSequence(data, steepness, weighting)
-    choice = L2Choice(l2s, every_round and not costly)
-    problem = RowsProblem(data, folds.fold, folds.n_folds, choice, route == "iterative", weights.first)
-    settled = turn(problem, weights)
-    if costly and every_round and len(l2s) > 1:
-        chosen, choice.l2 = choice.l2, np.nan
-        settled.problem.solve(settled.expertise)
-        if choice.l2 != chosen:
-            weights = WeightSequence(data, steepness, weighting)
-            settled = turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
-    return _finish(data, steepness, folds, settled, choice, route)
+        n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
+        # Without levels each reads the rows, on all cores.
+        return list(run_parallel(fit, steepnesses, 0 if isinstance(sums, FoldSums) else n_multiplications))
 
+    def from_rows(self, steepness: float, route: Route, *, costly: bool) -> PathFit:
+        """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
+        weights = self._weights(steepness)
+        choice = L2Choice(self.l2s, self.every_round and not costly)
+        fold, n_folds = self.folds.fold, self.folds.n_folds
+        problem = RowsProblem(self.data, fold, n_folds, choice, route == "iterative", weights.first)
+        settled = self.turn(problem, weights)
+        if costly and self.every_round and len(self.l2s) > 1:
+            chosen, choice.l2 = choice.l2, np.nan
+            settled.problem.solve(settled.expertise)
+            if choice.l2 != chosen:
+                weights = self._weights(steepness)
+                settled = self.turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
+        return self._finish(steepness, settled, choice, route)
 
-def _finish(
-    data: RidgeData, steepness: float, folds: Folds, settled: Settled[Any], choice: L2Choice, route: Route
-) -> PathFit:
-    """Models that have not seen a fold, with the final consensus."""
-    problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
-    if folds.n_folds > 1:
-        if isinstance(problem, SumsProblem) and problem.sums.n_cells < folds.n_folds:
-            problem = RowsProblem(data, folds.fold, folds.n_folds, choice, False, settled.weights)
-        fold_theta = problem.fold_models(settled.expertise)
-    return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
+    def _weights(self, steepness: float, *, alike: bool | None = None) -> WeightSequence:
+        return WeightSequence(self.data, steepness, self.weighting, alike=alike)
+
+    def _finish(self, steepness: float, settled: Settled[Any], choice: L2Choice, route: Route) -> PathFit:
+        """Models that have not seen a fold, with the final consensus."""
+        problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
+        fold, n_folds = self.folds.fold, self.folds.n_folds
+        if n_folds > 1:
+            if isinstance(problem, SumsProblem) and problem.sums.n_cells < n_folds:
+                problem = RowsProblem(self.data, fold, n_folds, choice, False, settled.weights)
+            fold_theta = problem.fold_models(settled.expertise)
+        return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
 
 
 def held_out_rankings(

@@ -19,7 +19,7 @@ from crowdwise.arrays import Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights
-from crowdwise.ridge.precision import Precision
+from crowdwise.ridge.expertise import Precision
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import Rows

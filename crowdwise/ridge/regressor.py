@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -50,6 +50,9 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         `crowdwise.weights`; None is `Fixed()`. With the first three, rounds that could be solved from sums still are.
     random_state : int, Generator or None, default=None
         Seed of the tosses of `Fading`.
+    keep_sums : bool or "auto", default="auto"
+        Whether to keep what `at` needs to solve the fit again: "auto" does up to 64 MB, the examples of the fit
+        included. It is never part of a file or a pickle.
     verbose : int, default=0
         0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
 
@@ -136,6 +139,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         tol: float = 1e-6,
         curriculum: Curriculum | None = None,
         random_state: Any = None,
+        keep_sums: Literal["auto"] | bool = "auto",
         verbose: int = 0,
     ) -> None:
         self.steepness = steepness
@@ -146,6 +150,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         self.tol = tol
         self.curriculum = curriculum
         self.random_state = random_state
+        self.keep_sums = keep_sums
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:

@@ -11,8 +11,8 @@ from crowdwise.arrays import Array, Floats
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.progress import Report
 from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.problem import Problem
-from crowdwise.ridge.votes import Votes
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
 

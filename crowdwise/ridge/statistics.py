@@ -62,27 +62,6 @@ class Statistics:
     targets: Targets
     annotators: Array
 
-    def __add__(self, other: Statistics) -> Statistics:
-        """The sums over the rows of both, around the centre of the first."""
-        self._check_same_kind(other)
-        other = other.around(self.shift, self.targets.centre)
-        gram, other_gram = self.gram, other.gram
-        if gram.shape[1] != other_gram.shape[1]:  # complete labels in one of them: all annotators share a block
-            gram, other_gram = (
-                np.broadcast_to(g, (len(g), self.n_annotators, *g.shape[2:])) for g in (gram, other_gram)
-            )
-        return replace(
-            self,
-            gram=gram + other_gram,
-            cross=self.cross + other.cross,
-            first=self.first + other.first,
-            squares=self.squares + other.squares,
-            mass=self.mass + other.mass,
-            answered=self.answered + other.answered,
-            present=self.present + other.present,
-            targets=replace(self.targets, span=max(self.targets.span, other.targets.span)),
-        )
-
     @property
     def n_cells(self) -> int:
         return len(self.present)
@@ -120,17 +99,6 @@ class Statistics:
             shift=np.array(shift, dtype=np.float64),
             targets=replace(self.targets, centre=centre),
         )
-
-    def _check_same_kind(self, other: Statistics) -> None:
-        if not np.array_equal(self.annotators, other.annotators):
-            raise DataError(
-                "only sums over labels of the same annotators, in the same order, can be added; these are of "
-                f"{self.annotators[:3].tolist()} and {other.annotators[:3].tolist()}, ... Declare all annotators."
-            )
-        mine, theirs = self.targets.codebook, other.targets.codebook
-        same = mine is theirs or (mine is not None and theirs is not None and np.array_equal(mine, theirs))
-        if not same or self.intercept != other.intercept or self.cross.shape != other.cross.shape:
-            raise DataError("only sums over the same features, classes and cells can be added. Declare all classes.")
 
     def recoded(self, position: Positions, n_classes: int) -> Statistics:
         """Sums that count classes (`Targets.counting`), as counts of other classes, each at its new `position`."""

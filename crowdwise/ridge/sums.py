@@ -18,6 +18,7 @@ from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.crowd.differences import (
     CLASS_DISTANCE,
     PairMoments,
+    RatingMoments,
     Scale,
     distinct_levels,
     pair_sums,
@@ -43,6 +44,10 @@ _WIDE = 300
 _FAR = 10.0
 
 
+class SumsTooLargeError(DataError):
+    """Sums would take too much memory: no row of a block is to blame."""
+
+
 @dataclass(frozen=True)
 class SumsPlan:
     """What sums depend on, besides features and labels."""
@@ -66,40 +71,12 @@ class SumsPlan:
         if most >= wanted and (wanted == self.n_folds or not self.tuned):
             return wanted
         if self.tuned or most < 1:
-            raise DataError(
+            raise SumsTooLargeError(
                 f"sums for {n_annotators} annotators and {n_levels} levels of disagreement do not fit into "
                 f"{MEMORY_BUDGET / 2**20:.0f} MiB: with labels missing, each annotator needs sums of their own. Use "
                 "fewer features or folds, steepness=0 (one level), or fit in memory, which can do without sums."
             )
         return 1
-
-
-@dataclass(frozen=True)
-class RatingMoments:
-    """Number, mean, sum of squares around the mean, and range of ratings."""
-
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-    low: float = np.inf
-    high: float = -np.inf
-
-    @classmethod
-    def of(cls, ratings: Floats) -> RatingMoments:
-        if len(ratings) == 0:
-            return cls()
-        mean = float(ratings.mean())
-        squares = float(((ratings - mean) ** 2).sum())
-        return cls(len(ratings), mean, squares, float(ratings.min()), float(ratings.max()))
-
-    def __add__(self, other: RatingMoments) -> RatingMoments:
-        count = self.count + other.count
-        if count == 0:
-            return self
-        step = other.mean - self.mean
-        mean = self.mean + step * (other.count / count)
-        squares = self.squares + other.squares + step**2 * (self.count * other.count / count)
-        return RatingMoments(count, mean, squares, min(self.low, other.low), max(self.high, other.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +393,7 @@ def _added(n: int, at: list[Positions], counts: list[NDArray[np.int64]]) -> NDAr
 
 def _check_levels(n_levels: int) -> None:
     if n_levels > MOST_CELLS:
-        raise DataError(
+        raise SumsTooLargeError(
             f"the disagreement of the examples takes more than {MOST_CELLS} different values, and sums "
             "are kept for each. Round the ratings (to half points, say), weight all examples alike with steepness=0, "
             "or fit in memory, which can do without sums."

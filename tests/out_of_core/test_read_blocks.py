@@ -99,7 +99,7 @@ def test_threads_change_no_bit(saved, monkeypatch):
     monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
     models = []
     for n_threads in (1, 2):
-        monkeypatch.setattr("crowdwise.ridge.base.available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr("crowdwise.ridge.partial.available_cores", lambda n=n_threads: n)
         models.append(CrowdRidgeClassifier().fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     one, two = models
     for name in ("coef_", "intercept_", "expertise_", "accuracy_", "model_precision_"):
@@ -112,7 +112,7 @@ def test_how_many_blocks_are_added_together_changes_next_to_nothing(saved, monke
     monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
     models = []
     for together in (1, 2, 8):
-        monkeypatch.setattr("crowdwise.ridge.base._TOGETHER", together)
+        monkeypatch.setattr("crowdwise.ridge.partial._TOGETHER", together)
         models.append(CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     for other in models[1:]:
         assert_same(other, models[0])
@@ -171,7 +171,7 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
     _, X, y = saved
-    for module in ("ridge.base", "logistic.blocks"):
+    for module in ("ridge.partial", "logistic.blocks"):
         monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
     for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
         gap = X.copy()
@@ -195,6 +195,14 @@ def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_
 def test_wrong_blocks_are_refused(blocks, error, message):
     with pytest.raises(error, match=message):
         CrowdRidgeClassifier().fit(read_blocks(blocks))
+
+
+def test_an_error_in_the_first_block_ends_the_thread_that_reads_ahead():
+    n_threads = threading.active_count()
+    with pytest.raises(LabelError) as told:  # whose traceback still knows the iterator
+        CrowdRidgeClassifier().fit(read_blocks([(np.ones((2, 1)), [["a"], [1]])] * 3))
+    assert threading.active_count() == n_threads
+    assert told.value is not None
 
 
 def test_a_file_that_is_not_there_is_told_as_by_other_readers(saved, tmp_path):

@@ -21,10 +21,10 @@ from sklearn.exceptions import NotFittedError
 import crowdwise
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
 from crowdwise.crowd import disagreement
+from crowdwise.crowd.differences import RatingMoments
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import kept_rows, sums
 from crowdwise.ridge.kept_rows import KeptRows
-from crowdwise.ridge.sums import RatingMoments
 from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.weights.folds import stored_keys
 

@@ -26,7 +26,7 @@ from crowdwise import (
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.ridge import path as ridge_path
 from crowdwise.ridge import rounds
-from crowdwise.ridge.votes import Votes
+from crowdwise.ridge.expertise import Votes
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 

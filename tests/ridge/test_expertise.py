@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
+from crowdwise.ridge.expertise import Votes, estimated_accuracy
 from crowdwise.ridge.targets import Targets
-from crowdwise.ridge.votes import Votes, estimated_accuracy
 
 
 @st.composite
