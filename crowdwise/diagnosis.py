@@ -26,11 +26,11 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
+from crowdwise.labels.truth import codes_of_truth
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times
-from crowdwise.truths.known import codes_of_truth
 from crowdwise.weights.class_weights import leading_shares
 
 # Upper ends of the levels of disagreement; the first is unanimous.

@@ -15,7 +15,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
-from crowdwise.truths.known import is_known, known_answers
+from crowdwise.labels.truth import is_known, known_answers
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -19,9 +19,9 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import is_frame
+from crowdwise.labels.truth import is_known
 from crowdwise.results import FitResults, StreamResults
 from crowdwise.truths.check import TruthCheck
-from crowdwise.truths.known import is_known
 from crowdwise.truths.representativeness import Representativeness
 
 

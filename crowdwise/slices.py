@@ -17,8 +17,8 @@ from crowdwise.labels.align import as_labels, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode, missing_mask
 from crowdwise.labels.frames import make_frame
+from crowdwise.labels.truth import codes_of_truth
 from crowdwise.truths.check import wilson_interval
-from crowdwise.truths.known import codes_of_truth
 
 
 @dataclass(frozen=True, repr=False, eq=False)

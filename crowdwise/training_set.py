@@ -22,8 +22,8 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
+from crowdwise.labels.truth import Known, is_known
 from crowdwise.threads import BLOCK_ROWS
-from crowdwise.truths.known import Known, is_known
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50

@@ -24,7 +24,7 @@ from all_models import (
 )
 
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.truths.known import known_answers
+from crowdwise.labels.truth import known_answers
 from crowdwise.weights import Fading, SelfPaced, Smooth
 
 TAKE_TRUTH = [*MODELS, "aggregate"]

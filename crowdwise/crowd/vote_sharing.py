@@ -17,6 +17,7 @@ from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
 from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.groups import numbered
 
 # Counts of all pairs of annotators are in a square while that is small.
 _SQUARE = 2**22
@@ -152,11 +153,3 @@ def _expected_agreement(tally: Array, one: Array, other: Array) -> float:
     total = np.maximum(others.sum(axis=0), np.finfo(np.float64).tiny)[:, np.newaxis]
     tables = [others.T @ given / total for given in answers]
     return float(np.einsum("kl,km,ml->", tables[0], others.T @ others, tables[1]))
-
-
-def numbered(group: Array) -> Positions:
-    """The same groups, numbered in the order of their first members."""
-    _, first, which = np.unique(group, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.intp)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[which]

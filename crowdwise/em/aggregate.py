@@ -22,6 +22,7 @@ from crowdwise.em.posterior import Counting
 from crowdwise.em.round_weights import own_weight
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.truth import known_answers
 from crowdwise.model_file import save
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, FitResults, Flags, results_html
@@ -29,7 +30,6 @@ from crowdwise.rows.chunks import MemoryChunks
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.check import TruthCheck
-from crowdwise.truths.known import known_answers
 
 
 @dataclass(frozen=True, repr=False, eq=False)

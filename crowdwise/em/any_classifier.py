@@ -39,12 +39,12 @@ from crowdwise.em.weighted_copies import (
 from crowdwise.em.with_features import VoteShares, fit_with_features
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities.temperature import Scaling
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
-from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.criteria import counts_of
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum

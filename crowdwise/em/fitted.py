@@ -15,7 +15,6 @@ from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, chosen_classes
 from crowdwise.crowd.flags import flag_annotators
-from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.discount import Discount, number_of_votes
@@ -27,6 +26,7 @@ from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.groups import check_groups
 from crowdwise.results import AnnotatorResults, FitResults
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.training_set import TrainingSet
@@ -211,7 +211,7 @@ class FittedModel(Protocol):
 
 def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> VoteSharing:
     """Who shares a vote among the annotators that take part: as groups are given, or near copies."""
-    group = check_groups(groups, training.labels.annotators)
+    group = training.labels.groups if groups is None else check_groups(groups, training.labels.annotators)
     if independent:
         if group is not None:
             raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")

@@ -66,6 +66,7 @@ def scale_of(
     >>> scale_of(labels, "ordinal").levels.tolist()
     [1.0, 2.0, 3.0]
     """
+    kind = "ordinal" if labels.ordered else kind
     by = check_kind(kind, consensus_by)
     informative = bool(informative_abstentions and labels.n_abstentions)
     if kind == "class":

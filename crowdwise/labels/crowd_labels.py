@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from crowdwise.arrays import Array
 from crowdwise.checks import check_choice, check_seed
@@ -17,8 +18,19 @@ from crowdwise.counts import count
 from crowdwise.exceptions import LabelError
 from crowdwise.html_tables import table
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
-from crowdwise.labels.encode import as_ids, encode_declared, loses_digits, smallest_integer_type, tidy
+from crowdwise.labels.encode import (
+    as_column,
+    as_ids,
+    encode,
+    encode_declared,
+    loses_digits,
+    shown,
+    smallest_integer_type,
+    tidy,
+)
 from crowdwise.labels.frames import library_of
+from crowdwise.labels.groups import check_groups
+from crowdwise.labels.grow import inserted, left, new_rows, with_names
 from crowdwise.labels.label_rows import LabelRows
 
 
@@ -26,6 +38,19 @@ def _type_with_gaps(values: Array) -> tuple[type, float | None]:
     """A type that holds `values` and "missing", and what is missing then: numbers if no digit is lost, else objects."""
     is_number = values.dtype.kind == "f" or (values.dtype.kind in "iu" and not loses_digits(values))
     return (np.float64, np.nan) if is_number else (object, None)
+
+
+def has_value(answers: Array) -> NDArray[np.bool_]:
+    """Which answers are known: classes from 0 on, ratings that are numbers."""
+    return ~np.isnan(answers) if answers.dtype.kind == "f" else answers >= 0
+
+
+def _widened(labels: CrowdLabels, n_annotators: int) -> Any:
+    """Abstentions of labels with more annotators."""
+    if labels.abstentions is None or labels.n_annotators == n_annotators:
+        return labels.abstentions
+    found = sparse.csr_array(labels.abstentions)
+    return sparse.csr_array((found.data, found.indices, found.indptr), shape=(labels.n_examples, n_annotators))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +61,7 @@ class CrowdLabels(LabelRows):
     (``kind="class"``: whole numbers, strings, bools, times) or real numbers (``kind="rating"``); numbers with a
     fraction are classes only if they are declared. Row `i` is ``annotator_index[indptr[i]:indptr[i + 1]]`` with the
     labels at the same places of ``values``. Iteration gives each example's id and its labels by annotator,
-    ``np.asarray`` the matrix. All arrays are read-only.
+    ``np.asarray`` one value per example. All arrays are read-only.
 
     Parameters
     ----------
@@ -62,6 +87,12 @@ class CrowdLabels(LabelRows):
         What made the data frame that the labels came in, if they did: frames of results are made with the same.
     declared_classes : bool, default=False
         Whether the caller gave the classes, and so their order.
+    truth : ndarray of shape (n_examples,) or None, default=None
+        Known answers, see `with_truth`: positions of classes, -1 where nothing is known; or ratings, NaN there.
+    groups : ndarray of shape (n_annotators,) or None, default=None
+        A number per annotator, see `with_groups`: annotators of the same number share a vote.
+    ordered : bool, default=False
+        Whether classes have an order, as stars do, see `with_scale`.
 
     Examples
     --------
@@ -231,8 +262,8 @@ class CrowdLabels(LabelRows):
         if self.classes is None:
             lines.append(f"  range: {self.values.min():g} to {self.values.max():g}" if self.n_labels else "  no rating")
         else:
-            shown = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
-            lines.append("  classes: " + ", ".join(shown) + (", ..." if len(self.classes) > 8 else ""))
+            names = [reprlib.repr(value) for value in self.classes[:8].tolist()]  # shortens long names
+            lines.append("  classes: " + ", ".join(names) + (", ..." if len(self.classes) > 8 else ""))
         if self.n_abstentions:
             lines.append(f"  abstentions: {self.n_abstentions:,}, which are no labels")
         return "\n".join(lines)
@@ -261,7 +292,9 @@ class CrowdLabels(LabelRows):
         classes = np.zeros(0) if self.classes is None else self.classes
         nothing = np.zeros(0)
         abstained = (self.abstentions.indptr, self.abstentions.indices) if self.n_abstentions else (nothing, nothing)
-        return self.indptr, self.annotator_index, self.values, self.annotators, self.examples, classes, *abstained
+        known = tuple(nothing if part is None else part for part in (self.truth, self.groups))
+        names = self.annotators, self.examples, classes
+        return self.indptr, self.annotator_index, self.values, *names, *abstained, *known
 
     # ------------------------------------------------------------------ other views
 
@@ -273,11 +306,25 @@ class CrowdLabels(LabelRows):
             yield name, dict(zip(annotators[start:stop], given[start:stop], strict=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """The matrix that `to_matrix` gives, which is always a copy."""
+        """One value per example, as scikit-learn's tools need it: the known answer, else the majority or mean rating.
+
+        Ties go to the first class. An example without either is an error; `to_matrix` gives the matrix.
+        """
         if copy is False:
-            raise ValueError("labels are not stored as a matrix: np.asarray(labels) has to copy them.")
-        matrix = self.to_matrix()
-        return matrix if dtype is None else matrix.astype(dtype)
+            raise ValueError("labels are not stored as one value per example: np.asarray(labels) has to copy them.")
+        known = np.zeros(len(self), dtype=bool) if self.truth is None else has_value(self.truth)
+        if (lacking := ~known & (self.labels_per_example == 0)).any():
+            raise LabelError(
+                f"example {shown(self.examples[lacking][0])} has neither a label nor a known answer, so there is no "
+                "one value per example. Leave such examples out; to_matrix() gives the matrix with gaps."
+            )
+        if self.classes is None:
+            ratings = self.sum_per_example(self.values) / np.maximum(self.labels_per_example, 1)
+            values: Array = np.where(known, 0.0 if self.truth is None else self.truth, ratings)
+        else:
+            codes = self.tally.argmax(axis=1) if len(self.classes) else np.zeros(len(self), dtype=np.intp)
+            values = self.classes[np.where(known, 0 if self.truth is None else self.truth, codes)]
+        return values if dtype is None else values.astype(dtype)
 
     def __getitem__(self, rows: Any) -> CrowdLabels:
         """The labels of some examples: an index array, a mask or a slice; all annotators and classes stay."""
@@ -311,6 +358,7 @@ class CrowdLabels(LabelRows):
             values=flat_values,
             examples=self.examples[chosen],
             abstentions=None if self.abstentions is None else self.abstentions[chosen],
+            truth=None if self.truth is None else self.truth[chosen],
         )
 
     def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
@@ -344,6 +392,7 @@ class CrowdLabels(LabelRows):
             values=self.values[kept],
             annotators=self.annotators[mask],
             abstentions=None if self.abstentions is None else self.abstentions[:, mask],
+            groups=None if self.groups is None else self.groups[mask],
         )
 
     def with_classes(self, classes: Array) -> CrowdLabels:
@@ -362,11 +411,12 @@ class CrowdLabels(LabelRows):
         if np.array_equal(mine, classes):
             return self
         table = encode_declared(mine, classes)
-        used = np.unique(self.values)
+        used = np.unique(self.values if self.truth is None else [*self.values, *self.truth[self.truth >= 0]])
         if (table[used] < 0).any():
             unknown = mine[used[table[used] < 0]].tolist()
             raise LabelError(f"the classes {unknown} are not among those of the fit, {classes.tolist()}.")
-        return replace(self, values=table[self.values], classes=classes)
+        truth = None if self.truth is None else np.append(table, -1)[self.truth]
+        return replace(self, values=table[self.values], classes=classes, truth=truth)
 
     def in_order(self, classes: ArrayLike) -> CrowdLabels:
         """The same labels with their classes in another order, such as from the lowest to the highest.
@@ -414,7 +464,138 @@ class CrowdLabels(LabelRows):
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         index, values = self.annotator_index[kept], (np.cumsum(mask) - 1)[self.values[kept]]
         values = values.astype(smallest_integer_type(int(mask.sum())))
-        return replace(self, indptr=indptr, annotator_index=index, values=values, classes=classes[mask])
+        truth = None if self.truth is None else np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)[self.truth]
+        return replace(self, indptr=indptr, annotator_index=index, values=values, classes=classes[mask], truth=truth)
+
+    # ------------------------------------------------------------------ what is known about labels, and more of them
+
+    def with_truth(self, truth: Any) -> CrowdLabels:
+        """The same labels with known answers of some examples, which every model then uses as `truth=`.
+
+        Parameters
+        ----------
+        truth : array-like of shape (n_examples,), series, mapping or frame
+            The right answers, None or NaN elsewhere; if it has ids, they are those of the examples.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> labels = CrowdLabels.from_matrix([["a", "b"], ["b", "b"]]).with_truth({0: "b"})
+        >>> np.asarray(labels).tolist()
+        ['b', 'b']
+        """
+        from crowdwise.labels.truth import known_answers  # which matches them by the ids of labels
+
+        return replace(self, truth=known_answers(truth, self, replace(self, truth=None)))
+
+    def with_groups(self, groups: Any) -> CrowdLabels:
+        """The same labels, some annotators of which share a vote.
+
+        Parameters
+        ----------
+        groups : mapping, series or array-like
+            A group by annotator's name, such as the family of a model, or one per annotator in their order. Annotators
+            that are not named are alone.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        return replace(self, groups=check_groups(groups, self.annotators))
+
+    def with_scale(self, scale: Literal["nominal", "ordinal"]) -> CrowdLabels:
+        """The same labels, their classes with an order ("ordinal", as stars have) or without ("nominal").
+
+        Parameters
+        ----------
+        scale : {"nominal", "ordinal"}
+            Whether classes have an order: that of numbers, or the one declared with `in_order`.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        self._need_classes("with_scale")
+        return replace(self, ordered=check_choice("scale", scale, ("nominal", "ordinal")) == "ordinal")
+
+    def append(
+        self, table: Any = None, *, example: Any = None, annotator: Any = None, label: Any = None, new: bool = False
+    ) -> CrowdLabels:
+        """New labels with one more, or with those of a table; examples and annotators keep their places.
+
+        Parameters
+        ----------
+        table : data frame or mapping of columns, default=None
+            A row per label; `example`, `annotator` and `label` are then names of columns, found by default.
+        example, annotator, label : default=None
+            Of one label: ids as in these labels.
+        new : bool, default=False
+            Whether there may be new annotators and classes; unknown examples are always an error.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> labels = CrowdLabels.from_matrix([["a", None], ["b", "b"]], annotators=["ann", "bob"])
+        >>> labels.append(example=0, annotator="bob", label="b").to_matrix().tolist()
+        [['a', 'b'], ['b', 'b']]
+        """
+        rows, who, given = new_rows(table, example, annotator, label)
+        grown = replace(self, annotators=with_names(self.annotators, who, "annotator", new=new))
+        if self.groups is not None and grown.n_annotators > self.n_annotators:
+            alone = int(self.groups.max(initial=-1)) + 1 + np.arange(grown.n_annotators - self.n_annotators)
+            grown = replace(grown, groups=np.concatenate([self.groups, alone]))
+        if self.classes is None:
+            values: Array = given.astype(np.float64)
+        else:
+            classes = with_names(self.classes, given, "class", new=new)
+            if len(classes) > len(self.classes) and not self.declared_classes:
+                classes = encode(classes)[1]
+            grown = grown.with_classes(classes)
+            values = encode_declared(given, classes)
+        at = encode_declared(rows, self.examples).astype(np.intp)
+        if (at < 0).any():
+            unknown = rows[at < 0][0]
+            raise LabelError(
+                f"example {shown(unknown)} is not among those of the labels (such as {self.examples[:3].tolist()})."
+            )
+        position = encode_declared(who, grown.annotators).astype(np.intp)
+        parts: Any = inserted(grown, at, position, values)
+        return replace(grown, **parts, abstentions=_widened(self, grown.n_annotators))
+
+    def without(self, *, example: Any = None, annotator: Any = None) -> CrowdLabels:
+        """New labels without those of an example, of an annotator, or the one of an annotator for an example.
+
+        Parameters
+        ----------
+        example, annotator : default=None
+            Ids; one of both at least. Examples and annotators keep their places.
+
+        Returns
+        -------
+        labels : CrowdLabels
+        """
+        if example is None and annotator is None:
+            raise TypeError("without needs example=, annotator= or both.")
+        gone = np.ones(self.n_labels, dtype=bool)
+        for name, known, index in (
+            (example, self.examples, self.example_index), (annotator, self.annotators, self.annotator_index)
+        ):  # fmt: skip
+            if name is None:
+                continue
+            place = int(encode_declared(as_column([name], "ids"), known)[0])
+            if place < 0:
+                raise LabelError(f"{shown(name)} is not among those of the labels (such as {known[:3].tolist()}).")
+            gone &= index == place
+        parts: Any = left(self, gone)
+        return replace(self, **parts)
 
     def to_matrix(self) -> Array:
         """The matrix with a row per example and a column per annotator.

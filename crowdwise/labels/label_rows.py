@@ -39,6 +39,9 @@ class LabelRows(FrozenArrays):
     abstentions: Any = None
     frame_library: str | None = None
     declared_classes: bool = False
+    truth: Array | None = None
+    groups: Array | None = None
+    ordered: bool = False
 
     # ------------------------------------------------------------------ how many
 

@@ -19,6 +19,7 @@ from crowdwise.em.fitted import fit_results
 from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_of_chunks, fit_logistic, with_start
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
@@ -31,7 +32,6 @@ from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
-from crowdwise.truths.known import known_answers
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 

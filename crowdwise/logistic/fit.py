@@ -11,7 +11,6 @@ from scipy import sparse
 from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise.arrays import Array, Bools, Floats
 from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.crowd.groups import check_groups
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.fitted import annotators_with_features
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
@@ -20,6 +19,7 @@ from crowdwise.em.posterior import Counting
 from crowdwise.em.round_weights import OfChunk, RoundWeights, own_weight
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus, VoteShares, fit_with_features, with_truth
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.groups import check_groups
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.regression import FoldedLogistic
 from crowdwise.progress import Reporter
@@ -52,6 +52,7 @@ class FitData:
     active: Bools  # (n_annotators,): who has labels
     classes: Array
     disagreement: Any  # gives the disagreement of the examples of a chunk
+    groups: Array | None = None  # (n_annotators,): annotators of the same number share a vote
 
     @property
     def used_labels(self) -> CrowdLabels:
@@ -80,7 +81,9 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
     names = training.labels.annotators
-    return FitData(chunks, sample, features, rows, names, training.active, training.classes, _kept_disagreement)
+    groups = training.labels.groups
+    of_names = names, training.active, training.classes
+    return FitData(chunks, sample, features, rows, *of_names, _kept_disagreement, groups)
 
 
 def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
@@ -201,7 +204,7 @@ def _given_start(chunk: Chunk) -> Floats:
 
 def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Reporter) -> LogisticFit:
     """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
-    group = check_groups(groups, data.annotators)
+    group = data.groups if groups is None else check_groups(groups, data.annotators)
     if settings.independent:
         sharing = VoteSharing.none()
     else:

@@ -14,13 +14,13 @@ from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_column, missing_mask
+from crowdwise.labels.truth import codes_of_truth
 from crowdwise.relabel import information_gain
 from crowdwise.reporting.annotators import annotators, pairs
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
 from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval, known_accuracy
 from crowdwise.reporting.words import headline, numbers
-from crowdwise.truths.known import codes_of_truth
 from crowdwise.versions import versions
 
 VERSION = 1

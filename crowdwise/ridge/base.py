@@ -17,6 +17,7 @@ from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind
+from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks
 from crowdwise.progress import OnRound, Reporter
@@ -39,7 +40,6 @@ from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.rows.features import check_new
 from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, note_effective_number
-from crowdwise.truths.known import known_answers
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # What keep_sums="auto" keeps of a fit, in bytes.

@@ -11,13 +11,13 @@ import numpy as np
 from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets, majority_targets
 from crowdwise.rows.features import Rows, RowSpace, check_finite, check_gram, row_space
 from crowdwise.training_set import TrainingSet
-from crowdwise.truths.known import Known
 
 Route = Literal["sums", "rows", "iterative"]
 

@@ -19,9 +19,9 @@ from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown
+from crowdwise.labels.truth import Known
 from crowdwise.probabilities.temperature import best_temperature
 from crowdwise.truths.check import RatingCheck
-from crowdwise.truths.known import Known
 from crowdwise.truths.representativeness import Representativeness
 
 # Known answers are held out in so many parts.

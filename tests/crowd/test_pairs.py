@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd.groups import check_groups
+from crowdwise.labels.groups import check_groups
 from crowdwise.crowd.pairs import (
     _nearly_same,
     copies,

@@ -85,19 +85,15 @@ def test_iteration_gives_the_labels_of_each_example_by_annotator(matrix):
     assert dict(named) == {f"e{i}": given for i, given in expected}
 
 
-@given(matrices())
-def test_an_array_of_labels_is_their_matrix(matrix):
-    labels = CrowdLabels.from_matrix(matrix)
-    assert as_lists(np.asarray(labels)) == matrix
-    assert np.asarray(labels).dtype == labels.to_matrix().dtype
-    assert as_lists(np.array(labels, dtype=object)) == matrix
+def test_an_array_of_labels_has_to_copy():
     with pytest.raises(ValueError, match="has to copy"):
-        np.array(labels, copy=False)
+        np.array(CrowdLabels.from_matrix([[1, 2], [2, 1]]), copy=False)
 
 
 def test_an_array_of_labels_is_not_the_labels_themselves():
     labels = CrowdLabels.from_matrix([[1, 2], [2, 1]], kind="rating")
-    np.asarray(labels)[0, 0] = 9
+    labels.to_matrix()[0, 0] = 9
+    np.asarray(labels)[0] = 9
     assert labels.to_matrix()[0, 0] == 1
 
 

@@ -22,7 +22,7 @@ FUNCTIONS = {
     "ball_radii": lambda labels, _: theory.ball_radii(X, labels, random_state=0),
     "cohen_kappas": lambda labels, _: of_crowd.cohen_kappas(labels).kappa,
     "disagreement": lambda labels, _: of_crowd.disagreement(labels),
-    "errors_in_common": lambda labels, _: str(crowdwise.errors_in_common(labels, aggregate(labels))),
+    "error_correlation": lambda labels, _: str(crowdwise.error_correlation(aggregate(labels), labels)),
     "estimate_labels": lambda labels, _: theory.estimate_labels(X, labels),
     "krippendorff_alpha": lambda labels, _: of_crowd.krippendorff_alpha(labels),
     "label_signs": lambda labels, _: theory.label_signs(labels).toarray(),

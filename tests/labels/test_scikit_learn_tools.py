@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score, train_test_split
 from sklearn.utils import _safe_indexing, indexable, shuffle
@@ -65,19 +66,18 @@ def test_a_number_of_folds_is_enough_where_no_label_is_missing(name):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # scikit-learn's, before its error
-def test_labels_with_gaps_need_folds_that_do_not_look_at_them():
+def test_a_plain_matrix_with_gaps_needs_folds_that_do_not_look_at_it():
     with pytest.raises(ValueError, match="contains NaN"):
-        cross_val_score(Recorder(), X, LABELS["missing"], cv=3)
+        cross_val_score(Recorder(), X, LABELS["missing"].to_matrix(), cv=3)
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "f1", "roc_auc"])
-def test_scorers_for_one_column_refuse_labels_of_many_annotators(scoring):
+@pytest.mark.parametrize("scoring", ["accuracy", "f1"])
+def test_scorers_for_one_column_compare_with_the_majority(scoring):
     class Predictor(Recorder):
         def predict(self, X):
             return (X[:, 0] > 5).astype(int)
 
-        def decision_function(self, X):
-            return X[:, 0]
-
-    with pytest.raises(ValueError, match=r"can't handle a mix|Expected 2D array"):
-        cross_val_score(Predictor(), X, LABELS["complete"], cv=KFold(3), scoring=scoring, error_score="raise")
+    labels = LABELS["complete"]
+    scores = cross_val_score(Predictor(), X, labels, cv=KFold(3), scoring=scoring, error_score="raise")
+    plain = cross_val_score(Predictor(), X, labels.majority(), cv=KFold(3), scoring=scoring, error_score="raise")
+    assert_array_equal(scores, plain)

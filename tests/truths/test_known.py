@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import LabelError
-from crowdwise.truths.known import Known, known_answers
+from crowdwise.labels.truth import Known, known_answers
 
 LABELS = CrowdLabels.from_matrix([["a", "b"], ["b", None], ["a", "a"]], examples=["x", "y", "z"])
 RATINGS = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, None], [2.5, 2.0]], kind="rating")

@@ -10,7 +10,6 @@ import numpy as np
 
 from crowdwise.arrays import Array, Positions
 from crowdwise.counts import count
-from crowdwise.crowd.vote_sharing import numbered
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing, shown
 from crowdwise.labels.frames import index_of
@@ -26,7 +25,7 @@ def check_groups(groups: Any, annotators: Array) -> Positions | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise.crowd.groups import check_groups
+    >>> from crowdwise.labels.groups import check_groups
     >>> check_groups({"ann": "x", "cem": "x"}, np.array(["ann", "bob", "cem"])).tolist()
     [0, 1, 0]
     """
@@ -69,3 +68,11 @@ def _by_annotator(groups: Any, annotators: Array) -> Array:
     given = np.full(len(annotators), None, dtype=object)
     given[place[known]] = values[known]
     return given
+
+
+def numbered(group: Array) -> Positions:
+    """The same groups, numbered in the order of their first members."""
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[which]

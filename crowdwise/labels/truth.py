@@ -79,7 +79,7 @@ def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:
     and NaN there.
     """
     if truth is None:
-        return None
+        return labels.truth
     answers = codes_of_truth(truth, X, labels) if labels.classes is not None else _ratings(truth, X, labels)
     return answers if is_known(answers).any() else None
 

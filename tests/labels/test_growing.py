@@ -1,0 +1,134 @@
+"""Labels that carry what is known about them, and that grow."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, aggregate
+from crowdwise.exceptions import LabelError
+
+
+@pytest.fixture
+def labels():
+    return CrowdLabels.from_matrix(
+        [["a", None, "b"], ["b", "b", None], [None, "a", "a"]],
+        annotators=["ann", "bob", "cem"], examples=["x", "y", "z"],
+    )  # fmt: skip
+
+
+def matrix(labels):
+    return [[None if value != value else value for value in row] for row in labels.to_matrix().tolist()]
+
+
+def test_an_appended_label_is_in_its_place_and_the_old_labels_stay(labels):
+    grown = labels.append(example="x", annotator="bob", label="b")
+    assert matrix(grown) == [["a", "b", "b"], ["b", "b", None], [None, "a", "a"]]
+    assert matrix(labels)[0] == ["a", None, "b"]
+    assert grown == CrowdLabels.from_matrix(matrix(grown), annotators=labels.annotators, examples=labels.examples)
+
+
+def test_labels_appended_one_by_one_or_as_a_table_or_from_the_start_are_the_same(rng):
+    full = rng.integers(0, 3, (30, 6)).astype(float)
+    first = np.where(rng.random(full.shape) < 0.5, np.nan, full)
+    some = CrowdLabels.from_matrix(first, classes=[0, 1, 2])
+    at = [tuple(place) for place in np.argwhere(np.isnan(first))]
+    rng.shuffle(at)
+    one_by_one = some
+    for row, who in at:
+        one_by_one = one_by_one.append(example=row, annotator=who, label=int(full[row, who]))
+    table = {"task": [row for row, _ in at], "worker": [who for _, who in at], "label": [int(full[p]) for p in at]}
+    assert one_by_one == some.append(table) == CrowdLabels.from_matrix(full.astype(int), classes=[0, 1, 2])
+
+
+def test_what_is_taken_back_is_as_if_it_had_never_been_given(labels):
+    again = labels.append(example="x", annotator="bob", label="b").without(example="x", annotator="bob")
+    assert again == labels
+    assert matrix(labels.without(annotator="cem")) == [["a", None, None], ["b", "b", None], [None, "a", None]]
+    assert matrix(labels.without(example="y"))[1] == [None, None, None]
+    assert labels.without(annotator="cem").annotators.tolist() == ["ann", "bob", "cem"]
+
+
+def test_new_annotators_and_classes_have_to_be_new(labels):
+    with pytest.raises(LabelError, match="annotator 'dan'"):
+        labels.append(example="x", annotator="dan", label="b")
+    with pytest.raises(LabelError, match="class 'aa'"):
+        labels.append(example="x", annotator="bob", label="aa")
+    grown = labels.append(example="x", annotator="dan", label="aa", new=True)
+    assert grown.annotators.tolist() == ["ann", "bob", "cem", "dan"]
+    assert grown.classes.tolist() == ["a", "aa", "b"]  # sorted, as they were not declared
+    assert matrix(grown)[0] == ["a", None, "b", "aa"]
+
+
+def test_unknown_ids_and_second_labels_are_errors(labels):
+    with pytest.raises(LabelError, match="example 'q'"):
+        labels.append(example="q", annotator="ann", label="a", new=True)
+    with pytest.raises(LabelError, match="annotator 'ann' has labelled"):
+        labels.append(example="x", annotator="ann", label="b")
+    with pytest.raises(LabelError, match="annotator 'bob' has labelled"):
+        labels.append({"task": ["x", "x"], "worker": ["bob", "bob"], "label": ["a", "b"]})
+    with pytest.raises(LabelError, match="'q' is not"):
+        labels.without(annotator="q")
+    with pytest.raises(TypeError, match="without needs"):
+        labels.without()
+
+
+def test_one_value_per_example_is_the_known_answer_else_the_majority(labels):
+    assert np.asarray(labels.with_truth({"x": "b"})).tolist() == ["b", "b", "a"]
+    assert np.asarray(labels).tolist() == ["a", "b", "a"]  # a tie goes to the first class
+    with pytest.raises(LabelError, match="example 'y' has neither"):
+        np.asarray(labels.without(example="y"))
+    assert np.asarray(labels.without(example="y").with_truth({"y": "a"})).tolist() == ["a", "a", "a"]
+    ratings = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, np.nan]], kind="rating")
+    assert np.asarray(ratings).tolist() == [1.5, 3.0]
+
+
+def test_subsets_carry_truth_groups_and_scale(labels):
+    carrying = labels.with_truth({"z": "a"}).with_groups({"ann": 1, "cem": 1}).with_scale("ordinal")
+    part = carrying[[2, 0]].select_annotators([True, False, True])
+    assert part.truth.tolist() == [0, -1]
+    assert part.groups.tolist() == [0, 0]
+    assert part.ordered
+    recoded = carrying.with_classes(np.array(["b", "c", "a"]))
+    assert recoded.truth.tolist() == [-1, -1, 2]
+
+
+def crowd(rng, n=120):
+    X = rng.normal(size=(n, 3))
+    truth = (X[:, 0] > 0).astype(int)
+    given = np.where(rng.random((n, 4)) < 0.8, truth[:, None], 1 - truth[:, None]).astype(float)
+    given[rng.random(given.shape) < 0.3] = np.nan
+    given[np.isnan(given).all(axis=1), 0] = 1
+    return X, truth, CrowdLabels.from_matrix(given, classes=[0, 1], annotators=list("abcd"))
+
+
+@pytest.mark.parametrize("model", [CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdClassifier])
+def test_truth_and_groups_of_labels_are_those_given_to_fit(model, rng):
+    X, truth, labels = crowd(rng)
+    known, groups = {i: int(truth[i]) for i in range(0, 120, 6)}, {"a": 1, "b": 1}
+    one = model().fit(X, labels, truth=known, groups=groups)
+    other = model().fit(X, labels.with_truth(known).with_groups(groups))
+    assert_array_equal(one.consensus_proba_, other.consensus_proba_)
+    assert_array_equal(one.vote_weight_, other.vote_weight_)
+    assert one.truth_check_ == other.truth_check_
+
+
+def test_the_scale_of_labels_is_that_given_to_aggregate():
+    stars = CrowdLabels.from_matrix([[1, 2, 2], [5, 4, 5], [3, 3, None], [2, 1, 1], [4, 4, 5]])
+    assert_array_equal(aggregate(stars, kind="ordinal").label, aggregate(stars.with_scale("ordinal")).label)
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_scikit_learns_searches_take_labels_of_a_crowd(scoring, rng):
+    X, truth, labels = crowd(rng)
+    scores = cross_val_score(CrowdLogisticClassifier(), X, labels, cv=3, scoring=scoring)
+    assert np.isfinite(scores).all()
+    pipe = make_pipeline(StandardScaler(), CrowdLogisticClassifier())
+    search = GridSearchCV(pipe, {"crowdlogisticclassifier__l2": [0.1, 10.0]}, cv=3, scoring=scoring)
+    assert accuracy_score(truth, search.fit(X, labels).predict(X)) > 0.85
+    plain = LogisticRegression().fit(X, np.asarray(labels))
+    assert accuracy_score(truth, plain.predict(X)) > 0.8
