@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegressionCV
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
-NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing"}
+NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing", "trust_sets"}
 NEEDS_DATA = {
     "any_classifier",
     "auto_steepness",
@@ -210,3 +210,77 @@ def test_the_best_temperature_by_hindsight_undoes_one(benchmark):
     hot /= hot.sum(axis=1, keepdims=True)
     assert calibration.calibration(hot, truth)[2] > 0.05
     assert calibration.by_hindsight(hot, truth) < 0.01
+
+
+@pytest.fixture
+def trust(benchmark):
+    return benchmark("trust")
+
+
+def test_the_simple_consensus_counts_ties_as_fair_draws_and_never_a_class_that_nobody_gave(trust):
+    shares = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(trust.right(shares, np.array([0, 1, 1, 3])), [0.5, 1.0, 0.0, 0.0])
+
+
+def test_one_round_of_dawid_skene_is_that_by_hand(trust, benchmark):
+    sets = benchmark("trust_sets")
+    labels = sets.labels_of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 0]), 2)
+    # Vote shares are (1, 0) and (1/2, 1/2): of class 0 the first annotator has counts 1, 1/2, the second 3/2, 0.
+    first, second = np.array([[1.5, 1.0], [0.5, 1.0]]), np.array([[2.0, 0.5], [1.0, 0.5]])
+    first, second = (table / table.sum(axis=1, keepdims=True) for table in (first, second))
+    joint = np.array([0.75, 0.25]) * np.array([first[:, 0] * second[:, 0], first[:, 1] * second[:, 0]])
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(trust.dawid_skene(labels, 1), expected)
+
+
+def test_the_median_between_two_levels_counts_half(trust, benchmark):
+    labels = benchmark("trust_sets").labels_of(
+        np.array([0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 2]), np.array([0, 2, 1, 1, 2]), 3
+    )
+    is_right, off = trust.median_right(labels, np.array([2, 1]))
+    np.testing.assert_allclose(is_right, [0.5, 1.0])
+    np.testing.assert_allclose(off, [1.0, 0.0])
+
+
+def test_intervals_are_over_draws_or_over_examples_of_one_draw(trust, benchmark):
+    row = benchmark("trust_sets").Row("labels", "simulated", "strong")
+    several = trust.Result(row, "aggregate", {"votes": [-0.03, -0.02, -0.025], "votes noise": [0.01] * 3})
+    assert several.half_width("votes") == pytest.approx(4.3027 * 0.005 / 3**0.5, rel=1e-4)
+    assert several.is_below("votes", -0.01)
+    assert several.worst("votes") == -0.03
+    one = trust.Result(row, "aggregate", {"votes": [-0.03], "votes noise": [0.01]})
+    assert one.half_width("votes") == pytest.approx(0.0196, rel=1e-3)
+    assert one.below_a_coin("votes")
+    assert not trust.Result(row, "aggregate", {"votes": [-0.01], "votes noise": [0.01]}).below_a_coin("votes")
+
+
+def test_results_of_a_commit_are_found_again_and_failures_are_not(trust, benchmark, tmp_path):
+    row = benchmark("trust_sets").Row("labels", "simulated", "strong")
+    kept = trust.Result(row, "aggregate", {"accuracy": [0.9]}, [0.1], 2.0)
+    failed = trust.Result(row, "logistic", failure="ValueError: no")
+    path = tmp_path / "trust.jsonl"
+    path.write_text(f"{kept.line('commit a')}\n{failed.line('commit a')}\n{kept.line('commit b')}\n")
+    assert trust.read_results(path, "commit a") == {(row, "aggregate"): kept}
+    assert trust.read_results(path, "commit c") == {}
+    assert trust.read_results(tmp_path / "none", "commit a") == {}
+
+
+def test_a_draw_of_a_family_is_the_same_in_every_run_and_has_what_it_says(benchmark):
+    sets = benchmark("trust_sets")
+    for kind, families in sets.FAMILIES.items():
+        for name in families:
+            row = sets.Row(kind, "simulated", name)
+            (first,), (again,) = (list(sets.draws(row, 1)) for _ in range(2))
+            np.testing.assert_array_equal(first.labels.values, again.labels.values)
+            assert len(first.labels) == len(first.truth)
+            assert first.labels.labels_per_example.min() > 0
+            assert (first.X is not None) == (kind == "features")
+            assert row.half in "AB"
+
+
+def test_copies_are_further_annotators_with_the_same_labels(benchmark):
+    sets = benchmark("trust_sets")
+    (crowd,) = sets.draws(sets.Row("labels", "simulated", "near copies"), 1)
+    worst = crowd.worst_annotator()
+    matrix, more = crowd.labels.to_matrix(), crowd.with_copies(worst).labels.to_matrix()
+    np.testing.assert_array_equal(more, np.hstack([matrix, matrix[:, [worst] * 3]]))
