@@ -9,6 +9,7 @@ threads there were.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -155,7 +156,7 @@ class MemoryChunks:
 class ReadChunks:
     """Chunks that are made anew in every pass: of blocks that are read, or of Dask collections, where Dask has them."""
 
-    blocks: Iterable[Any] | DaskBlocks  # yields (X, labels) or (X, labels, sample_weight), again and again
+    blocks: Blocks | DaskBlocks  # yields (X, labels) or (X, labels, sample_weight), again and again
     names: tuple[Array, Array] | None = None  # annotators and classes that labels are coded by; None is their own
     n_passes: int = field(default=0, init=False)
     _n_examples: int | None = field(default=None, init=False)
@@ -165,8 +166,12 @@ class ReadChunks:
         if isinstance(self.blocks, DaskBlocks):
             sums = self.blocks.total(of_block)
         else:
-            with one_blas_thread():
-                found = iter(map_blocks(of_block, self.blocks, available_cores()))
+            # Threads end here and not wherever garbage is collected after an error: that may wait for ever.
+            with (
+                one_blas_thread(),
+                closing(iter(self.blocks)) as blocks,
+                closing(map_blocks(of_block, blocks, available_cores())) as found,
+            ):
                 first = next(found, None)
                 if first is None:
                     raise DataError("there are no blocks to learn from.")
