@@ -46,6 +46,6 @@ class Discount:
 
 def number_of_votes(weight: Floats, merit: Floats, example: Positions, n_examples: int) -> Floats:
     """Votes per example, those of annotators with less merit counting less beside others; at least one."""
-    total = np.bincount(example, weight * merit, n_examples)
+    total = np.bincount(example, weight * merit, n_examples).astype(np.float64)  # whole numbers if there is no label
     squares = np.bincount(example, weight * merit**2, n_examples)
     return np.maximum(np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0), 1.0)
