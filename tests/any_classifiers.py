@@ -19,9 +19,8 @@ few_rounds = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConve
 
 
 def fit(X, matrix, n_classes=2, *, estimator=None, sample_weight=None, **settings):
-    # One kind of examples, annotators who err independently and are judged with the classifier from the votes on.
-    plain = {"steepness": 0.0, "hard_examples": False, "errors_in_common": False, "joint": True, "init": "votes"}
-    settings = {"max_rounds": 3, "tol": 0.0, **plain, **settings}
+    # Annotators who err independently.
+    settings = {"max_rounds": 3, "tol": 0.0, "errors_in_common": False, **settings}
     return CrowdClassifier(estimator, **settings).fit(X, labels_of(matrix, n_classes), sample_weight=sample_weight)
 
 

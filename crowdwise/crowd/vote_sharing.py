@@ -2,7 +2,8 @@
 
 Two annotators who copy each other agree also where others do not expect it. So disagreements of a pair are compared
 with those expected if both answered independently, given the votes of all others. Only near-exact copies share a vote:
-annotators who agree a lot may simply be the good ones.
+annotators who agree a lot may simply be the good ones. Nor does anybody's vote confirm that of a copy: as far as two
+share a vote they are one annotator, also where annotators are compared with others.
 """
 
 from __future__ import annotations
@@ -14,13 +15,36 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, Positions
 from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import numbered
 
 # Counts of all pairs of annotators are in a square while that is small.
 _SQUARE = 2**22
+
+
+_NONE = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPairs:
+    """Pairs of labels of the same example, by their positions, whose annotators share a vote."""
+
+    left: Positions  # (n_pairs,)
+    right: Positions  # (n_pairs,)
+    share: Floats  # (n_pairs,): how much of the other's vote each is
+
+    def sums(self, values: Floats) -> Floats:
+        """For every label, the sum over those it shares a vote with of values of theirs, times the share."""
+        n = len(values)
+        one = np.bincount(self.left, self.share * values[self.right], n)
+        other = np.bincount(self.right, self.share * values[self.left], n)
+        return (one + other).astype(np.float64)
+
+    def select(self, chosen: Bools) -> LabelPairs:
+        """Some of them."""
+        return LabelPairs(self.left[chosen], self.right[chosen], self.share[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +59,7 @@ class VoteSharing(FrozenArrays):
     @classmethod
     def none(cls) -> VoteSharing:
         """Every annotator has a vote of their own."""
-        return cls(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
+        return cls(_NONE, _NONE, np.empty(0))
 
     @classmethod
     def of_groups(cls, group: Positions) -> VoteSharing:
@@ -64,21 +88,25 @@ class VoteSharing(FrozenArrays):
         known = (first >= 0) & (second >= 0)
         return VoteSharing(first[known], second[known], self.share[known], self.given)
 
+    def pairs(self, labels: CrowdLabels) -> LabelPairs:
+        """Every two labels of an example whose annotators share a vote."""
+        if not len(self):
+            return LabelPairs(_NONE, _NONE, np.empty(0))
+        place = labels.as_sparse(np.arange(1.0, labels.n_labels + 1))
+        one, other = place[:, self.first], place[:, self.second]
+        left, right = (
+            sparse.csr_array(here.multiply(there.astype(bool))) for here, there in ((one, other), (other, one))
+        )
+        for found in (left, right):
+            found.sort_indices()
+        share = self.share[left.indices]
+        return LabelPairs(left.data.astype(np.intp) - 1, right.data.astype(np.intp) - 1, share)
+
     def label_weights(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""
         if not len(self):
             return None
-        n, weight = labels.n_annotators, np.ones(labels.n_labels)
-        shares = np.zeros(n, dtype=bool)
-        shares[self.first] = shares[self.second] = True
-        own = np.flatnonzero(shares[labels.annotator_index])
-        example, who = labels.example_index[own], labels.annotator_index[own].astype(np.intp)
-        pairs = sparse.coo_array((self.share, (self.first, self.second)), shape=(n, n))
-        present = sparse.csr_array((np.ones(len(own)), (example, who)), shape=labels.shape)
-        total = sparse.csr_array(present + present.multiply(present @ (pairs + pairs.T).tocsr()))
-        total.sort_indices()
-        weight[own] = 1 / total.data
-        return weight
+        return 1 / (1 + self.pairs(labels).sums(np.ones(labels.n_labels)))
 
     def vote_weights(self, labels: CrowdLabels) -> Floats:
         """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""

@@ -136,8 +136,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
-        their own, how often they are right, or how far they are above or below the truth (`Ordinal`, the default for
-        classes with an order). See `crowdwise.em`.
+        their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
+        `crowdwise.em`.
     errors_in_common : bool, default=True
         Whether annotators may err together, see `aggregate`.
     max_rounds : int or None, default=None

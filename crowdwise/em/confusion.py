@@ -209,15 +209,18 @@ class Shared(_Smoothed):
 
 
 def pooled(counts: Floats) -> Floats:
-    """The confusion matrix of all annotators together, and of labels that are assumed before any is seen.
+    """The confusion matrix of all annotators together, and of labels that are assumed before any is seen."""
+    return _rows(with_assumed(counts.sum(axis=0)))
+
+
+def with_assumed(total: Floats) -> Floats:
+    """Counts of all labels together, and of those that are assumed before any is seen.
 
     These are right with some probability, beyond guessing by the frequency of the labels.
     """
-    total = counts.sum(axis=0)
     n_classes, n_answers = total.shape
     frequency = (total.sum(axis=0) + 1 / n_answers) / (total.sum() + 1)
-    assumed = ASSUMED_RIGHT * np.eye(n_classes, n_answers) + (1 - ASSUMED_RIGHT) * frequency
-    return _rows(total + ASSUMED_LABELS * assumed)
+    return total + ASSUMED_LABELS * (ASSUMED_RIGHT * np.eye(n_classes, n_answers) + (1 - ASSUMED_RIGHT) * frequency)
 
 
 def _rows(counts: Floats) -> Floats:

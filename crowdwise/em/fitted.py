@@ -123,6 +123,8 @@ class FittedAnnotators:
             agreement = self.accuracy - by_chance
         else:  # who is harsh may be seldom right and still order examples well
             offset, spread = offset_and_spread(self.confusion, self.class_prior, self.scale.levels)
+            if not self.comparable:
+                offset, spread = np.full_like(offset, np.nan), np.full_like(spread, np.nan)
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
         flags = flag_annotators(labels, agreement, n_labels, None if self.sharing.given else self.sharing)

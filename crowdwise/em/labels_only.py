@@ -166,12 +166,14 @@ def votes_part(correlation: float) -> float:
 
 
 def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
-    """How far annotators agree with others who labelled the same examples."""
+    """How far annotators agree with others, copies apart, who labelled the same examples."""
     labels, of_label = chunk.labels, counting.label_weights(chunk)
     votes, example = counting.votes(chunk), chunk.example_index
-    others = np.maximum(counting.n_votes(chunk)[example] - of_label, 0.0)
-    same = np.maximum(votes[example, labels.values] - of_label, 0.0)
-    heard = weight[example] * of_label / np.maximum(others + of_label, np.finfo(np.float64).tiny)  # times the others
+    copies, total = counting.sharing.pairs(labels), counting.n_votes(chunk)[example]
+    agreeing = copies.select(labels.values[copies.left] == labels.values[copies.right])
+    others = np.maximum(total - of_label - copies.sums(of_label), 0.0)
+    same = np.maximum(votes[example, labels.values] - of_label - agreeing.sums(of_label), 0.0)
+    heard = weight[example] * of_label / np.maximum(total, np.finfo(np.float64).tiny)  # times the others
     place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
     said = np.bincount(place, weight[example] * of_label, labels.n_annotators * counting.n_classes)
     return Sums(

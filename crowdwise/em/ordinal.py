@@ -18,6 +18,7 @@ from scipy.special import xlogy
 
 from crowdwise.arrays import Floats
 from crowdwise.checks import check_number
+from crowdwise.em.confusion import with_assumed
 
 # Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.
 _MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
@@ -33,7 +34,7 @@ _SINGULAR = 1e-14
 class Ordinal:
     """Two numbers per annotator that tilt the crowd's confusion matrix: harsh or lenient, exact or vague.
 
-    For labels with an order; ``kind="ordinal"`` takes it by default. Where the crowd's own matrix has few labels, only
+    For labels with an order, where each annotator has a scale of their own, as on a panel of judges. Where the crowd's own matrix has few labels, only
     the distance from the truth counts in it. With two levels, matrices are those of `Shared` around that of the crowd.
 
     Parameters
@@ -65,7 +66,7 @@ class Ordinal:
 
     def crowd(self, counts: Floats) -> Floats:
         """The matrix of all labels together, drawn towards one in which only the distance from the truth counts."""
-        return drawn_to_distances(counts.sum(axis=0))
+        return drawn_to_distances(with_assumed(counts.sum(axis=0)))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""

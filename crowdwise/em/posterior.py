@@ -38,7 +38,7 @@ class Counting:
         return chunk.keep("incidence", lambda: self._incidences(chunk))[0]
 
     def judged(self, chunk: Chunk) -> Incidence:
-        """The same with what each says about its annotator: nothing if nobody else labelled the example."""
+        """The same with what each says about its annotator: nothing if nobody else, but copies, labelled the example."""
         return chunk.keep("incidence", lambda: self._incidences(chunk))[1]
 
     def _incidences(self, chunk: Chunk) -> tuple[Incidence, Incidence]:
@@ -50,10 +50,11 @@ class Counting:
         incidence = Incidence.of(answers, weight)
         if self.independent:
             return incidence, incidence
+        counted = np.where(answers.values < self.n_classes, weight, 0.0)  # abstentions are no votes
         example = answers.example_index if self.abstentions else chunk.example_index
-        is_label = answers.values < self.n_classes
-        others = self.n_votes(chunk)[example] - np.where(is_label, weight, 0.0)
-        heard = weight * np.maximum(others, 0.0) / np.maximum(others + weight, np.finfo(np.float64).tiny)
+        votes = self.n_votes(chunk)[example]
+        others = np.maximum(votes - counted - self.sharing.pairs(answers).sums(counted), 0.0)
+        heard = weight * others / np.maximum(votes - counted + weight, np.finfo(np.float64).tiny)
         return incidence, Incidence.of(answers, heard)
 
     def n_votes(self, chunk: Chunk) -> Floats:

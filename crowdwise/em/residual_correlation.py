@@ -30,6 +30,10 @@ def residual_sums(
         of_label = of_label[np.repeat(np.arange(len(chunk)) % step == 0, chunk.labels.labels_per_example)]
     answers, given = Incidence.of(labels, of_label).matrix, labels.as_sparse(of_label)
     answers_squared, given_squared = answers.power(2), given.power(2)
+    copies, who = counting.sharing.pairs(labels), labels.annotator_index
+    left, right, of_pair = copies.left, copies.right, labels.example_index[copies.left]
+    alike = labels.values[left] == labels.values[right]
+    shared = 2 * copies.share * of_label[left] * of_label[right]  # as far as two share a vote they are no two
     votes, posterior, weight = counting.votes(chunk)[some], posterior[some], weight[some]
     products, scale = np.zeros((2, len(votes)))
     for k in range(posterior.shape[1]):
@@ -38,8 +42,15 @@ def residual_sums(
         spread = np.sqrt(np.maximum(1 - length, 0.0))
         together = ((votes - given @ expected) ** 2).sum(axis=1)
         alone = given_squared @ (1 + length) - 2 * (answers_squared @ expected.ravel())
+        scales = (given @ spread) ** 2 - given_squared @ spread**2
+        if len(left):
+            one, other = expected[who[left]], expected[who[right]]
+            crossed = one[np.arange(len(left)), labels.values[right]] + other[np.arange(len(left)), labels.values[left]]
+            product = alike - crossed + np.einsum("pc,pc->p", one, other)
+            together -= np.bincount(of_pair, shared * product, len(votes))
+            scales -= np.bincount(of_pair, shared * spread[who[left]] * spread[who[right]], len(votes))
         products += posterior[:, k] * (together - alone)
-        scale += posterior[:, k] * ((given @ spread) ** 2 - given_squared @ spread**2)
+        scale += posterior[:, k] * scales
     return Sums(product=float(weight @ products), scale=float(weight @ scale), square=float(weight @ products**2))
 
 

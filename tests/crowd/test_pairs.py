@@ -5,12 +5,12 @@ from math import comb
 import numpy as np
 import pytest
 from crowds import crowd, labels_of
+from crowdwise.crowd.votes import effective_number, mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels
-from crowdwise.labels.groups import check_groups
 from crowdwise.crowd.pairs import (
     _nearly_same,
     copies,
@@ -21,8 +21,8 @@ from crowdwise.crowd.pairs import (
     residual_pairs,
     suspects,
 )
-from crowdwise.crowd.votes import effective_number, mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from crowdwise.exceptions import CrowdWarning, LabelError
+from crowdwise.labels.groups import check_groups
 
 
 def judges(seed=0, *, n_examples=300, n_judges=6, n_classes=3, accuracy=0.7):

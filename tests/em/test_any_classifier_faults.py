@@ -160,7 +160,7 @@ def test_the_default_classifier_is_a_logistic_regression_of_features_as_they_wer
     ours, plain = fit(frame, matrix, 3, max_rounds=2), fit(frame, matrix, 3, estimator=EXACT, max_rounds=2)
     assert ours.feature_names_in_.tolist() == ["a", "b", "c"]
     assert_allclose(ours.estimator_.coef_, plain.estimator_.coef_, atol=2e-3)  # lbfgs stops earlier
-    assert_allclose(ours.estimator_.intercept_, plain.estimator_.intercept_, atol=2e-3)
+    assert_allclose(ours.estimator_.intercept_, plain.estimator_.intercept_, atol=5e-3)
 
 
 @few_rounds
@@ -198,23 +198,20 @@ def test_an_annotator_with_one_label_is_like_the_crowd_and_flagged():
     newcomer[5] = matrix[5, 0]
     model = fit(X, np.hstack([matrix, newcomer]))
     assert "few labels" in model.annotator_flags_[6]
-    # Three labels of the crowd and at most one of their own.
-    assert np.abs(model.confusion_[6] - model.fitted_.annotators.behaviour.crowd[0]).max() <= 0.25 + 1e-9
+    # Four labels of the crowd and at most one of their own.
+    assert np.abs(model.confusion_[6] - model.fitted_.annotators.answers.crowd).max() <= 0.2 + 1e-9
 
 
-def test_one_annotator_is_believed():
+def test_one_annotator_cannot_be_compared():
     X, matrix = crowd(n_annotators=1)
     y = matrix[:, 0].astype(int)
-    with pytest.warns(CrowdWarning, match="one annotator"):
-        model = CrowdClassifier(LogisticRegression()).fit(X, y)
-    assert_allclose(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+    model = CrowdClassifier(LogisticRegression()).fit(X, y)
+    assert np.isnan(model.accuracy_).all()
     assert model.expertise_.tolist() == [1.0]
-    assert_array_equal(model.consensus_, y)
-    assert (model.n_rounds_, model.converged_) == (0, True)
+    assert model.converged_
     assert model.score(X, y) == np.mean(model.predict(X) == y)
     with pytest.warns(CrowdWarning, match="one annotator"):
         CrowdClassifier(steepness=1.0).fit(X, y)
-    CrowdClassifier(steepness=0.0).fit(X, y)  # nothing to say: no weighting was asked for
 
 
 @few_rounds

@@ -60,7 +60,10 @@ def test_few_labels_are_drawn_towards_the_crowd_and_many_are_not():
     counts[1] = [[0, 1], [0, 0]]
     estimated = Shared(3.0).estimate(counts, pooled(counts))
     assert_allclose(estimated[0], [[0.9, 0.1], [0.2, 0.8]], atol=0.01)
-    crowd = (counts.sum(axis=0) + 0.5) / (counts.sum(axis=0) + 0.5).sum(axis=1, keepdims=True)
+    total = counts.sum(axis=0)
+    often = (total.sum(axis=0) + 0.5) / (total.sum() + 1)
+    crowd = total + 5 * np.array([[0.8 + 0.2 * often[0], 0.2 * often[1]], [0.2 * often[0], 0.8 + 0.2 * often[1]]])
+    crowd /= crowd.sum(axis=1, keepdims=True)
     assert_allclose(pooled(counts), crowd)
     assert_allclose(estimated[1, 0], (np.array([0, 1]) + 3 * crowd[0]) / 4)
     assert_allclose(estimated[2], crowd)  # nobody has heard of this one
@@ -77,3 +80,20 @@ def test_what_is_no_model_of_annotators_is_refused(model):
 def test_a_strength_that_cannot_be_is_refused(model, strength):
     with pytest.raises(ValueError, match="strength must be a finite number > 0"):
         check_annotator_model(model(strength))
+
+
+def test_before_any_label_is_seen_the_crowd_is_taken_to_be_right_in_most_cases():
+    assert_allclose(pooled(np.zeros((3, 4, 4))), 0.8 * np.eye(4) + 0.2 / 4)
+
+
+def test_no_label_is_impossible_however_many_were_seen():
+    labels = labels_of([[0, 1]])
+    found = Incidence.of(labels).log_likelihood(np.array([np.eye(2), np.eye(2)]))
+    assert_allclose(found, np.log([[1e-12, 1e-12]]))
+
+
+def test_weights_of_labels_are_powers_of_their_probability(rng):
+    confusion, weight = rng.dirichlet(np.ones(2), (2, 2)), np.array([0.5, 2.0])
+    found = Incidence.of(labels_of([[0, 1]]), weight)
+    assert_allclose(found.log_likelihood(confusion)[0], weight @ np.log([confusion[0, :, 0], confusion[1, :, 1]]))
+    assert_allclose(found.counts(np.array([[0.3, 0.7]]))[1], [[0, 0.6], [0, 1.4]])

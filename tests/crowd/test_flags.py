@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd import votes
-from crowdwise.crowd.votes import same_answer
+from crowdwise.crowd import flags
+from crowdwise.crowd.flags import same_answer
 
 
 def twin(matrix):
@@ -43,6 +43,6 @@ def test_the_same_answer_where_all_others_give_it_is_no_fault():
 def test_who_differs_late_only_is_not_taken_to_give_always_the_same(monkeypatch):
     said = np.column_stack([np.arange(60) % 2, np.zeros(60, dtype=int)])
     said[-1, 1] = 1
-    monkeypatch.setattr(votes, "_FIRST_LABELS", 40)
+    monkeypatch.setattr(flags, "_FIRST_LABELS", 40)
     assert same_answer(CrowdLabels.from_matrix(said)).tolist() == [False, False]
     assert same_answer(CrowdLabels.from_matrix(said[:-1])).tolist() == [False, True]
