@@ -168,7 +168,7 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     ----------
     proba : ndarray of shape (n_examples, n_classes)
         Probability of every class.
-    confusion : ndarray of shape (n_classes, n_classes) or (n_examples, n_classes, n_classes)
+    confusion : ndarray of shape (n_classes, n_classes)
         Probability that the answer is c (last axis) if the class is k.
 
     Returns
@@ -182,11 +182,7 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     >>> answer_information(np.array([[0.5, 0.5], [1.0, 0.0]]), np.eye(2)).tolist()
     [1.0, 0.0]
     """
-    if confusion.ndim == 2:
-        answer, noise = proba @ confusion, proba @ entr(confusion).sum(axis=1)
-    else:
-        answer = np.einsum("ik,ikc->ic", proba, confusion)
-        noise = np.einsum("ik,ik->i", proba, entr(confusion).sum(axis=2))
+    answer, noise = proba @ confusion, proba @ entr(confusion).sum(axis=1)
     return np.maximum(entr(answer).sum(axis=1) - noise, 0.0) / _BIT  # rounding could make nothing a little less
 
 

@@ -5,13 +5,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 from crowds import labels_of
+from crowdwise.crowd.beyond_class import beyond_class, errors_are_shown, estimated_common
+from crowdwise.crowd.votes import COMMON_ERRORS
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import expon, norm
 
 from crowdwise import aggregate
-from crowdwise.crowd.beyond_class import beyond_class, errors_are_shown, estimated_common
-from crowdwise.crowd.votes import COMMON_ERRORS
 
 
 def some_crowd(seed=0, n_examples=40, n_annotators=4, n_classes=3):

@@ -5,6 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 from crowds import crowd, labels_of
+from crowdwise.crowd.votes import effective_number, mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,7 +22,6 @@ from crowdwise.crowd.pairs import (
     residual_pairs,
     suspects,
 )
-from crowdwise.crowd.votes import effective_number, mean_effective_number, n_votes, tempered, vote_counts, vote_parts
 from crowdwise.exceptions import CrowdWarning, LabelError
 
 

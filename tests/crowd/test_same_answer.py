@@ -1,10 +1,10 @@
 import numpy as np
+from crowdwise.crowd.votes import same_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
 from crowdwise.crowd import votes
-from crowdwise.crowd.votes import same_answer
 
 
 def twin(matrix):

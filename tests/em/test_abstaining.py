@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crowdwise.em.together import Together
 from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
@@ -10,7 +11,6 @@ from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.annotators import Behaviour
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.fitted import FittedAnnotators
-from crowdwise.em.together import Together
 from crowdwise.exceptions import CrowdWarning
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from crowds import crowd, labels_of
+from crowdwise.em.acceleration import StraightOn
 from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLogisticClassifier
 from crowdwise.em import rounds
-from crowdwise.em.acceleration import StraightOn
 
 
 def two_rounds(rng, factor):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from crowds import HeldCrowd, crowd, labels_of
+from crowdwise.em.labels_alone import fit_labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,7 +10,6 @@ from crowdwise import CrowdLabels, aggregate
 from crowdwise.datasets import fetch_crowd
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.aggregate import distinct_patterns
-from crowdwise.em.labels_alone import fit_labels
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")

@@ -4,6 +4,7 @@ from math import lgamma
 import numpy as np
 import pytest
 from crowds import HeldCrowd, crowd, labels_of
+from crowdwise.em.labels_alone import check_hard_examples, fit_labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +13,6 @@ from crowdwise import aggregate
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.annotators import Annotators, Behaviour, first_difficulty
 from crowdwise.em.confusion import Incidence
-from crowdwise.em.labels_alone import check_hard_examples, fit_labels
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
 

@@ -2,6 +2,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from crowdwise.em.guard import _Told, predicts_truth
+from crowdwise.em.temperature import ClassScores
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -9,8 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
 from crowdwise.em import Confusion
 from crowdwise.em.annotators import Behaviour
-from crowdwise.em.guard import _Told, predicts_truth
-from crowdwise.em.temperature import ClassScores
 from crowdwise.exceptions import CrowdWarning
 
 MODELS = [CrowdLogisticClassifier(), CrowdClassifier(LogisticRegression())]

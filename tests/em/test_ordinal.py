@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from crowds import HeldCrowd
+from crowdwise.em.labels_alone import fit_labels
 from marks import in_slow_run
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
@@ -8,7 +9,6 @@ from scipy.optimize import minimize
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.em import Ordinal, Shared
 from crowdwise.em.confusion import check_annotator_model, pooled
-from crowdwise.em.labels_alone import fit_labels
 from crowdwise.em.ordinal import drawn_to_distances
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from crowdwise.em.priors import ClassFrequencies, within
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from crowdwise import CrowdLabels, aggregate
-from crowdwise.em.priors import ClassFrequencies, within
 
 
 @given(st.integers(2, 6), st.integers(0, 1000))

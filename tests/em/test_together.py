@@ -6,15 +6,15 @@ import warnings
 import numpy as np
 import pytest
 from crowds import labels_of
+from crowdwise.crowd.votes import COMMON_ERRORS
+from crowdwise.em.together import Together, vote_strength
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate, load
-from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
 from crowdwise.em import Shared
 from crowdwise.em.annotators import Sharing
-from crowdwise.em.together import Together, vote_strength
 from crowdwise.exceptions import CrowdWarning
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")

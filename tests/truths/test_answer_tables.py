@@ -1,11 +1,11 @@
 """What single annotators say: tables by hand, a slow twin of the mixture, and a panel with one good judge."""
 
 import numpy as np
+from crowdwise.truths.answer_tables import AnswerTables
+from crowdwise.truths.vote_weights import Ballot
 from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLabels, aggregate
-from crowdwise.truths.answer_tables import AnswerTables
-from crowdwise.truths.vote_weights import Ballot
 
 
 def tables(matrix, truth, n_classes=2, annotators=None):

@@ -3,11 +3,11 @@ for choice."""
 
 import numpy as np
 import pytest
+from crowdwise.truths.draw import Draw, some_others
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.truths.draw import Draw, some_others
 
 
 def two_classes(confidence):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from crowdwise.truths.vote_weights import Ballot
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from crowdwise import CrowdLabels
-from crowdwise.truths.vote_weights import Ballot
 
 
 def votes(seed=0, n=40, n_annotators=3, n_classes=3):
