@@ -108,9 +108,7 @@ def test_a_model_that_overrules_the_labels_is_a_reason():
     model = fit_quietly(CrowdLogisticClassifier(), X, labels)
     overruled = set(model.examples_[model.consensus_ != model.label_consensus_].tolist())
     found = what_to_label_next(model, labels, n=200)
-    said = {
-        e for e, why in zip(found.examples.tolist(), found.reason, strict=True) if "and the labels disagree" in why
-    }
+    said = {e for e, why in zip(found.examples.tolist(), found.reason, strict=True) if "and the labels disagree" in why}
     assert said
     assert said == overruled
 

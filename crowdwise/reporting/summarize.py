@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
-from crowdwise.error_correlation import votes_by_truth
+from crowdwise._error_correlation import votes_by_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples

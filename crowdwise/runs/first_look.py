@@ -34,8 +34,8 @@ _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _NEXT = (
     "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
     "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers of a few dozen examples,",
-    "  drawn at random; only these show what annotators get wrong together",
-    "crowdwise check LABELS FEATURES: whether contested examples should count less",
+    "  drawn at random; only these show errors of the whole crowd",
+    "crowdwise check LABELS FEATURES: whether down-weighting contested examples helps",
 )
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
@@ -230,6 +230,8 @@ def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     if aggregation is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: annotators cannot be compared"]
+    if not aggregation.fitted.comparable:
+        return ["no two annotators share an example: their accuracies cannot be compared"]
     by_flag: dict[str, list[str]] = {}
     for name, flags in aggregation.annotator_flags.items():
         for flag in flags:

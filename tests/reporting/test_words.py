@@ -81,7 +81,7 @@ def test_without_truth_nothing_claims_an_accuracy_that_is_not_estimated(data):
         assert "known answer" not in page.split("<h3>Limits")[0]
         for place in range(len(page)):
             if page.startswith("accuracy", place):
-                around = page[max(place - 40, 0) : place + 60]
+                around = page[max(place - 40, 0) : place + 90]
                 assert "stimate" in around or "against the consensus" in around
 
 
