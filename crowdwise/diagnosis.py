@@ -40,7 +40,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Correlation:
-    """A rank correlation with its 95 % interval.
+    """A rank correlation with its 95% interval.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Correlation:
     def __str__(self) -> str:
         if np.isnan(self.value):
             return "undefined (one side does not vary)"
-        return f"{self.value:+.3f}  (95 % interval {self.low:+.3f} to {self.high:+.3f}, p = {self.p_value:.1g})"
+        return f"{self.value:+.3f}  (95% interval {self.low:+.3f} to {self.high:+.3f}, p = {self.p_value:.1g})"
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Diagnosis:
             f"  signed by the {self.reference:<9}     {self.signed_correlation}",
             "  disagreement   examples   margin rank   majority wrong",
             *(_level_line(level) for level in self.levels),
-            f"Spread of disagreement explained by who labelled: {100 * self.annotator_share:.0f} %",
+            f"Spread of disagreement explained by who labelled: {100 * self.annotator_share:.0f}%",
             f"Krippendorff's alpha {self.alpha:.3f}; {_pairs_line(self.pairs)}",
             f"Advice: {self.advice}",
         ]
@@ -169,7 +169,7 @@ class Diagnosis:
 
 def _level_line(level: Level) -> str:
     name = "none" if level.up_to == 0 else f"to {level.up_to:.2f}"
-    wrong = "unknown" if np.isnan(level.majority_error) else f"{100 * level.majority_error:.1f} %"
+    wrong = "unknown" if np.isnan(level.majority_error) else f"{100 * level.majority_error:.1f}%"
     return f"  {name:12} {level.n_examples:10,}   {level.margin_rank:11.2f}   {wrong:>14}"
 
 
@@ -180,7 +180,7 @@ def _pairs_line(pairs: PairAgreement) -> str:
     low, middle, high = np.quantile(pairs.kappa[enough], [0.1, 0.5, 0.9])
     return (
         f"Cohen's kappa of {int(enough.sum()):,} pairs with ten shared examples: "
-        f"median {middle:.2f}, from {low:.2f} to {high:.2f} (10 to 90 %)"
+        f"median {middle:.2f}, from {low:.2f} to {high:.2f} (10 to 90%)"
     )
 
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.em.aggregate import Aggregation
-from crowdwise.em.confusion import pooled
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.labels.align import as_labels
@@ -94,10 +93,6 @@ class FitRecord:
             raise LabelError("ratings have no classes, and so no confusion matrices.")
         return self.annotators.confusion[chosen]
 
-    def crowd_confusion(self) -> Floats:
-        """The confusion matrix of all labels together, against the consensus, of shape (n_classes, n_classes)."""
-        return pooled((self.proba.T @ self.labels.tally.astype(np.float64))[np.newaxis])
-
 
 def results_of(model: Any) -> FitResults:
     """What a fitted model or an aggregation found out about its examples and annotators."""
@@ -114,8 +109,8 @@ def results_of(model: Any) -> FitResults:
     results = getattr(model, "results_", None)
     if isinstance(results, StreamResults):
         raise TypeError(
-            f"this {type(model).__name__} learnt from a stream (partial_fit), of which no single examples are kept. "
-            "Use a model fitted by fit."
+            f"this {type(model).__name__} was fitted to blocks, of which no single examples are kept. "
+            "Fit in memory for this."
         )
     if not isinstance(results, FitResults):
         raise TypeError(

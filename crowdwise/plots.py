@@ -154,7 +154,7 @@ class AccuracyDisplay(_Display):
 
 
 class AnnotatorsDisplay(_FitDisplay):
-    """The estimated accuracy of annotators with 95 % intervals, or for ratings their expertise; best first.
+    """The estimated accuracy of annotators with 95% intervals, or for ratings their expertise; best first.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class ConfusionDisplay(_Display):
         for k, row in enumerate(np.asarray(self.confusion)):
             for c, share in enumerate(row):
                 ax.text(
-                    c, k, f"{100 * share:.0f} %", ha="center", va="center", color="white" if share > 0.6 else "black"
+                    c, k, f"{100 * share:.0f}%", ha="center", va="center", color="white" if share > 0.6 else "black"
                 )
         names = [str(name) for name in self.classes]
         ax.set_xticks(range(len(names)), names)

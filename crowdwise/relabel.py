@@ -1,4 +1,4 @@
-"""A fit and its labels -> what to label next: where one more answer is expected to say most, and why; or at random."""
+"""A fit and its labels -> what to label next: where one more answer is expected to add most, and why; or at random."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def what_to_label_next(
     distribution that the model gives them. Examples whose answer is known are left out.
 
     For answers that are given as ``truth=``, take some of the examples at random: how often the consensus is right, and
-    how sure it may be, can only be learnt from examples that are like the others.
+    how sure it may be, can only be measured on examples that are like the others.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def what_to_label_next(
         How many examples at most.
     expert : bool or None, default=None
         Whether whoever answers knows the right answer, as a person does beside language models. By default so if the
-        fit learnt from known answers.
+        fit was given known answers.
     at_random : bool, default=False
         Whether they are drawn at random, each example with the same probability.
     random_state : int, RandomState instance or None, default=0
@@ -146,8 +146,8 @@ def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
 def information_gain(record: FitRecord, expert: bool | None = None) -> Floats:
     """Expected information gain of one more answer, in bits, per example.
 
-    By an average annotator, or by an expert, who knows the right answer; by default as the answers that the fit learnt
-    from.
+    By an average annotator, or by an expert, who knows the right answer; by default as the known answers of
+    the fit.
     """
     consensus = record.results.consensus
     if isinstance(consensus, RatingConsensus):
@@ -168,7 +168,7 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     ----------
     proba : ndarray of shape (n_examples, n_classes)
         Probability of every class.
-    confusion : ndarray of shape (n_classes, n_classes) or (n_examples, n_classes, n_classes)
+    confusion : ndarray of shape (n_classes, n_classes)
         Probability that the answer is c (last axis) if the class is k.
 
     Returns
@@ -182,11 +182,7 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     >>> answer_information(np.array([[0.5, 0.5], [1.0, 0.0]]), np.eye(2)).tolist()
     [1.0, 0.0]
     """
-    if confusion.ndim == 2:
-        answer, noise = proba @ confusion, proba @ entr(confusion).sum(axis=1)
-    else:
-        answer = np.einsum("ik,ikc->ic", proba, confusion)
-        noise = np.einsum("ik,ik->i", proba, entr(confusion).sum(axis=2))
+    answer, noise = proba @ confusion, proba @ entr(confusion).sum(axis=1)
     return np.maximum(entr(answer).sum(axis=1) - noise, 0.0) / _BIT  # rounding could make nothing a little less
 
 
@@ -194,7 +190,7 @@ def reasons(record: FitRecord, rows: Positions) -> Array:
     """Why some examples are unsure, in words."""
     labels, results = record.labels[rows], record.results
     if (record.labels.labels_per_annotator > 0).sum() == 1:
-        alone = "one annotator only, whom nobody can be compared with: ask a second one"
+        alone = "one annotator only: ask a second one"
         return np.array([alone] * len(rows), dtype=object)
     by_labels = results.label_consensus.label[rows]
     if labels.classes is None:
@@ -207,22 +203,23 @@ def reasons(record: FitRecord, rows: Positions) -> Array:
 
 
 def _class_words(tally: Array, by_labels: int, overruled: bool) -> str:
-    """What the labels of one example look like; `by_labels` is the class that they speak for."""
+    """What the labels of one example look like; `by_labels` is the most probable class by them."""
     given = np.sort(tally[tally > 0])[::-1].tolist()
     if sum(given) == 0:
         return "no label yet"
     if sum(given) == 1:
         words = "only one label"
     elif len(given) == 1:
-        words = f"{'both' if given[0] == 2 else f'all {given[0]}'} labels agree, but their annotators often err"
+        who = "both" if given[0] == 2 else f"all {given[0]}"
+        words = f"{who} agree, but {who} annotators are unreliable"
     else:
-        words = "annotators split " + " to ".join(map(str, given))
+        words = f"{'-'.join(map(str, given))} split"
     if overruled:
-        return f"{words}; the model and the labels disagree"
+        return f"{words}; the classifier and the labels disagree"
     if tally[by_labels] == 0:
-        return f"{words}; the consensus is a class that nobody chose"
+        return f"{words}; the consensus is a class that no annotator gave"
     if tally[by_labels] < given[0]:
-        return f"{words}; those trusted more are outvoted"
+        return f"{words}; the more reliable annotators are in the minority"
     return words
 
 

@@ -36,7 +36,7 @@ class SliceAccuracy(FrozenArrays):
     n_labels : ndarray of shape (n_entries,)
         Labels of the annotator in the slice.
     accuracy, low, high : ndarray of shape (n_entries,)
-        Share of these that are right, with its 95 % interval (Wilson).
+        Share of these that are right, with its 95% interval (Wilson).
     elsewhere : ndarray of shape (n_entries,)
         Share of the annotator's labels in all other slices that are right; NaN if there are none.
     p_value, p_adjusted : ndarray of shape (n_entries,)
@@ -70,12 +70,12 @@ class SliceAccuracy(FrozenArrays):
         lines = [
             f"SliceAccuracy against the {self.reference}: {count(n_annotators, 'annotator')} in "
             f"{count(n_slices, 'slice')}; less often right than elsewhere in {int(worse.sum()):,} of {len(self):,} "
-            f"places, more often in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g} % false discoveries)"
+            f"places, more often in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g}% false discoveries)"
         ]
         for i in np.flatnonzero(worse)[np.argsort(self.p_value[worse], kind="stable")][:5]:
             lines.append(
-                f"  {self.annotator[i]!s} in {self.slice[i]!s}: {100 * self.accuracy[i]:.0f} % of "
-                f"{self.n_labels[i]:,} labels right, {100 * self.elsewhere[i]:.0f} % elsewhere"
+                f"  {self.annotator[i]!s} in {self.slice[i]!s}: {100 * self.accuracy[i]:.0f}% of "
+                f"{self.n_labels[i]:,} labels right, {100 * self.elsewhere[i]:.0f}% elsewhere"
             )
         return "\n".join(lines)
 
@@ -128,8 +128,8 @@ def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 
     >>> labels = CrowdLabels.from_matrix(said, annotators=["ann", "model"])
     >>> slice_accuracy(labels, language, truth)
     SliceAccuracy against the truth: 2 annotators in 2 slices; less often right than elsewhere in 1 of 4 places, more \
-often in 1 (5 % false discoveries)
-      model in de: 65 % of 40 labels right, 100 % elsewhere
+often in 1 (5% false discoveries)
+      model in de: 65% of 40 labels right, 100% elsewhere
     """
     fdr = check_number("fdr", fdr, above=True, high=1.0)
     crowd = as_labels(labels)

@@ -72,4 +72,4 @@ def assert_same(one, other, where="model"):
 
 def around(estimator):
     X, labels = data_for("any")
-    return fit_quietly(CrowdClassifier(estimator, steepness=0.0, hard_examples=False, max_rounds=1), X, labels), X
+    return fit_quietly(CrowdClassifier(estimator, steepness=0.0, max_rounds=1), X, labels), X

@@ -47,9 +47,9 @@ def consensus_columns(record: FitRecord) -> dict[str, Array]:
 def annotator_columns(record: FitRecord) -> dict[str, Any]:
     """Everything about the annotators, a column each.
 
-    "annotator", "labels", "expertise"; for classes "accuracy" with its 95 % interval "accuracy_low" and
+    "annotator", "labels", "expertise"; for classes "accuracy" with its 95% interval "accuracy_low" and
     "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold, see
-    `unseen_predictions`); where the fit was told truths, how many of these they labelled ("truths") and were right
+    `unseen_predictions`); where the fit was given truths, how many of these they labelled ("truths") and were right
     about ("truth_accuracy" with its interval); for classes with an order "offset" and "spread"; "flags" in words.
     """
     found, labels = record.results.annotators, record.labels

@@ -24,11 +24,11 @@ _MOST_NAMES = 12
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers and bools stay, NaN is None, all else is text."""
+    """A value as JSON has it: numbers, bools and None stay, NaN is None, all else is text."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    return value if isinstance(value, bool | int | float) else str(value)
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def named(value: Any) -> str:

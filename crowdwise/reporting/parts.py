@@ -13,7 +13,7 @@ from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.columns import mean_ratings
 from crowdwise.reporting.examples import named, plain
-from crowdwise.reporting.quality import expected_accuracy, known_accuracy, majority_shares
+from crowdwise.reporting.quality import accuracy_of, known_accuracy, majority_shares
 
 # Below this probability a consensus is called unsure.
 UNSURE = 0.8
@@ -28,20 +28,38 @@ def quality_part(record: FitRecord, truth: Array | None = None) -> dict[str, Any
     Truth is positions of the right classes, -1 where unknown, or ratings, NaN where unknown.
     """
     consensus = record.results.consensus
-    if truth is not None:  # an answer that the fit was told judges nothing
+    if truth is not None:  # an answer that the fit was given judges nothing
         truth = np.where(record.has_truth, np.nan if isinstance(consensus, RatingConsensus) else -1, truth)
     if isinstance(consensus, RatingConsensus):
         known = None if truth is None else _rating_errors(record, truth)
         return {"typical_error": float(np.sqrt((consensus.std**2).mean())), "known": known}
     votes = majority_shares(record.labels)
     return {
-        "estimated": expected_accuracy(record).plain(),
         "by_class": _by_class(record, votes),
         "more_than_given": _more_than_given(record),
         "tied": int(((votes > 0) & (votes < 1)).any(axis=1).sum()),
         "unsure": int((consensus.confidence < UNSURE).sum()),
         "unsure_below": UNSURE,
         "known": None if truth is None else _known(record, truth),
+    }
+
+
+def classifier_part(record: FitRecord, answers: Array | None) -> dict[str, Any] | None:
+    """How good the classifier alone is, out of fold: against the consensus, and against known answers.
+
+    Answers are positions of classes, -1 where unknown. None without a classifier.
+    """
+    proba = record.results.model_proba
+    if proba is None:
+        return None
+    predicted, labelled = proba.argmax(axis=1), record.labels.labels_per_example > 0
+    known = np.zeros(len(labelled), dtype=bool) if answers is None else (answers >= 0) & labelled
+    right = (predicted == answers)[known].astype(np.float64) if answers is not None else np.empty(0)
+    return {
+        "consensus": accuracy_of((predicted == record.codes)[labelled & ~record.has_truth].astype(np.float64)).plain(),
+        "truth": accuracy_of(right).plain(),
+        "n_truths": int(known.sum()),
+        "out_of_fold": getattr(record.model, "cross_fit", None) != 0,
     }
 
 

@@ -64,19 +64,15 @@ def span(value: float | None, low: float | None, high: float | None) -> Markup:
     return tag("svg", *parts, dot, viewBox="-4 0 108 12", class_="bar", aria_hidden="true")
 
 
-def comparison(quality: dict[str, Any]) -> Markup | None:
-    """How often consensus and majority vote are right, known with intervals beside what the fit itself expects.
-
-    None if no truth is known: the level that a fit expects says little by itself.
-    """
-    if not quality["known"] or not quality["known"]["n"]:
+def comparison(summary: dict[str, Any]) -> Markup | None:
+    """Accuracies of consensus, majority vote and classifier on known answers, with intervals; None without any."""
+    known, classifier = summary["quality"]["known"], summary["classifier"]
+    if not known or not known["n"]:
         return None
-    rows = [
-        (f"{name}, {kind}", part[name], kind)
-        for kind, part in (("known", quality["known"]), ("estimated", quality["estimated"]))
-        for name in ("consensus", "majority")
-    ]
-    lowest = min(row["value"] if row["low"] is None else row["low"] for _, row, _ in rows)
+    rows = [("consensus", known["consensus"]), ("majority vote", known["majority"])]
+    if classifier and classifier["n_truths"]:
+        rows.append(("classifier", classifier["truth"]))
+    lowest = min(row["low"] for _, row in rows)
     low = math.floor(10 * max(lowest - 0.03, 0.0)) / 10
     left, right, step = 150.0, WIDTH - 70, 34
     height = step * len(rows) + 26
@@ -87,17 +83,15 @@ def comparison(quality: dict[str, Any]) -> Markup | None:
     parts: list[Markup] = []
     for k in range(round(10 * low), 11, 1 if low >= 0.5 else 2):
         parts.append(line(at(k / 10), 4, at(k / 10), height - 22, "grid"))
-        parts.append(text(at(k / 10), height - 6, f"{10 * k} %", anchor="middle"))
-    for place, (name, row, kind) in enumerate(rows):
+        parts.append(text(at(k / 10), height - 6, f"{10 * k}%", anchor="middle"))
+    for place, (name, row) in enumerate(rows):
         y = 20 + step * place
         parts.append(text(left - 14, y + 4, name, anchor="end", kind="axis"))
-        if row["low"] is not None:
-            parts.append(line(at(row["low"]), y, at(row["high"]), y, "interval"))
-        shape = "dot" if kind == "known" else "dot hollow"
-        parts.append(tag("circle", cx=at(row["value"]), cy=float(y), r=5, class_=shape))
+        parts.append(line(at(row["low"]), y, at(row["high"]), y, "interval"))
+        parts.append(tag("circle", cx=at(row["value"]), cy=float(y), r=5, class_="dot"))
         parts.append(text(right + 14, y + 4, percent(row["value"], 1).replace("over ", ">"), kind="axis"))
-    words = "; ".join(f"{name}: {100 * row['value']:.1f} %" for name, row, _ in rows)
-    return picture(height, f"Share of examples that is right. {words}.", parts)
+    words = "; ".join(f"{name}: {100 * row['value']:.1f}%" for name, row in rows)
+    return picture(height, f"Accuracy on known answers. {words}.", parts)
 
 
 def histogram(part: dict[str, Any]) -> Markup:

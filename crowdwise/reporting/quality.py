@@ -16,13 +16,13 @@ from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.class_weights import leading_shares
 
-# How many standard errors there are from the middle of a 95 % interval to its ends.
+# How many standard errors there are from the middle of a 95% interval to its ends.
 _HALF_WIDTH = float(ndtri(0.975))
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval; NaN where it is not known."""
+    """A number with its 95% interval; NaN where it is not known."""
 
     value: float
     low: float = float("nan")
@@ -71,7 +71,7 @@ def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> Estimate:
 
 
 def share_interval(share: Any, n: Any) -> tuple[Floats, Floats]:
-    """Wilson's 95 % interval of shares of n cases each; from 0 to 1 where there is no case.
+    """Wilson's 95% interval of shares of n cases each; from 0 to 1 where there is no case.
 
     Examples
     --------
@@ -107,21 +107,6 @@ class Comparison:
         return {"n": self.n} | {k: v.plain() for k, v in vars(self).items() if k != "n"}
 
 
-def expected_accuracy(record: FitRecord) -> Comparison:
-    """How often each is right if the probabilities of the fit are true.
-
-    Without intervals: what the assumption does to it is larger than any of them, and unknown. Examples whose answer the
-    fit was told are left out, as long as there are others: what it says about them is no merit of the consensus.
-    """
-    labelled = record.labels.labels_per_example > 0
-    counted = found if (found := labelled & ~record.has_truth).any() else labelled
-    n = int(counted.sum())  # there is a label, or there would be no fit
-    proba, votes = record.proba[counted], majority_shares(record.labels[counted])
-    chosen = np.eye(proba.shape[1])[record.codes[counted]]
-    one, other = float((chosen * proba).sum()) / n, float((votes * proba).sum()) / n
-    return Comparison(n, Estimate(one), Estimate(other), Estimate(one - other), Estimate(one))
-
-
 def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
     """How often each is right on the labelled examples of known truth: positions of classes, -1 where it is unknown."""
     known = np.flatnonzero((truth >= 0) & (record.labels.labels_per_example > 0))
@@ -133,10 +118,13 @@ def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
     half = _HALF_WIDTH * float(gap.std()) / len(known) ** 0.5
     difference = Estimate(float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half))
     stated = float(record.proba[known, record.codes[known]].mean())
-    return Comparison(len(known), _of_share(one), _of_share(other), difference, Estimate(stated))
+    return Comparison(len(known), accuracy_of(one), accuracy_of(other), difference, Estimate(stated))
 
 
-def _of_share(right: Floats) -> Estimate:
+def accuracy_of(right: Floats) -> Estimate:
+    """The share that is right, with its interval; NaN if there is nothing."""
+    if len(right) == 0:
+        return Estimate(float("nan"))
     share = float(right.mean())
     return Estimate(share, *map(float, share_interval(share, len(right))))
 
@@ -144,7 +132,7 @@ def _of_share(right: Floats) -> Estimate:
 def changed_examples(record: FitRecord) -> tuple[Bools, Bools]:
     """Which examples have a consensus that is not the majority's, and which had a tie that the consensus decides.
 
-    Of those whose answer the fit was told neither: it did not find them out.
+    Of those whose answer the fit was given neither.
     """
     votes = majority_shares(record.labels)
     of_consensus = votes[np.arange(len(votes)), record.codes]

@@ -114,6 +114,8 @@ def _environment(*, autoescape: bool) -> Any:
     named = (
         "calibration_sentence",
         "chance_sentence",
+        "changed_words",
+        "classifier_sentence",
         "decimal",
         "percent",
         "rare_class_sentence",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from crowdwise._error_correlation import votes_by_truth
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
-from crowdwise.error_correlation import votes_by_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
@@ -18,14 +18,14 @@ from crowdwise.labels.truth import codes_of_truth
 from crowdwise.relabel import information_gain
 from crowdwise.reporting.annotators import annotators, pairs
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
-from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
+from crowdwise.reporting.parts import classifier_part, disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval, known_accuracy
 from crowdwise.reporting.words import headline, numbers
 from crowdwise.versions import versions
 
 VERSION = 1
 _N_NEXT = 50
-_ENOUGH_TRUTHS = 20  # from here on, errors in common are more by known answers than by what is usual
+_ENOUGH_TRUTHS = 20  # from here on, known answers measure how correlated errors are
 
 
 def summarize(
@@ -77,10 +77,13 @@ def summarize(
         "size": _size(record),
         "classes": None if record.classes is None else [named(name) for name in record.classes],
         "model": _model(record),
+        "choices": [{name: plain(value) for name, value in vars(choice).items()} for choice in record.results.choices],
         "ordered": ordered_classes,
         "alpha": alpha_interval(record.labels, ordered=ordered_classes).plain(),
         "votes": _votes(record, known),
         "quality": quality_part(record, known),
+        "classifier": None if record.classes is None else classifier_part(record, _answers(record, known)),
+        "comparable": record.annotators is None or record.annotators.comparable,
         "truth_check": _truth_check(record),
         "changed": changed(examples),
         "annotators": annotators(record),
@@ -108,24 +111,28 @@ def _size(record: FitRecord) -> dict[str, Any]:
 
 
 def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
-    """How many independent votes there are, how that is known, and who has one together with others."""
-    annotators = record.results.annotators
-    shared = 0 if annotators.vote_weight is None else int((annotators.vote_weight < 1).sum())
-    by = "independent"
-    if record.annotators is not None and record.annotators.discount.common:
-        by = "labels" if record.annotators.discount.measured else "assumed"
-    votes = {"effective": plain(annotators.effective_votes), "shared": shared, "by": by}
+    """How many independent votes there are, how that is known, and how many annotators share one, and why."""
+    found, fitted = record.results.annotators, record.annotators
+    shared = 0 if found.vote_weight is None else int((found.vote_weight < 1).sum())
+    why = "groups were given" if fitted is not None and fitted.sharing.given else "their labels are near copies"
+    by = "labels" if fitted is not None and fitted.discount.measured else "assumed"
+    votes = {"effective": plain(found.effective_votes), "shared": shared, "why": why, "by": by}
     if record.classes is None:
         return votes | {"truths": 0}
-    codes = record.truth if known is None else np.where(record.has_truth, record.truth, known)
+    codes = _answers(record, known)
     n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
     if n_truths < _ENOUGH_TRUTHS or not record.is_representative(codes):
         return votes | {"truths": 0}
     return votes | {"effective": votes_by_truth(record, codes), "by": "truths", "truths": n_truths}
 
 
+def _answers(record: FitRecord, known: Array | None) -> Array:
+    """All answers that are known: those of the fit, and those that judge it."""
+    return record.truth if known is None else np.where(record.has_truth, record.truth, known)
+
+
 def _truth_check(record: FitRecord) -> dict[str, Any] | None:
-    """How good the consensus is by the truths it learnt from, the majority vote beside it, and how many may follow."""
+    """How good the consensus is by the known answers of the fit, and the majority vote; how many may follow."""
     check = record.results.truth_check
     if check is None:
         return None

@@ -11,25 +11,25 @@ Summary = dict[str, Any]
 
 # From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
 _AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
-_NOTICEABLE = 0.005
 _LITTLE_GAIN = 0.02  # in bits
 _NAMED = 3
 _RARE = 0.05  # a class that is given on fewer of the examples may be a slip
 _MEASURED = 20  # with so many known answers per annotator, these are compared by them
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
-WHAT_CHANCE_IS = "shuffled, the same answers would agree more with the consensus"
+WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
+_MOSTLY = 0.8  # from this part of the votes on, errors are called mostly independent
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share as a percentage, never rounded up to 100 % nor down to 0 %."""
+    """A share as a percentage, never rounded up to 100% nor down to 0%."""
     text = f"{100 * share:.{digits}f}"
     least = 10.0**-digits
     if share < 1 and float(text) >= 100:
-        return f"over {100 - least:.{digits}f} %"
+        return f"over {100 - least:.{digits}f}%"
     if share > 0 and float(text) <= 0:
-        return f"under {least:.{digits}f} %"
-    return f"{text} %"
+        return f"under {least:.{digits}f}%"
+    return f"{text}%"
 
 
 def short_percent(share: float) -> str:
@@ -64,25 +64,26 @@ def interval(part: dict[str, Any], scale: float = 1.0, digits: int = 2) -> str:
 
 
 def headline(summary: Summary) -> list[str]:
-    """How far the crowd agrees and how many votes that are, what the consensus is worth, what to do next."""
+    """How far the crowd agrees, how good consensus and classifier are, what to do next."""
     agreement = f"{agreement_sentence(summary)} {votes_sentence(summary)}".strip()
-    return [agreement, quality_sentence(summary), next_sentence(summary)]
+    quality = f"{quality_sentence(summary)} {classifier_sentence(summary)}".strip()
+    return [agreement, quality, next_sentence(summary)]
 
 
 def agreement_sentence(summary: Summary) -> str:
     """How far the annotators agree beyond chance."""
     alpha, who = summary["alpha"], count(summary["size"]["annotators"], "annotator")
     if summary["size"]["annotators"] == 1:
-        return "There is one annotator, so nothing can be said about agreement."
+        return "There is one annotator, so neither agreement nor accuracy can be estimated."
     if alpha["value"] is None:
         if summary["size"]["labels_per_example"]["max"] < 2:
-            return f"No example has two labels, so it is unknown whether these {who} agree."
-        return f"All labels of these {who} are the same, so it is unknown whether they agree beyond chance."
+            return f"No two of these {who} share an example, so their accuracies cannot be compared."
+        return f"All labels of these {who} are the same, so agreement beyond chance is unknown."
     value = alpha["value"]
     how = next((f"agree {word}" for least, word in _AGREEMENT if value >= least), "agree less than by chance")
     if alpha["low"] is not None and alpha["low"] <= 0 <= value:
         how = "agree hardly more than by chance"
-    span = "" if alpha["low"] is None else f" (95 % interval {interval(alpha)})"
+    span = "" if alpha["low"] is None else f" (95% interval {interval(alpha)})"
     return f"These {who} {how}: {alpha_name(summary)} is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
 
 
@@ -92,77 +93,92 @@ def alpha_name(summary: Summary) -> str:
 
 
 def votes_sentence(summary: Summary) -> str:
-    """How many independent votes an example has; nothing if that is not known."""
+    """How many independent votes an example has, and who shares one; nothing that is only assumed."""
     votes = summary["votes"]
-    if votes["effective"] is None or summary["size"]["annotators"] == 1:
+    if summary["size"]["annotators"] == 1:
         return ""
+    shared = f"{count(votes['shared'], 'annotator')} share votes: {votes['why']}." if votes["shared"] else ""
+    if votes["by"] not in ("truths", "labels") or votes["effective"] is None:
+        return shared
     labels = summary["size"]["labels_per_example"]["mean"]
-    groups = "one group has one vote" if votes["shared"] == 1 else f"{votes['shared']:,} groups have one vote each"
-    copies = f" ({groups})" if votes["shared"] else ""
+    independent = votes["effective"] >= _MOSTLY * labels
+    source = f"measured on {count(votes['truths'], 'known answer')}" if votes["by"] == "truths" else "by the labels"
     return (
-        f"The {rounded(labels)} labels of an example{copies} say as much as about {rounded(votes['effective'])} "
-        f"independent votes, {errors_words(votes['by'], votes['truths'])}."
-    )
-
-
-def errors_words(source: str, n_truths: int = 0) -> str:
-    """How it is known how many errors annotators have in common, on which the number of independent votes depends."""
-    if source == "truths":
-        return f"by the errors that annotators have in common on {count(n_truths, 'known answer')}"
-    return {
-        "usual": "if annotators have as many errors in common as is usual",
-        "labels": "as labels show few errors in common",
-        "independent": "if annotators err independently",
-    }[source]
+        f"{'Errors are mostly independent' if independent else 'Annotators make the same mistakes'}: {rounded(labels)} "
+        f"labels carry about as much information as {rounded(votes['effective'])} independent ones ({source}). {shared}"
+    ).rstrip()
 
 
 def _known(summary: Summary) -> dict[str, Any] | None:
-    """What known truth says of the consensus; None if it is known of no example."""
+    """How good the consensus is where the answer is known; None if it is known of no example."""
     part: dict[str, Any] | None = summary["quality"]["known"]
     return part if part and part["n"] else None
 
 
 def quality_sentence(summary: Summary) -> str:
-    """How much better the consensus is than the majority vote, known or estimated, and why."""
-    quality, known = summary["quality"], _known(summary)
+    """How good the consensus is where answers are known; else what it does that the majority vote does not."""
+    known = _known(summary)
     if summary["truth_check"] and not known:
         return truth_sentence(summary)
     if summary["kind"] == "rating":
-        return _rating_sentence(quality, known)
+        return _rating_sentence(summary["quality"], known)
     if known:
         ours, theirs = known["consensus"], known["majority"]
         return (
-            f"On the {count(known['n'], 'example')} of known truth the consensus is right for "
-            f"{percent(ours['value'], 1)} (95 % interval {interval(ours, 100, 1)}) and the majority vote"
-            f"{_ties_drawn(summary)} for {percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}); it counts "
-            f"annotators by how reliable they are{_and_model(summary)}{_if_chosen(known)}."
+            f"On the {count(known['n'], 'example')} with a known answer, consensus accuracy is "
+            f"{percent(ours['value'], 1)} (95% interval {interval(ours, 100, 1)}) and majority-vote accuracy "
+            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}){_ties_drawn(summary)}{_if_chosen(known)}."
         )
-    if summary["size"]["annotators"] == 1:
-        return "The consensus is what this one annotator says, as there is nobody to compare with."
-    gap = quality["estimated"]["difference"]["value"]
-    if gap < _NOTICEABLE:
-        effect = "to change little on this crowd"
-    else:
-        effect = f"to make it right on {in_hundred(gap)} than the majority vote"
-    return (
-        f"The consensus counts annotators by how reliable they are{_and_model(summary)}, which is estimated {effect}; "
-        "the estimate is too high where annotators err less independently than is usual."
-    )
+    features = " and uses the features" if summary["model"]["uses_features"] else ""
+    if summary["size"]["annotators"] == 1 and not features:
+        return "The consensus is the label of the only annotator."
+    return f"The consensus weights annotators by their estimated reliability{features}: it {changed_words(summary)}."
+
+
+def changed_words(summary: Summary) -> str:
+    """How many answers of the majority the consensus overrides, how many ties it breaks, how many are unsure."""
+    part, quality = summary["changed"], summary["quality"]
+    changed = f"on {count(part['total'], 'example')}" if part["total"] else "nowhere"
+    ties = f" and breaks {count(part['ties'], 'tie')}" if part["ties"] else ""
+    unsure = count(quality["unsure"], "example") if quality["unsure"] else "no example"
+    verb = "are" if quality["unsure"] > 1 else "is"
+    below = f"{unsure} {verb} below {percent(quality['unsure_below'])} confidence"
+    return f"overrides the majority {changed}{ties}; {below}"
+
+
+def classifier_sentence(summary: Summary) -> str:
+    """How good the classifier is on examples that it was not fitted to; nothing without one."""
+    part = summary["classifier"]
+    return f"The classifier's {_classifier_words(part)}." if part else ""
+
+
+def _classifier_words(part: dict[str, Any]) -> str:
+    found = f"out-of-fold accuracy is {percent(part['consensus']['value'], 1)} against the consensus"
+    if not part["out_of_fold"]:
+        found = (
+            f"accuracy on its own training examples is {percent(part['consensus']['value'], 1)} against the consensus"
+        )
+    if part["n_truths"]:
+        true = part["truth"]
+        found += (
+            f" and {percent(true['value'], 1)} ({interval(true, 100, 1)}) on {count(part['n_truths'], 'known answer')}"
+        )
+    return found
 
 
 def truth_sentence(summary: Summary) -> str:
-    """How good the consensus is by the truths that the fit learnt from, each held out."""
+    """How good the consensus is by the known answers of the fit, each held out."""
     check = summary["truth_check"]
-    learnt = f"{count(check['n'], 'known answer')} {'was' if check['n'] == 1 else 'were'} learnt from"
+    used = "Calibrated with" if check.get("at_random", True) else "Annotators were compared on"
     if "error" in check:
-        found = f"off by {check['error']:.3g} (95 % interval {check['low']:.3g} to {check['high']:.3g})"
-        found += f" and says {check['std']:.3g}"
+        found = f"held-out error {check['error']:.3g} (95% interval {check['low']:.3g} to {check['high']:.3g}), "
+        found += f"stated {check['std']:.3g}"
     else:
-        found = f"right for {percent(check['accuracy'], 1)} of them (95 % interval {interval(check, 100, 1)})"
-        found += f" and {percent(check['confidence'], 1)} sure on average"
+        found = f"held-out accuracy {percent(check['accuracy'], 1)} (95% interval {interval(check, 100, 1)}), "
+        found += f"mean confidence {percent(check['confidence'], 1)}"
         if check["majority"] is not None and summary["size"]["annotators"] > 1:
-            found += f"; the majority vote{_ties_drawn(summary)} is right for {percent(check['majority'], 1)}"
-    return f"{learnt}: held out in turn, the consensus is {found}. {_more_truths(check)}".rstrip()
+            found += f"; majority vote {percent(check['majority'], 1)}{_ties_drawn(summary)}"
+    return f"{used} {count(check['n'], 'known answer')}: {found}. {_more_truths(check)}".rstrip()
 
 
 def _more_truths(check: dict[str, Any]) -> str:
@@ -170,50 +186,47 @@ def _more_truths(check: dict[str, Any]) -> str:
     needed, unknown = check["needed"], check["unknown"]
     if not check.get("at_random", True) and unknown:
         return (
-            "These examples are no random draw, so this says little about the others, on which mean confidence is "
-            f"{percent(check['others'], 1)}. Answers to examples drawn at random would show more (crowdwise next "
-            "--at-random)."
+            "These examples are not a random draw, so this may not hold for the others (mean confidence "
+            f"{percent(check['others'], 1)}): add answers to examples drawn at random (crowdwise next --at-random)."
         )
     if not needed or not unknown or ("error" in check and needed > unknown):
         return ""
     if "error" in check:
-        return f"With {needed:,} more of them, the interval would be ±{percent(check['within'])}."
+        return f"{needed:,} more would narrow the interval to ±{percent(check['within'])}."
     if needed <= unknown:
-        return f"With {needed:,} more of them, the interval would be ±{100 * check['within']:.0f} points."
+        return f"{needed:,} more would narrow the interval to ±{100 * check['within']:.0f} points."
     low, high = share_interval(check["accuracy"], check["n"] + unknown)
-    return f"With those of all {unknown:,} other examples, the interval would be ±{50 * float(high - low):.0f} points."
+    return f"All {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
 
 
 def _if_chosen(known: dict[str, Any]) -> str:
-    """A word of caution where the examples of known truth are no random draw."""
-    return "" if known["at_random"] else "; these examples are no random draw, so this says little about the others"
+    """A word of caution where the examples with a known answer are no random draw."""
+    return "" if known["at_random"] else "; these examples are not a random draw, so this may not hold for the others"
 
 
 def _ties_drawn(summary: Summary) -> str:
     """What becomes of the majority's ties, where there are any: of two classes, each is half right."""
-    return " (ties drawn by lot)" if summary["quality"]["tied"] else ""
-
-
-def in_hundred(share: float) -> str:
-    """A difference of two shares, in examples."""
-    return f"{100 * share:.1f} more examples in 100"
+    return ", ties broken at random" if summary["quality"]["tied"] else ""
 
 
 def calibration_sentence(summary: Summary) -> str | None:
-    """A word of caution where known truth shows that the fit is surer than it should be."""
+    """A word of caution where known answers show that the fit is too sure, or not sure enough."""
     known = _known(summary)
     if summary["kind"] == "rating" or not known:
         return None
-    expected = known["stated"]["value"]
-    if expected <= known["consensus"]["high"]:
+    expected, actual = known["stated"]["value"], known["consensus"]
+    if actual["low"] <= expected <= actual["high"]:
         return None
-    alone = summary["size"]["annotators"] == 1
-    why = "Labels of one annotator are taken as they are" if alone else "Annotators share errors here"
     return (
-        f"The fit is surer than it should be: it expects {percent(expected, 1)} of these to be right, and "
-        f"{percent(known['consensus']['value'], 1)} are. {why}: take confidence as an order, "
-        "or let the fit learn from these answers (--use-truth; in Python, truth=... of fit), which calibrates it."
+        f"{'Overconfident' if expected > actual['high'] else 'Underconfident'}: predicted {percent(expected, 1)} "
+        f"correct, actual {percent(actual['value'], 1)}. Use confidence to rank examples only, or calibrate it with "
+        "these answers (--use-truth; truth=... in Python)."
     )
+
+
+def _is_overconfident(summary: Summary) -> bool:
+    known = _known(summary)
+    return summary["kind"] != "rating" and bool(known) and known["stated"]["value"] > known["consensus"]["high"]  # type: ignore[index]
 
 
 def rare_class_sentence(summary: Summary) -> str | None:
@@ -225,24 +238,20 @@ def rare_class_sentence(summary: Summary) -> str | None:
     row = rare[0]
     return (
         f"Caution: “{row['name']}” was given on {count(row['given'], 'example')} and is the consensus on "
-        f"{row['consensus']:,}. Is it a slip, or no answer at all? Then leave it out (--missing, missing=...) and fit "
+        f"{row['consensus']:,}. If it is a slip or means no answer, leave it out (--missing, missing=...) and fit "
         "again."
     )
-
-
-def _and_model(summary: Summary) -> str:
-    return " and learns from the features" if summary["model"]["uses_features"] else ""
 
 
 def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> str:
     if known:
         return (
-            f"On the {count(known['n'], 'example')} of known truth the consensus is off by {known['consensus']:.3g} "
-            f"(root mean squared) and the plain mean of the ratings by {known['mean']:.3g}."
+            f"On the {count(known['n'], 'example')} with a known answer, the root mean squared error of the consensus "
+            f"is {known['consensus']:.3g}, that of the plain mean {known['mean']:.3g}."
         )
     return (
-        f"A rating of the consensus is estimated to be off by about {quality['typical_error']:.3g}, if annotators err "
-        "independently; annotators count by how reliable they are, which the plain mean does not do."
+        "The consensus weights annotators by their estimated reliability; its standard error is estimated to be "
+        f"{quality['typical_error']:.3g} if annotators err independently."
     )
 
 
@@ -256,32 +265,30 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
     if summary["kind"] == "rating":
         error = {"value": f"{quality['typical_error']:.3g}", "name": "estimated error of a rating"}
         single = {"value": f"{summary['size']['single']:,}", "name": "examples with one label"}
-        return [
-            first,
-            error | {"note": "by the fit's own probabilities"},
-            single | {"note": "nobody to compare with"},
-            last,
-        ]
-    if (check := summary["truth_check"]) and not known:
-        second = {"value": percent(check["accuracy"], 1), "name": "of the consensus is right"}
-        second["note"] = f"{count(check['n'], 'known answer')}, held out in turn, {interval(check, 100, 1)}"
-        if not check["at_random"]:
-            second["name"] = "right on the known examples"
-            second["note"] = f"{count(check['n'], 'known answer')}, no random draw; {interval(check, 100, 1)}"
-    elif known:
-        ours = known["consensus"]
-        second = {"value": percent(ours["value"], 1), "name": "of the consensus is right"}
-        second["note"] = f"known truth of {count(known['n'], 'example')}, {interval(ours, 100, 1)}"
-    else:
-        gap = quality["estimated"]["difference"]["value"]
-        second = {"value": f"+{100 * gap:.1f}", "name": "more examples right in 100 than the majority vote"}
-        second["note"] = "estimated by the fit's own probabilities"
+        return [first, error | {"note": "if annotators err independently"}, single | {"note": "not compared"}, last]
     part = summary["changed"]
-    third = {"value": f"{part['total']:,}", "name": "majority answers changed"}
-    third["note"] = f"and {count(part['ties'], 'tie')} decided" if part["ties"] else "there was no tie to decide"
-    unsure = {"value": f"{quality['unsure']:,}", "name": "examples unsure"}
+    changed = {"value": f"{part['total']:,}", "name": "majority answers overridden"}
+    changed["note"] = f"and {count(part['ties'], 'tie')} broken" if part["ties"] else "no tie to break"
+    unsure = {"value": f"{quality['unsure']:,}", "name": "unsure examples"}
     unsure["note"] = f"below {percent(quality['unsure_below'])} confidence"
-    return [first, second, third, unsure]
+    accuracy = _accuracy_number(summary, known)
+    return [first, changed, unsure, last] if accuracy is None else [first, accuracy, changed, unsure]
+
+
+def _accuracy_number(summary: Summary, known: dict[str, Any] | None) -> dict[str, str] | None:
+    """The measured accuracy of the consensus; without known answers that of the classifier against the consensus."""
+    if known:
+        ours = known["consensus"]
+        note = f"{count(known['n'], 'known answer')}, {interval(ours, 100, 1)}"
+        return {"value": percent(ours["value"], 1), "name": "consensus accuracy", "note": note}
+    if check := summary["truth_check"]:
+        how = "held out" if check["at_random"] else "not a random draw"
+        note = f"{count(check['n'], 'known answer')}, {how}, {interval(check, 100, 1)}"
+        return {"value": percent(check["accuracy"], 1), "name": "consensus accuracy", "note": note}
+    if part := summary["classifier"]:
+        note = f"against the consensus{', out of fold' if part['out_of_fold'] else ''}"
+        return {"value": percent(part["consensus"]["value"], 1), "name": "classifier accuracy", "note": note}
+    return None
 
 
 def flagged(summary: Summary, flag: str) -> list[str]:
@@ -292,15 +299,17 @@ def flagged(summary: Summary, flag: str) -> list[str]:
 
 def chance_sentence(summary: Summary) -> str | None:
     """What the flag means, where somebody has it: beside an accuracy above a half it looks like a contradiction."""
-    return f"{_ADVERSE.capitalize()} means: {WHAT_CHANCE_IS}." if flagged(summary, _ADVERSE) else None
+    if not flagged(summary, _ADVERSE):
+        return None
+    return f"Annotators flagged “{_ADVERSE}” {WHAT_CHANCE_IS}."
 
 
 def next_sentence(summary: Summary) -> str:
     """What to do next: whom to look at, and what to label again."""
     advice = []
     if adverse := flagged(summary, _ADVERSE):
-        verb = "answers" if len(adverse) == 1 else "answer"
-        advice.append(f"look at the labels of {some_of(adverse)}, who {verb} {_ADVERSE} ({WHAT_CHANCE_IS})")
+        chance = WHAT_CHANCE_IS if len(adverse) > 1 else WHAT_CHANCE_IS.replace("agree", "agrees", 1)
+        advice.append(f"look at the labels of {some_of(adverse)}, who {chance}")
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
@@ -308,28 +317,28 @@ def next_sentence(summary: Summary) -> str:
         advice.append(_enough_labels(summary))
     elif rows:
         first = f"“{rows[0]['example']}” ({rows[0]['reason']})"
-        what, to = ("find out the right answer", "to") if summary["truth_check"] else ("ask for one more label", "on")
-        of = f" {to} each of the {count(unsure, 'example')} that the consensus is unsure about" if unsure > 1 else ""
-        advice.append(f"{what}{of}, first {to} {first}")
-    return f"Next, {'; '.join(advice)}." if advice else "There is nothing that stands out to be done next."
+        what = "have an expert check" if summary["truth_check"] else "collect one more label on"
+        of = f" the {count(unsure, 'unsure example')}, starting with" if unsure > 1 else ""
+        advice.append(f"{what}{of} {first}")
+    return f"Next, {'; '.join(advice)}." if advice else "No next step stands out."
 
 
 def _enough_labels(summary: Summary) -> str:
-    """What to do where one more label would say little."""
+    """What to do where one more label would change little."""
     if summary["size"]["annotators"] == 1:
-        return "ask a second annotator about some of the examples, as nobody can be compared with this one"
-    if calibration_sentence(summary):
-        return "ask experts or clarify the question, as more labels of this crowd would repeat errors that it shares"
+        return "have a second annotator label some of the examples: one alone cannot be compared with anyone"
+    if _is_overconfident(summary):
+        return "ask experts or clarify the question: more labels of this crowd would repeat its common errors"
     if summary["truth_check"] or _known(summary):
-        return "ask for no more labels, as one more is expected to say little about any example"
+        return "no more labels are needed: one more is expected to change little on any example"
     return (
-        "find out the right answer to a few dozen examples yourself, as one more label is expected to say little and "
-        "only known answers can show errors that the crowd shares"
+        "have an expert check a few dozen examples: one more label is expected to change little, and only known "
+        "answers can show errors that the whole crowd makes"
     )
 
 
 def summary_lines(summary: Summary) -> list[str]:
-    """About ten lines that a person can read: how good is this crowd, who stands out, what to do next.
+    """About ten lines that a person can read: how good are crowd and consensus, who is flagged, what to do next.
 
     Parameters
     ----------
@@ -347,14 +356,13 @@ def summary_lines(summary: Summary) -> list[str]:
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
         f"{size['labels']:,} {of}; {rounded(per['mean'])} per example{spread}",
         f"Agreement   {_alpha_line(summary)}",
-        *([f"Votes       {said}"] if (said := votes_sentence(summary)) else []),
+        *([f"Votes       {sentence}"] if (sentence := votes_sentence(summary)) else []),
         *_quality_lines(summary),
-        *_changed_lines(summary),
         *_annotator_lines(summary),
         *_next_lines(summary),
     ]
     if not summary["model"]["converged"]:
-        lines.append("Caution     the rounds stopped before they settled; allow more of them")
+        lines.append("Caution     not converged; allow more rounds")
     return lines
 
 
@@ -369,26 +377,21 @@ def _alpha_line(summary: Summary) -> str:
 
 
 def _quality_lines(summary: Summary) -> list[str]:
-    quality, known = summary["quality"], _known(summary)
+    known = _known(summary)
     if summary["kind"] == "rating":
         return [f"Consensus   {quality_sentence(summary)}"]
-    gap = quality["estimated"]["difference"]["value"]
-    more = f"right on {in_hundred(gap)} than" if gap >= _NOTICEABLE else "about as often right as"
-    if summary["size"]["annotators"] == 1:
-        lines = ["Consensus   what this one annotator says: there is nobody to compare with"]
-    elif summary["truth_check"]:
-        lines = [f"Consensus   estimated to be {more} the majority vote"]
-    else:
-        lines = [
-            f"Consensus   estimated to be {more} the majority vote, by the fit's",
-            "            own probabilities (too high where annotators share more errors than usual)",
-        ]
+    alone = summary["size"]["annotators"] == 1 and not summary["model"]["uses_features"]
+    lines = [f"Consensus   {'the label of the only annotator' if alone else changed_words(summary)}"]
+    if caution := rare_class_sentence(summary):
+        lines.append(f"            {caution}")
+    if part := summary["classifier"]:
+        lines.append(f"Classifier  {_classifier_words(part)}")
     if summary["truth_check"]:
         lines.append(f"Truth       {truth_sentence(summary)}")
     if known:
-        ours, theirs = known["consensus"], f", majority vote for {percent(known['majority']['value'], 1)}"
+        ours, theirs = known["consensus"], f", majority vote {percent(known['majority']['value'], 1)}"
         lines.append(
-            f"Truth       known for {count(known['n'], 'example')}: consensus right for {percent(ours['value'], 1)} "
+            f"Truth       {count(known['n'], 'known answer')}: consensus accuracy {percent(ours['value'], 1)} "
             f"({interval(ours, 100, 1)}){theirs if summary['size']['annotators'] > 1 else ''}{_if_chosen(known)}"
         )
     if caution := calibration_sentence(summary):
@@ -396,37 +399,16 @@ def _quality_lines(summary: Summary) -> list[str]:
     return lines
 
 
-def changed_words(summary: Summary) -> str:
-    """How many answers of the majority are changed, and how many ties decided if there are any."""
-    part = summary["changed"]
-    changed = count(part["total"], "majority answer") if part["total"] else "no majority answer"
-    return changed + (f", {count(part['ties'], 'tie')} decided" if part["ties"] else "")
-
-
-def _changed_lines(summary: Summary) -> list[str]:
-    if summary["kind"] == "rating":
-        return []
-    quality = summary["quality"]
-    lines = [
-        f"Changed     {changed_words(summary)}; "
-        f"{count(quality['unsure'], 'example') if quality['unsure'] else 'no example'} below "
-        f"{percent(quality['unsure_below'])} confidence"
-    ]
-    if caution := rare_class_sentence(summary):
-        lines.append(f"            {caution}")
-    return lines
-
-
 def _annotator_lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
     measured = (summary["truth_check"] or {}).get("at_random", False)
-    if measured and all(row.get("truths", 0) >= _MEASURED for row in rows):  # who errs with others is overestimated
+    if measured and all(row.get("truths", 0) >= _MEASURED for row in rows):  # accuracy by labels hides common errors
         rows = sorted(rows, key=lambda row: -row["truth_accuracy"])
     lines = []
-    if len(rows) > 1:
+    if len(rows) > 1 and summary["comparable"]:
         best, worst = rows[0], rows[-1]
         if best.get("accuracy") is not None and percent(best["accuracy"]) == percent(worst["accuracy"]):
-            lines.append(f"Annotators  all about alike (estimated accuracy {percent(best['accuracy'])})")
+            lines.append(f"Annotators  all about the same (estimated accuracy {percent(best['accuracy'])})")
         else:
             lines.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
     by_flags: dict[str, list[str]] = {}
@@ -434,10 +416,9 @@ def _annotator_lines(summary: Summary) -> list[str]:
         if row["flags"]:
             by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
     if by_flags:
-        meant = {flags: flags.replace(_ADVERSE, f"{_ADVERSE}: {WHAT_CHANCE_IS}") for flags in by_flags}
-        groups = [f"{some_of(names)} ({meant[flags]})" for flags, names in by_flags.items()]
+        groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, WHAT_CHANCE_IS)}" for flags, names in by_flags.items()]
         more = ["and more"] if len(groups) > _NAMED else []
-        lines.append(f"Stand out   {'; '.join([*groups[:_NAMED], *more])}")
+        lines.append(f"Flagged     {'; '.join([*groups[:_NAMED], *more])}")
     return lines
 
 
@@ -446,7 +427,7 @@ def _scored(row: dict[str, Any]) -> str:
         return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
     known = ""
     if row.get("truth_accuracy") is not None:
-        known = f"right on {percent(row['truth_accuracy'])} of {count(row['truths'], 'known answer')}, "
+        known = f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}, "
     share = percent(row["accuracy"])
     return f"{row['annotator']} ({known}estimated accuracy {share}, {count(row['labels'], 'label')})"
 
@@ -456,4 +437,4 @@ def _next_lines(summary: Summary) -> list[str]:
     if not rows or summary["size"]["annotators"] == 1:
         return [f"Next        {_enough_labels(summary)}"]
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
-    return [f"Next        {'find out the right answer to' if summary['truth_check'] else 'label again'}: {first}"]
+    return [f"Next        {'have an expert check' if summary['truth_check'] else 'label again'}: {first}"]

@@ -34,8 +34,8 @@ _LEVEL = re.compile(r"(-?\d{1,9})(,0+)?([^\d,]*)")  # 1, "1,0", "1 star"
 _NEXT = (
     "crowdwise fit LABELS: the consensus, how good each annotator is, what to label again",
     "crowdwise fit LABELS --truth ANSWERS --use-truth: the same, with known answers of a few dozen examples,",
-    "  drawn at random; only these show what annotators get wrong together",
-    "crowdwise check LABELS FEATURES: whether contested examples should count less",
+    "  drawn at random; only these show errors of the whole crowd",
+    "crowdwise check LABELS FEATURES: whether down-weighting contested examples helps",
 )
 _RARE = 0.01  # of its even share of the labels: a class given so seldom may be a slip, and a fit knows little of it
 
@@ -57,7 +57,7 @@ class Check:
     alpha : float or None
         Krippendorff's; None if there is nothing to compare.
     kappas : dict or None
-        Of pairs with ten shared examples: how many, and the 10, 50 and 90 % quantiles.
+        Of pairs with ten shared examples: how many, and the 10, 50 and 90% quantiles.
     unanimous : float or None
         Share of the examples with two or more labels on which all agree; None for ratings.
     problems : tuple of str
@@ -98,7 +98,7 @@ class Check:
         if self.weighting is None:
             parts["What next"] = list(_NEXT)
         else:
-            parts["Does it help to let contested examples count less?"] = textwrap.wrap(self.weighting, 96)
+            parts["Does down-weighting contested examples help?"] = textwrap.wrap(self.weighting, 96)
         return "\n\n".join("\n  ".join([title, *rows]) for title, rows in parts.items())
 
     def _what_was_given(self) -> str:
@@ -112,12 +112,12 @@ class Check:
         rows = [_row("all together", _alpha_line(self.alpha, self.ordered))]
         if self.kappas is not None:
             n, low, middle, high = (self.kappas[key] for key in ("pairs", "low", "median", "high"))
-            span = f"80 % of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
+            span = f"80% of {n:,.0f} pairs are between {low:.2f} and {high:.2f}"
             name = "weighted kappa" if self.ordered else "Cohen's kappa"
             of_pairs = f"{name} {middle:.2f}" if n == 1 else f"median {name} {middle:.2f}; {span}"
             rows.append(_row("two at a time", of_pairs))
         if self.unanimous is not None:
-            rows.append(_row("unanimous", f"{100 * self.unanimous:.0f} % of the examples with two or more labels"))
+            rows.append(_row("unanimous", f"{100 * self.unanimous:.0f}% of the examples with two or more labels"))
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKi
     if n := int((per_example == 0).sum()):
         found.append(f"{count(n, 'example')} without a label")
     if n := int((per_example == 1).sum()):
-        found.append(f"{count(n, 'example')} with one label: nobody can disagree there")
+        found.append(f"{count(n, 'example')} with one label")
     if labels.classes is not None and (rare := _rare_classes(labels)):
         found.append(f"given hardly ever, perhaps a slip or no answer at all: {some_names(rare)}")
     flagged = {} if aggregation is None else aggregation.annotator_flags
@@ -229,13 +229,15 @@ def _ask_for_order(levels: list[Any], declared: bool) -> str:
 def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
     if aggregation is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
-        return [f"there is only {what}: nothing can be learnt from disagreement"]
+        return [f"there is only {what}: annotators cannot be compared"]
+    if not aggregation.fitted.comparable:
+        return ["no two annotators share an example: their accuracies cannot be compared"]
     by_flag: dict[str, list[str]] = {}
     for name, flags in aggregation.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {
-        "worse than chance": f" ({WHAT_CHANCE_IS})",
+        "worse than chance": f" (they {WHAT_CHANCE_IS})",
         ALWAYS_SAME: " (where others differ)",
     }
     return [f"{flag}: {some_names(names)}{meaning.get(flag, '')}" for flag, names in by_flag.items()]
@@ -289,7 +291,7 @@ def _kappas(labels: CrowdLabels, kind: ClassKind) -> dict[str, float] | None:
 
 def _weighting(inputs: Inputs) -> str | None:
     if inputs.labels.kind == "rating":
-        return "unknown: this is found out for classes only"
+        return "unknown: only for classes"
     if inputs.X is None:
         return None
     X, labels = inputs.X, inputs.labels
@@ -299,7 +301,7 @@ def _weighting(inputs: Inputs) -> str | None:
     try:
         return diagnose(X, labels).advice
     except DataError as error:
-        return f"cannot be said: {error}"
+        return f"unknown: {error}"
 
 
 def _spread(numbers: Any) -> dict[str, float]:

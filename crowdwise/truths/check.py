@@ -1,4 +1,4 @@
-"""Answers of a fit and truths that it was not told -> how good it is, how surely, and how many more are needed."""
+"""Answers of a fit and known answers that were held out -> how good it is, how surely, and how many more are needed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy import stats
 
 from crowdwise.arrays import Codes, Floats
 from crowdwise.checks import check_number
+from crowdwise.counts import count
 
 # Of intervals, and how many standard deviations of a normal distribution hold this share of it.
 _CONFIDENCE = 0.95
@@ -41,12 +42,12 @@ class TruthCheck:
     >>> from crowdwise.truths.check import TruthCheck
     >>> check = TruthCheck(n=50, right=40, confidence=0.84)
     >>> check
-    TruthCheck: right on 80 % of 50 truths (95 % interval 67 % to 89 %), says 84 %
+    TruthCheck: accuracy 80% on 50 known answers (67% to 89%), mean confidence 84%
     >>> check.needed(within=0.05)
     212
     >>> TruthCheck(n=50, right=30, confidence=0.62, others=0.85, at_random=False)
-    TruthCheck: right on 60 % of 50 truths (95 % interval 46 % to 72 %), says 62 %
-      the truths are no random draw; on the other examples it says 85 %
+    TruthCheck: accuracy 60% on 50 known answers (46% to 72%), mean confidence 62%
+      not a random draw; mean confidence on the other examples 85%
     """
 
     n: int
@@ -62,7 +63,7 @@ class TruthCheck:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of it."""
+        """Wilson's 95% interval of it."""
         low, high = wilson_interval(np.array([self.right]), np.array([self.n]))
         return float(low[0]), float(high[0])
 
@@ -107,10 +108,10 @@ class TruthCheck:
         low, high = self.interval
         chosen = ""
         if not self.at_random and self.others is not None:
-            chosen = f"\n  the truths are no random draw; on the other examples it says {100 * self.others:.0f} %"
+            chosen = f"\n  not a random draw; mean confidence on the other examples {100 * self.others:.0f}%"
         return (
-            f"TruthCheck: right on {100 * self.accuracy:.0f} % of {self.n:,} {_truths(self.n)} (95 % interval "
-            f"{100 * low:.0f} % to {100 * high:.0f} %), says {100 * self.confidence:.0f} %{chosen}"
+            f"TruthCheck: accuracy {100 * self.accuracy:.0f}% on {count(self.n, 'known answer')} ({100 * low:.0f}% to "
+            f"{100 * high:.0f}%), mean confidence {100 * self.confidence:.0f}%{chosen}"
         )
 
 
@@ -131,7 +132,7 @@ class RatingCheck:
     --------
     >>> from crowdwise.truths.check import RatingCheck
     >>> RatingCheck(n=50, error=0.4, std=0.35)
-    RatingCheck: off by 0.4 on 50 truths (95 % interval 0.335 to 0.497), says 0.35
+    RatingCheck: error 0.4 on 50 known answers (0.335 to 0.497), stated 0.35
     """
 
     n: int
@@ -140,7 +141,7 @@ class RatingCheck:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the error, if errors are normally distributed."""
+        """The 95% interval of the error, if errors are normally distributed."""
         low, high = stats.chi2.ppf([(1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2], self.n)
         return self.error * sqrt(self.n / low), self.error * sqrt(self.n / high)
 
@@ -176,8 +177,8 @@ class RatingCheck:
     def __repr__(self) -> str:
         low, high = self.interval
         return (
-            f"RatingCheck: off by {self.error:.3g} on {self.n:,} {_truths(self.n)} (95 % interval {low:.3g} to "
-            f"{high:.3g}), says {self.std:.3g}"
+            f"RatingCheck: error {self.error:.3g} on {count(self.n, 'known answer')} ({low:.3g} to {high:.3g}), stated "
+            f"{self.std:.3g}"
         )
 
 
@@ -197,7 +198,3 @@ def wilson_interval(right: Codes, n: Codes) -> tuple[Floats, Floats]:
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
-
-
-def _truths(n: int) -> str:
-    return "truth" if n == 1 else "truths"

@@ -18,6 +18,7 @@ from any_classifiers import (
     twin_temperature,
 )
 from crowds import balanced_twin, crowd, labels_of, paced_twin, smooth_twin
+from crowdwise.em.temperature import ClassScores, best_temperature
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -36,7 +37,6 @@ from sklearn.tree import DecisionTreeClassifier
 from crowdwise import CrowdClassifier, CrowdLabels
 from crowdwise.em import Shared
 from crowdwise.em.held_out import stratified_folds
-from crowdwise.em.temperature import ClassScores, best_temperature
 from crowdwise.em.weighted_copies import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.model_selection import crowd_scorer

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from any_classifiers import few_rounds, fit, twin_likelihood, twin_posterior
 from crowds import crowd, labels_of, rare_crowd
+from crowdwise.em.temperature import ClassScores
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
@@ -15,7 +16,6 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import CrowdClassifier, CrowdLabels
-from crowdwise.em.temperature import ClassScores
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 

@@ -7,6 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 from crowds import clear_crowd, crowd, labels_of, with_copies
+from crowdwise.logistic.blocks import in_threads, total
+from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds
+from crowdwise.logistic.survey import Survey, levels_of_labels
 from marks import in_slow_run
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -17,9 +20,6 @@ from crowdwise.crowd import disagreement
 from crowdwise.em import Confusion, Ordinal
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.logistic import survey
-from crowdwise.logistic.blocks import in_threads, total
-from crowdwise.logistic.sums import LogisticSums, RoundState, block_sums, row_folds
-from crowdwise.logistic.survey import Survey, levels_of_labels
 from crowdwise.progress import SILENT
 from crowdwise.weights import SelfPaced, Smooth
 

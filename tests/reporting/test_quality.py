@@ -1,33 +1,17 @@
 import numpy as np
 import pytest
-from all_models import crowd, fit_quietly
 from crowds import labels_of, rare_crowd
 from scipy.stats import norm
 
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
+from crowdwise import CrowdLabels, aggregate
 from crowdwise.crowd import krippendorff_alpha
 from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.quality import (
     alpha_interval,
     changed_examples,
-    expected_accuracy,
     known_accuracy,
     share_interval,
 )
-
-
-def expected_twin(found, labels):
-    """Expected accuracy of consensus and majority, one example after the other; a tie is a fair draw."""
-    codes = {name: k for k, name in enumerate(found.classes.tolist())}
-    ours, theirs = [], []
-    for p, (_, given) in zip(found.proba, labels, strict=True):
-        if not given:
-            continue
-        votes = [sum(codes[said] == k for said in given.values()) for k in range(len(codes))]
-        leading = [k for k, n in enumerate(votes) if n == max(votes)]
-        ours.append(max(p))
-        theirs.append(sum(p[k] for k in leading) / len(leading))
-    return np.mean(ours), np.mean(theirs)
 
 
 @pytest.mark.parametrize("kind", ["class", "rating"])
@@ -55,33 +39,6 @@ def test_the_interval_of_a_share_is_wilsons():
     low, high = share_interval([0.0, 0.5, 1.0], [10, 10, 0])
     np.testing.assert_allclose(low, [0.0, 0.23659, 0.0], atol=1e-5)  # textbook values for 0 and 5 of 10
     np.testing.assert_allclose(high, [0.27753, 0.76341, 1.0], atol=1e-5)
-
-
-def test_the_expected_accuracies_equal_those_of_a_loop():
-    _, _, labels = crowd(n=80, n_classes=3, missing=0.5)
-    found = aggregate(labels)
-    comparison = expected_accuracy(FitRecord.of(found, labels))
-    ours, theirs = expected_twin(found, labels)
-    assert comparison.n == (labels.labels_per_example > 0).sum()
-    np.testing.assert_allclose(comparison.consensus.value, ours)
-    np.testing.assert_allclose(comparison.majority.value, theirs)
-    np.testing.assert_allclose(comparison.difference.value, ours - theirs)
-    assert np.isnan(comparison.consensus.low)
-
-
-def test_answers_that_the_fit_was_told_are_no_merit_of_the_consensus():
-    _, truth, labels = crowd(n=80, missing=0.0)
-    found = aggregate(labels, truth={i: truth[i] for i in range(30)})
-    comparison = expected_accuracy(FitRecord.of(found, labels))
-    assert comparison.n == 50
-    np.testing.assert_allclose(comparison.consensus.value, found.confidence[30:].mean())
-    assert expected_accuracy(FitRecord.of(aggregate(labels, truth=truth), labels)).consensus.value == 1
-
-
-def test_the_consensus_is_never_expected_to_be_worse_than_the_majority():
-    X, _, labels = crowd(n=100, missing=0.3)
-    for model in (aggregate(labels), fit_quietly(CrowdLogisticClassifier(), X, labels)):
-        assert expected_accuracy(FitRecord.of(model, labels)).difference.value >= 0
 
 
 def test_known_accuracy_counts_right_answers_on_examples_of_known_truth():

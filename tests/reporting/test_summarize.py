@@ -13,7 +13,7 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeRegressor,
     aggregate,
-    errors_in_common,
+    error_correlation,
     load,
 )
 from crowdwise.crowd import disagreement
@@ -59,6 +59,19 @@ def test_a_summary_of_every_classifier_is_plain_and_complete(name, data):
     row = summary["annotators"]["rows"][0]
     assert {"accuracy", "accuracy_low", "agrees_with_consensus", "agrees_with_model", "confusion"} <= set(row)
     np.testing.assert_allclose(np.sum(row["confusion"], axis=1), 1.0, atol=0.002)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_classifier_is_judged_by_the_consensus_and_by_known_answers(name, data):
+    X, truth, labels = data
+    model = fit_quietly(MODELS[name], X, labels)
+    part = summarize(model, labels, truth=dict(enumerate(truth[:30].tolist())))["classifier"]
+    predicted = model.classes_[model.results_.model_proba.argmax(axis=1)]
+    labelled = labels.labels_per_example > 0
+    np.testing.assert_allclose(part["consensus"]["value"], (predicted == model.consensus_)[labelled].mean())
+    np.testing.assert_allclose(part["truth"]["value"], (predicted == truth)[:30][labelled[:30]].mean())
+    assert (part["n_truths"], part["out_of_fold"]) == (labelled[:30].sum(), True)
+    assert summarize(aggregate(labels), labels)["classifier"] is None
 
 
 def test_a_summary_of_ratings_has_no_classes_and_no_accuracy(data):
@@ -191,24 +204,17 @@ def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_of_unseen_examples_are_found_again_from_the_consensus(name, data):
+def test_predictions_of_unseen_examples_are_out_of_fold(name, data):
     X, truth, labels = data
     model = fit_quietly(MODELS[name], X, labels)
     assert (model.classes_[unseen_predictions(FitRecord.of(model, labels))] == truth).mean() > 0.75
-    noise = np.random.default_rng(0).normal(size=(len(X), 300))  # to be learnt by heart, with nothing to learn from it
+    noise = np.random.default_rng(0).normal(size=(len(X), 300))  # to be overfitted, with nothing to learn from it
     model = fit_quietly(MODELS[name], noise, labels)
     record = FitRecord.of(model, labels)
     assert (model.classes_[unseen_predictions(record)] == labels.majority()).mean() < 0.5
     if name != "logistic":  # which chooses a penalty that leaves nothing
         assert (model.predict(noise) == labels.majority()).mean() > 0.8
     assert np.average(annotator_columns(record)["agrees_with_model"], weights=labels.labels_per_annotator) < 0.5
-
-
-def test_agreement_with_a_model_that_has_no_say_is_unknown(data):
-    X, _, labels = data
-    model = fit_quietly(CrowdLogisticClassifier(), X, labels)
-    model.model_weight_ = 0.0
-    assert np.isnan(annotator_columns(FitRecord.of(model, labels))["agrees_with_model"]).all()
 
 
 def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):
@@ -238,10 +244,10 @@ def test_one_annotator_and_single_labels_are_summed_up_too():
         alone = aggregate(np.array([[0], [1], [1]]), steepness=1.0)
     summary = summarize(alone, [[0], [1], [1]])
     assert "one annotator" in summary["headline"][0]
-    assert "nobody to compare with" in "\n".join(summary_lines(summary))
+    assert "the label of the only annotator" in "\n".join(summary_lines(summary))
     single = [["a", None], [None, "b"], ["b", None]]
     found = aggregate(single)
-    assert "No example has two labels" in summarize(found, single)["headline"][0]
+    assert "their accuracies cannot be compared" in summarize(found, single)["headline"][0]
     assert json.dumps(summarize(found, single), allow_nan=False)
 
 
@@ -280,14 +286,14 @@ def test_independent_votes_are_counted_by_known_answers_where_there_are_enough(d
     assert summarize(found, labels, truth=few)["votes"] == by_labels
     for votes in (
         summarize(found, labels, truth=known)["votes"],  # they judge
-        summarize(aggregate(labels, truth=known), labels)["votes"],  # they were learnt from
+        summarize(aggregate(labels, truth=known), labels)["votes"],  # they calibrate
     ):
         assert (votes["by"], votes["truths"]) == ("truths", 20)
-    errors = errors_in_common(labels, found, truth)
-    assert summarize(found, labels, truth=truth)["votes"]["effective"] == pytest.approx(errors.effective_number)
+    errors = error_correlation(found, labels, truth)
+    assert summarize(found, labels, truth=truth)["votes"]["effective"] == pytest.approx(errors.effective_votes)
 
 
-def test_truths_that_were_learnt_from_judge_held_out_and_others_as_ever(data):
+def test_truths_of_the_fit_judge_held_out_and_others_as_ever(data):
     X, truth, labels = data
     known = [*truth[:20].tolist(), *[None] * (len(truth) - 20)]
     found = aggregate(labels, truth=known)
@@ -298,13 +304,13 @@ def test_truths_that_were_learnt_from_judge_held_out_and_others_as_ever(data):
     votes = labels.tally[:20]
     right = votes[np.arange(20), truth[:20]] == votes.max(axis=1)
     assert check["majority"] == pytest.approx((right / (votes == votes.max(axis=1, keepdims=True)).sum(axis=1)).mean())
-    assert f"{100 * found.truth_check.accuracy:.1f} %" in quality_sentence(summary)
-    assert "20 known answers were learnt from: held out in turn" in " ".join(summary_lines(summary))
-    assert "find out the right answer to each of the" in summary["headline"][2]
-    assert summary_lines(summary)[-1].startswith("Next        find out the right answer to: ")
+    assert f"{100 * found.truth_check.accuracy:.1f}%" in quality_sentence(summary)
+    assert "Calibrated with 20 known answers: held-out accuracy" in " ".join(summary_lines(summary))
+    assert "have an expert check the" in summary["headline"][2]
+    assert summary_lines(summary)[-1].startswith("Next        have an expert check: ")
     others = summarize(found, labels, truth=truth)["quality"]["known"]["n"]
     assert others == int((labels.labels_per_example[20:] > 0).sum())
     ratings = as_ratings(labels)
     model = CrowdRidgeRegressor().fit(X, ratings, truth=[None if value is None else float(value) for value in known])
     summary = summarize(model, ratings, X=X)
-    assert f"off by {model.truth_check_.error:.3g} (95 % interval" in quality_sentence(summary)
+    assert f"held-out error {model.truth_check_.error:.3g} (95% interval" in quality_sentence(summary)

@@ -15,8 +15,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
     assert found.size == {"examples": 60, "annotators": 5, "labels": inputs.labels.n_labels, "classes": 2}
     assert found.alpha == krippendorff_alpha(inputs.labels)
     assert found.kappas["pairs"] == 10
-    chance = "worse than chance: eve (shuffled, the same answers would agree more with the consensus)"
-    assert chance in found.problems
+    assert any(problem.startswith("worse than chance: eve") for problem in found.problems)
     assert found.weighting.startswith(("Weight", "Don't weight"))
     lines = found.as_text().splitlines()
     assert len(lines) < 25
@@ -28,14 +27,14 @@ def test_everything_is_said_on_one_screen(tmp_path):
     assert max(map(len, lines)) <= 110
 
 
-@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 @pytest.mark.parametrize(
     ("matrix", "problem"),
     [
-        ([["a", None], ["b", "b"], ["a", "b"]], "1 example with one label: nobody can disagree there"),
+        ([["a", None], ["b", "b"], ["a", "b"]], "1 example with one label"),
         ([[None, None], ["b", "b"], ["a", "b"]], "1 example without a label"),
-        ([["a", "a"], ["a", "a"]], "there is only one class: nothing can be learnt from disagreement"),
-        ([["a"], ["b"]], "there is only one annotator: nothing can be learnt from disagreement"),
+        ([["a", None], [None, "b"]], "no two annotators share an example: their accuracies cannot be compared"),
+        ([["a", "a"], ["a", "a"]], "there is only one class: annotators cannot be compared"),
+        ([["a"], ["b"]], "there is only one annotator: annotators cannot be compared"),
         ([["a", "b"], ["b", "b"]] * 6, "1 gave the same label 12 times"),
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
         (
@@ -56,8 +55,8 @@ def test_one_pair_of_annotators_has_one_kappa():
 def test_who_always_gives_the_same_answer_is_told_once():
     said = np.array([["a", "a", "a", "b"], ["b", "b", "a", "b"], ["b", "a", "b", "b"]] * 10)
     problems = check(Inputs(CrowdLabels.from_matrix(said, annotators=["ann", "bob", "eve", "stuck"]))).problems
-    told = "always the same answer: stuck (where others differ: that has no say in the consensus)"
-    assert [problem for problem in problems if "stuck" in problem] == [told]
+    about = [problem for problem in problems if "stuck" in problem]
+    assert about == ["always the same answer: stuck (where others differ)"]
 
 
 def test_without_two_labels_on_an_example_there_is_no_agreement():
@@ -67,21 +66,20 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert "unknown" in found.as_text()
 
 
-@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
     assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
     found = check(Inputs(CrowdLabels.from_matrix([["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]])))
-    assert "n/a: under 1 %" in found.as_text()
+    assert "n/a: under 1%" in found.as_text()
 
 
 def test_classes_are_told_from_their_shares():
     numbered = check(Inputs(CrowdLabels.from_matrix([[1, 1], [2, 2], [2, 2], [2, 2]])))
-    assert "classes               1: 25 %, 2: 75 %\n" in numbered.as_text()
+    assert "classes               1: 25%, 2: 75%\n" in numbered.as_text()
     named = check(
         Inputs(CrowdLabels.from_matrix([[" B", " B"], ["yes, a bit", "yes, a bit"], ["no", "no"], ["no", "no"]]))
     )
-    assert "' B': 25 %, no: 50 %, 'yes, a bit': 25 %\n" in named.as_text()
+    assert "' B': 25%, no: 50%, 'yes, a bit': 25%\n" in named.as_text()
 
 
 @pytest.mark.filterwarnings("ignore:.*differ only in spaces")
@@ -90,7 +88,6 @@ def test_classes_that_are_spelt_alike_are_something_to_look_at():
     assert "spelt alike, but different classes: ' yes', 'Yes', 'yes'" in found.problems
 
 
-@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 def test_an_alpha_below_zero_is_less_than_chance():
     crossed = CrowdLabels.from_matrix([["a", "b"], ["b", "a"], ["a", "b"]])
     assert "alpha -0.67: less than chance" in check(Inputs(crossed)).as_text()
@@ -115,7 +112,6 @@ def test_many_examples_are_looked_at_in_part(monkeypatch):
     assert seen == [(40, 40)]
 
 
-@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 def test_levels_are_compared_as_levels_here_and_in_the_report():
     rng = np.random.default_rng(0)
     stars = np.clip(rng.integers(1, 6, (60, 1)) + rng.choice([-1, 0, 0, 1], (60, 3)), 1, 5)
@@ -136,7 +132,6 @@ ORDER = "if these are levels, such as stars,"
 STARS = ["1 star", *(f"{n} stars" for n in range(2, 11))]
 
 
-@pytest.mark.filterwarnings("ignore:the consensus is that of the votes")
 @pytest.mark.parametrize(
     ("classes", "declared", "asked"),
     [

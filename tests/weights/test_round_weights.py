@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
-from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 
 POSTERIOR = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
 EASINESS = np.array([1.0, 0.5, 0.2, 0.5])

@@ -88,7 +88,7 @@
       const title = make("th", "", classes[k]);
       title.scope = "row";
       return make("tr", "", title, ...shares.map((share, c) => {
-        const cell = make("td", k === c ? "number right" : "number wrong", `${Math.round(100 * share)} %`);
+        const cell = make("td", k === c ? "number right" : "number wrong", `${Math.round(100 * share)}%`);
         cell.style.setProperty("--share", `${Math.round(42 * share)}%`);
         return cell;
       }));
@@ -101,11 +101,11 @@
   const detail = (found) => {
     const parts = [];
     if (found.confusion) parts.push(confusion(found.confusion, data.classes));
-    if (found.mixed_up) parts.push(listOf("Mixes up most", found.mixed_up.map((one) => `${one.truth}, said ${one.said}: ${Math.round(100 * one.share)} %`)));
+    if (found.mixed_up) parts.push(listOf("Mixes up most", found.mixed_up.map((one) => `${one.truth} labelled ${one.said}: ${Math.round(100 * one.share)}%`)));
     const alone = found.alone;
     if (alone && alone.total) {
       const title = data.classes ? `Stands alone on ${alone.total.toLocaleString("en")}` : "Farthest from the consensus";
-      parts.push(listOf(title, alone.rows.map((one) => `${one.example}: said ${one.said}, consensus ${one.label}`)));
+      parts.push(listOf(title, alone.rows.map((one) => `${one.example}: labelled ${one.said}, consensus ${one.label}`)));
     } else if (data.classes) parts.push(make("p", "note", "Never stands alone on an example of three labels or more."));
     return make("div", "detail", ...parts);
   };
