@@ -48,4 +48,4 @@ def number_of_votes(weight: Floats, merit: Floats, example: Positions, n_example
     """Votes per example, those of annotators with less merit counting less beside others; at least one."""
     total = np.bincount(example, weight * merit, n_examples)
     squares = np.bincount(example, weight * merit**2, n_examples)
-    return np.maximum(np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0), 1.0)
+    return np.maximum(np.divide(total**2, squares, out=np.ones(n_examples), where=squares > 0), 1.0)

@@ -67,7 +67,8 @@ def _places(X: Any, first: Positions) -> Floats:
     """
     X = X[first] if sparse.issparse(X) else X
     low, span = _range(X)
-    scale = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
+    wide = span >= np.finfo(np.float64).tiny  # narrower ones have no scale that is finite
+    scale = np.where(wide, 1 / np.where(wide, span, 1.0), 0.0)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if sparse.issparse(X):
             # A column without zeros may be far from zero: its smallest value is subtracted where it is stored.
