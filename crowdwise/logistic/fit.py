@@ -243,4 +243,5 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
         theta[-1] += offset[1:] - offset[0] if theta.shape[1] == 1 else offset
     coef = data.features.undo(theta)
     fitted = FittedLogistic(annotators, *coef, found.targets.class_weight)
-    return LogisticFit(fitted, labels_fit, found, found.targets.class_weight, classifier.l2 * data.features.unit**2)
+    l2 = data.features.penalty_as_given(classifier.l2)
+    return LogisticFit(fitted, labels_fit, found, found.targets.class_weight, l2)

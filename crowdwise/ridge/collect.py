@@ -113,7 +113,8 @@ def _sums_per_annotator(
     for k, sums in run_parallel(task, np.flatnonzero(np.diff(ends)).tolist(), labels.n_labels * n_columns**2):
         annotator, c = divmod(k, n_cells)
         gram[c, annotator], cross[c, annotator] = sums[:, :n_columns], sums[:, n_columns : n_columns + n_targets]
-        firsts[c] += sums[:, n_columns + n_targets :]
+        with _quiet():
+            firsts[c] += sums[:, n_columns + n_targets :]
     return gram, cross, firsts
 
 

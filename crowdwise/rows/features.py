@@ -78,7 +78,7 @@ class Rows:
             sample = X[:: max(1, X.shape[0] // 101)][:101][:, full].toarray().astype(np.float64)
             middle = np.sort(sample, axis=0)[len(sample) // 2]
             with np.errstate(invalid="ignore", over="ignore"):
-                far = np.isfinite(middle) & (np.abs(middle) > _FAR_OFF * np.abs(sample - middle).max(axis=0))
+                far = np.isfinite(middle) & (np.abs(middle) / _FAR_OFF > np.abs(sample - middle).max(axis=0))
             shift[full[far]] = middle[far]
         if not shift.any():
             return cls(X, shift, True)
@@ -188,7 +188,7 @@ def mean_variance(rows: Rows, weight: Floats, *, centred: bool = True) -> float:
 
 def distant_offset(shift: Floats, spread: Floats) -> Floats | None:
     """The shift, if scores would lose digits without it; None if they would not."""
-    return shift if (np.abs(shift) > _FAR_OFF * spread).any() else None
+    return shift if (np.abs(shift) / _FAR_OFF > spread).any() else None
 
 
 def check_finite(X: Any, rows: Positions | None = None, *, nan: bool = True) -> None:

@@ -14,6 +14,9 @@ from crowdwise.rows.features import Rows, RowSpace, distant_offset, mean_varianc
 # Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of
 # the solver would be of another size, and far beyond, squares overflow or vanish.
 _SMALLEST, _LARGEST = 1e-3, 1e3
+# Units are no smaller or larger: coefficients of the features as they came have to be finite, and so have features in
+# their unit. Features far below are next to nothing.
+_SMALLEST_UNIT, _LARGEST_UNIT = 2.0**-1000, 2.0**1000
 # No penalty is taken to be larger: coefficients are zero with it.
 _LARGEST_PENALTY = 1e200
 
@@ -53,6 +56,10 @@ class LogisticFeatures:
         """The penalty in this unit, from one on the coefficients of the features as they came."""
         return min(l2 / self.unit / self.unit, _LARGEST_PENALTY)
 
+    def penalty_as_given(self, l2: float) -> float:
+        """The penalty on the coefficients of the features as they came, from one in this unit; it stays finite."""
+        return min(l2 * self.unit * self.unit, float(np.finfo(np.float64).max))
+
     def undo(self, theta: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero)."""
         lifted = theta if self.space is None else self.space.to_features(theta)
@@ -84,5 +91,9 @@ def _unit(rows: Rows) -> float:
         largest = max(-float(rows.X.min(initial=0.0)), float(rows.X.max(initial=0.0)))
     else:
         ends = np.stack([rows.X.min(axis=0), rows.X.max(axis=0)]).astype(np.float64)
-        largest = float(np.abs(ends - rows.shift).max(initial=0.0))
-    return 1.0 if largest == 0 or _SMALLEST < largest < _LARGEST else float(2.0 ** np.round(np.log2(largest)))
+        with np.errstate(over="ignore"):
+            largest = float(np.abs(ends - rows.shift).max(initial=0.0))
+    if largest == 0 or _SMALLEST < largest < _LARGEST:
+        return 1.0
+    largest = min(max(largest, _SMALLEST_UNIT), _LARGEST_UNIT)
+    return float(2.0 ** np.round(np.log2(largest)))

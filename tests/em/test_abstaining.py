@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crowdwise.em.together import Together
 from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate

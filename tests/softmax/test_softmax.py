@@ -1,18 +1,101 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from crowdwise.probabilities.log_space import log_softmax, shares_of_sum
+from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.softmax.features import LogisticFeatures, undo
 from crowdwise.softmax.models import SoftmaxModels, normalisers
-from crowdwise.softmax.rows import SoftmaxRows
+from crowdwise.softmax.rows import SoftmaxRows, classes_of, outputs_of
+
+EXACTLY = {"max_steps": 1000, "tol": 1e-9}
+
+
+def chunks_of(X, weight, fold=None, cuts=(), **kept):
+    """Rows between cuts, with their folds and whatever else a chunk keeps."""
+    kept = kept | ({} if fold is None else {"fold": fold})
+    parts = []
+    for a, b in zip([0, *cuts], [*cuts, X.shape[0]], strict=True):
+        memo = {name: (None, values[a:b]) for name, values in kept.items()}
+        parts.append(Chunk(None, weight[a:b], X[a:b], None, memo))
+    return MemoryChunks(parts)
+
+
+def kept_targets(chunk):
+    return chunk.memo["posterior"][1], chunk.weight
+
+
+def models_of(X, posterior, weight, l2, *, fold=None, cuts=(), theta=None, **options):
+    """Models that leave a fold out each, or one of all rows."""
+    rows = SoftmaxRows(X.shape[1], n_folds=0 if fold is None else int(fold.max()) + 1, **options)
+    chunks = chunks_of(X, weight, fold, cuts, posterior=posterior)
+    return SoftmaxModels(chunks, rows, rows.read(X), l2, theta)
 
 
 def fit_softmax(X, posterior, weight, *, l2, **options):
     """Coefficients of one model of all rows."""
-    rows = SoftmaxRows(X, None, np.zeros(X.shape[0], dtype=int), **options)
-    return SoftmaxModels(rows, np.array([-1]), l2).fit(posterior, weight, max_steps=500)[:, 0]
+    return models_of(X, posterior, weight, l2, **options).fit(kept_targets, weight, **EXACTLY)[:, 0]
+
+
+def with_added(X, posterior, weight):
+    """The rows, and the example evenly of all classes that models add at their mean."""
+    n_classes = posterior.shape[1]
+    middle = np.average(X, axis=0, weights=weight)
+    return np.vstack([X, middle]), np.vstack([posterior, np.full(n_classes, 1 / n_classes)]), np.append(weight, 1.0)
+
+
+def log_probabilities(X, theta):
+    return log_softmax(X @ theta[:-1] + theta[-1])
+
+
+def weighted_copies(X, posterior, weight, l2, *, fit_intercept=True):
+    """Scikit-learn's model of every row once as each class, weighted by its probability."""
+    n_rows, n_classes = posterior.shape
+    model = LogisticRegression(C=1 / l2, tol=1e-11, max_iter=10_000, fit_intercept=fit_intercept, solver="newton-cg")
+    copies = np.tile(X, (n_classes, 1)), np.repeat(np.arange(n_classes), n_rows)
+    return model.fit(*copies, sample_weight=(posterior * weight[:, None]).T.ravel())
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("cuts", [(), (7, 8, 40)], ids=["one chunk", "four chunks"])
+def test_soft_classes_equal_weighted_copies_in_scikit_learn(n_classes, fit_intercept, cuts, rng):
+    X = rng.normal(size=(60, 3)) + 1
+    posterior, weight = rng.dirichlet(np.ones(n_classes), 60), rng.uniform(0.2, 2, 60)
+    theta = fit_softmax(X, posterior, weight, l2=0.7, fit_intercept=fit_intercept, cuts=cuts)
+    copies = weighted_copies(*with_added(X, posterior, weight), 0.7, fit_intercept=fit_intercept)
+    assert_allclose(np.exp(log_probabilities(X, theta)), copies.predict_proba(X), atol=1e-7)
+    assert fit_intercept or (theta[-1] == 0).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_several_chunks_are_one_chunk(n_classes, make, rng):
+    X = rng.normal(size=(90, 4)).astype(np.float32).astype(float)
+    posterior, weight, fold = rng.dirichlet(np.ones(n_classes), 90), rng.uniform(0.2, 2, 90), rng.integers(0, 3, 90)
+    whole = models_of(make(X), posterior, weight, 0.3, fold=fold)
+    parts = models_of(make(X), posterior, weight, 0.3, fold=fold, cuts=[1, 2, 50])
+    theta = whole.fit(kept_targets, weight, **EXACTLY)
+    assert_allclose(parts.fit(kept_targets, weight, **EXACTLY), theta, rtol=1e-7, atol=1e-8)
+    held_out = parts.chunks.gather(lambda chunk: parts.rows.held_out_scores(chunk, theta))
+    for i in range(90):
+        of_row = theta[:, fold[i]]
+        scores = X[i] @ of_row[:-1] + of_row[-1]
+        assert_allclose(held_out[i], [0, *scores] if n_classes == 2 else scores, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_threads_change_no_bit(n_classes, rng, monkeypatch):
+    X, posterior = rng.normal(size=(300, 5)), rng.dirichlet(np.ones(n_classes), 300)
+    weight, fold = rng.uniform(0.1, 2, 300), rng.integers(0, 3, 300)
+    cuts = range(30, 300, 30)
+    one = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
+    monkeypatch.setattr("crowdwise.threads._PARALLEL_FROM", 0)
+    monkeypatch.setattr("crowdwise.threads.available_cores", lambda: 3)
+    three = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
+    assert_array_equal(three, one)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -20,41 +103,12 @@ def fit_softmax(X, posterior, weight, *, l2, **options):
 def test_another_penalty_on_the_same_models_gives_what_new_models_give(n_classes, n_features, rng):
     X, posterior = rng.normal(size=(60, n_features)), rng.dirichlet(np.ones(n_classes), 60)
     weight, fold = rng.uniform(0.1, 2, 60), np.arange(60) % 3
-    models = SoftmaxModels(SoftmaxRows(X, None, fold, True), np.arange(3), 0.01)
-    models.fit(posterior, weight, max_steps=500)
-    models.penalise(5.0)
-    again = models.fit(posterior, weight, max_steps=500)
-    new = SoftmaxModels(SoftmaxRows(X, None, fold, True), np.arange(3), 5.0).fit(posterior, weight, max_steps=500)
-    assert_allclose(again, new, rtol=1e-4, atol=1e-5)
-
-
-def log_probabilities(X, theta):
-    return log_softmax(X @ theta[:-1] + theta[-1])
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_soft_classes_equal_weighted_copies_in_scikit_learn(n_classes, fit_intercept, rng):
-    X = rng.normal(size=(60, 3)) + 1
-    posterior, weight = rng.dirichlet(np.ones(n_classes), 60), rng.uniform(0.2, 2, 60)
-    theta = fit_softmax(X, posterior, weight, l2=0.7, fit_intercept=fit_intercept)
-    copies = LogisticRegression(C=1 / 0.7, tol=1e-10, max_iter=5000, fit_intercept=fit_intercept).fit(
-        np.tile(X, (n_classes, 1)),
-        np.repeat(np.arange(n_classes), 60),
-        sample_weight=(posterior * weight[:, None]).T.ravel(),
-    )
-    assert_allclose(np.exp(log_probabilities(X, theta)), copies.predict_proba(X), atol=1e-5)
-
-
-def test_a_prior_on_the_classes_is_examples_in_the_middle(rng):
-    X = rng.normal(size=(40, 2))
-    posterior, weight = rng.dirichlet(np.ones(3), 40), rng.uniform(0.2, 2, 40)
-    theta = fit_softmax(X, posterior, weight, l2=1.0, class_prior=6.0)
-    middle = np.average(X, axis=0, weights=weight)
-    added = fit_softmax(
-        np.vstack([X, middle]), np.vstack([posterior, np.full(3, 1 / 3)]), np.append(weight, 6.0), l2=1.0
-    )
-    assert_allclose(log_probabilities(X, theta), log_probabilities(X, added), atol=1e-4)
+    models = models_of(X, posterior, weight, 0.01, fold=fold)
+    models.fit(kept_targets, weight, **EXACTLY)
+    models.set_l2(5.0)
+    again = models.step(**EXACTLY)
+    new = models_of(X, posterior, weight, 5.0, fold=fold).fit(kept_targets, weight, **EXACTLY)
+    assert_allclose(again, new, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
@@ -63,17 +117,26 @@ def test_models_fitted_at_once_equal_models_fitted_one_by_one(n_classes, make, r
     X = rng.normal(size=(90, 4)).astype(np.float32).astype(float)
     posterior, weight = rng.dirichlet(np.ones(n_classes), 90), rng.uniform(0.2, 2, 90)
     fold = np.arange(90) % 3
-    rows = SoftmaxRows(make(X), None, fold, class_prior=1.5)
-    left_out = np.array([0, 1, 2, -1])
-    models = SoftmaxModels(rows, left_out, 0.3)
-    theta = models.fit(posterior, weight, max_steps=500)
-    for j, k in enumerate(left_out):
+    theta = models_of(make(X), posterior, weight, 0.3, fold=fold).fit(kept_targets, weight, **EXACTLY)
+    for k in range(3):
         kept = fold != k
-        alone = fit_softmax(X[kept], posterior[kept], weight[kept], l2=0.3, class_prior=1.5)
-        assert_allclose(theta[:, j], alone, atol=1e-6)
-    for i in range(90):
-        of_row = theta[:, fold[i]]
-        assert_allclose(models.held_out_scores[i], X[i] @ of_row[:-1] + of_row[-1], rtol=1e-10, atol=1e-12)
+        alone = fit_softmax(X[kept], posterior[kept], weight[kept], l2=0.3)
+        assert_allclose(theta[:, k], alone, atol=1e-6)
+
+
+def test_a_model_all_of_whose_rows_weigh_nothing_says_nothing(rng):
+    X, posterior, fold = rng.normal(size=(40, 2)), rng.dirichlet(np.ones(2), 40), np.arange(40) % 2
+    weight = (fold == 0).astype(float)
+    theta = models_of(X, posterior, weight, 0.3, fold=fold).fit(kept_targets, weight, **EXACTLY)
+    assert_array_equal(theta[:, 0], np.zeros((3, 1)))  # all that it may look at is in the other fold
+    assert np.abs(theta[:, 1]).max() > 0
+
+
+def test_rows_of_one_class_have_finite_intercepts(rng):
+    X, posterior = rng.normal(size=(40, 2)), np.tile([1.0, 0.0, 0.0], (40, 1))
+    theta = fit_softmax(X, posterior, np.ones(40), l2=1.0)
+    proba = np.exp(log_probabilities(X.mean(axis=0, keepdims=True), theta))[0]
+    assert_allclose(proba, [40 + 1 / 3, 1 / 3, 1 / 3] / np.float64(41), atol=1e-6)  # one example more, of all classes
 
 
 def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch):
@@ -86,21 +149,71 @@ def test_many_columns_are_fitted_without_a_matrix_of_their_size(rng, monkeypatch
     )
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_model_of_all_rows_after_those_of_folds_is_a_model_of_its_own(n_classes, rng):
-    X, posterior = rng.normal(size=(90, 4)), rng.dirichlet(np.ones(n_classes), 90)
-    weight, fold = rng.uniform(0.2, 2, 90), np.arange(90) % 3
-    models = SoftmaxModels(SoftmaxRows(X, None, fold, class_prior=1.5), np.arange(3), 0.3)
-    models.fit(posterior, weight, max_steps=3)
-    last = models.of_all_rows().fit(posterior, weight, max_steps=500)[:, 0]
-    assert_allclose(last, fit_softmax(X, posterior, weight, l2=0.3, class_prior=1.5), atol=1e-6)
+def test_sums_of_folds_by_hand(rng):
+    X, fold, posterior = rng.normal(size=(50, 3)), rng.integers(0, 4, 50), rng.dirichlet(np.ones(3), 50)
+    weight = rng.uniform(0, 2, 50)
+    rows = SoftmaxRows(3, unit=2.0, shift=np.ones(3), n_folds=4)
+    chunks = chunks_of(X, weight, fold, [20], posterior=posterior)
+    sums = chunks.total(lambda chunk: rows.fold_sums(chunk, *kept_targets(chunk)))
+    values = np.column_stack([weight, posterior * weight[:, np.newaxis]])
+    for k in range(4):
+        read = np.column_stack([X / 2 - 1, np.ones(50)])[fold == k]
+        assert_allclose(sums[:, k], values[fold == k].T @ read, atol=1e-12)
 
 
-def test_scores_before_a_step_are_those_of_the_coefficients(rng):
-    X, fold, theta = rng.normal(size=(50, 3)), rng.integers(0, 4, 50), rng.normal(size=(4, 4, 1))
-    models = SoftmaxModels(SoftmaxRows(X, None, fold), np.arange(4), 1.0, theta)
-    by_hand = [X[i] @ theta[:-1, fold[i], 0] + theta[-1, fold[i], 0] for i in range(50)]
-    assert_allclose(models.scores_as_they_are(np.ones(50))[:, 0], by_hand)
+def test_blocks_of_rows_change_next_to_nothing(rng, monkeypatch):
+    X, posterior, weight = rng.normal(size=(300, 8)), rng.dirichlet(np.ones(3), 300), rng.uniform(0.2, 2, 300)
+    whole = fit_softmax(X, posterior, weight, l2=0.1)
+    monkeypatch.setattr("crowdwise.softmax.rows._BLOCK_BYTES", 2**10)
+    assert_allclose(fit_softmax(X, posterior, weight, l2=0.1), whole, rtol=1e-7, atol=1e-8)
+
+
+def test_one_output_is_the_second_of_two_classes(rng):
+    scores = rng.normal(size=(5, 1))
+    assert_array_equal(classes_of(scores), np.column_stack([np.zeros(5), scores]))
+    assert_array_equal(outputs_of(classes_of(scores)), scores)
+    three = rng.normal(size=(5, 3))
+    assert classes_of(three) is three
+    assert_array_equal(outputs_of(three), three)
+
+
+# ---------------------------------------------------------------------- units
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("power", [-1000, -540, -20, 0, 20, 520, 1000, 1021])
+def test_features_of_any_size_are_read_around_one_and_their_coefficients_come_back(power, centred, rng):
+    X = np.ldexp(rng.uniform(-1, 1, (40, 3)), power)
+    for given in (X, sparse.csr_array(X)):
+        features = LogisticFeatures.of(given, np.ones(40), centred=centred)
+        read = SoftmaxRows(3, shift=features.shift).read(features.X)
+        assert 1e-4 < np.abs(read).max() < 1e7
+        assert 0 < features.variance < 1e14
+        theta = rng.normal(size=(4, 1))
+        coef, intercept, shift = features.undo(theta)
+        away = given if shift is None else given - shift
+        assert_allclose(away @ coef + intercept, read @ theta[:-1] + theta[-1], rtol=1e-9, atol=1e-9)
+
+
+def test_features_below_the_smallest_unit_are_next_to_nothing_and_their_coefficients_finite(rng):
+    X = np.ldexp(rng.uniform(-1, 1, (40, 3)), -1070)  # with the few digits that are left there
+    for given in (X, sparse.csr_array(X)):
+        features = LogisticFeatures.of(given, np.ones(40), centred=True)
+        coef, intercept, _ = features.undo(rng.normal(size=(4, 1)))
+        assert np.isfinite(coef).all()
+        assert np.isfinite(given @ coef + intercept).all()
+
+
+def test_undoing_by_hand():
+    theta = np.array([[2.0], [4.0], [1.0]])
+    coef, intercept, shift = undo(theta, 4.0, np.array([0.5, 0.0]), np.ones(2))
+    assert_array_equal(coef, [[0.5], [1.0]])
+    assert_array_equal(intercept, [1.0 - 2.0 * 0.5])  # (x / 4 - 0.5) * 2 + ... = x * 0.5 - 1 + ...
+    assert shift is None
+    assert undo(theta, 4.0, np.array([1e9, 0.0]), np.ones(2))[2].tolist() == [4e9, 0.0]
+
+
+# ---------------------------------------------------------------------- logarithms
 
 
 FAR = np.array([0.0, 1.5, -40.0, 690.0, -690.0, 710.0, -750.0, 1e5, -1e5])
@@ -116,11 +229,3 @@ def test_logarithms_of_two_classes_equal_those_of_logaddexp(scores):
     shares = np.empty((2, len(scores)))
     assert_allclose(shares_of_sum(np.stack([scores, np.full_like(scores, 3.0)]), shares), np.logaddexp(scores, 3.0))
     assert_allclose(shares, np.exp([scores, np.full_like(scores, 3.0)] - np.logaddexp(scores, 3.0)), atol=1e-300)
-
-
-def test_sums_of_folds_by_hand(rng):
-    X, values, fold = rng.normal(size=(50, 3)), rng.normal(size=(50, 2)), rng.integers(0, 4, 50)
-    sums = SoftmaxRows(X, np.ones(3), fold).fold_sums(values)
-    for k in range(4):
-        of_fold = np.column_stack([X - 1, np.ones(50)])[fold == k].T @ values[fold == k]
-        assert_allclose(sums[:, k], of_fold, atol=1e-12)
