@@ -139,8 +139,8 @@ class Confusion(_Smoothed):
     --------
     >>> from crowdwise import aggregate
     >>> from crowdwise.em import Confusion
-    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0]], annotator_model=Confusion()).label.tolist()
-    [1, 0, 1]
+    >>> aggregate([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]], annotator_model=Confusion()).label.tolist()
+    [1, 0, 1, 0]
     """
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:

@@ -71,7 +71,7 @@ def has_common_errors(correlation: float, error: float, labels_per_class: float)
     --------
     >>> from crowdwise.em.residual_correlation import has_common_errors
     >>> [round(has_common_errors(shown, 0.01, 1e6), 2) for shown in (0.0, 0.02, 0.05)]
-    [0.21, 0.71, 1.0]
+    [0.21, 0.74, 1.0]
     """
     if error <= 0:
         return 1.0

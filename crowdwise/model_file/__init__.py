@@ -71,7 +71,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     with open(source, "rb") as file:
         try:
             model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
-            _check_lengths(vars(model) | (vars(model.consensus) if "consensus" in vars(model) else {}))
+            # An aggregation holds one record of results; the attributes of estimators are made of theirs.
+            _check_lengths(vars(model) if "results" not in vars(model) else model.results.attributes())
             return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
@@ -114,7 +115,7 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
 
 def _check_lengths(state: dict[str, Any]) -> None:
     """Raise unless something was learnt, and what is of the same examples, annotators or classes has one length."""
-    if state.keys().isdisjoint(("coef_", "estimator_", "proba", "stream_", "sums_")):
+    if state.keys().isdisjoint(("coef_", "estimator_", "consensus_proba_", "sums_")):
         raise ModelFileError("it lacks what a model predicts with")
     shapes = {name.removesuffix("_"): np.shape(value) for name, value in state.items() if isinstance(value, np.ndarray)}
     along = (
