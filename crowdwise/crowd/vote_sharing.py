@@ -19,7 +19,6 @@ from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, Positions
 from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
 
-
 _NONE = np.empty(0, dtype=np.intp)
 
 
@@ -34,8 +33,8 @@ class LabelPairs:
     def sums(self, values: Floats) -> Floats:
         """For every label, the sum over those it shares a vote with of values of theirs, times the share."""
         n = len(values)
-        one = np.bincount(self.left, self.share * values[self.right], n)
-        return one + np.bincount(self.right, self.share * values[self.left], n)
+        sums: Floats = np.bincount(self.left, self.share * values[self.right], n).astype(np.float64)
+        return sums + np.bincount(self.right, self.share * values[self.left], n)
 
     def select(self, chosen: Bools) -> LabelPairs:
         """Some of them."""

@@ -38,7 +38,7 @@ class Counting:
         return chunk.keep("incidence", lambda: self._incidences(chunk))[0]
 
     def judged(self, chunk: Chunk) -> Incidence:
-        """The same with what each says about its annotator: nothing if nobody else, but copies, labelled the example."""
+        """The same with what each says about its annotator: nothing if only copies labelled the example too."""
         return chunk.keep("incidence", lambda: self._incidences(chunk))[1]
 
     def _incidences(self, chunk: Chunk) -> tuple[Incidence, Incidence]:

@@ -35,9 +35,7 @@ def test_patterns_taken_together_change_nothing(monkeypatch):
     assert weight.sum() == 400
     assert_array_equal(few.to_matrix()[where], labels.to_matrix())
     together = aggregate(labels)
-    monkeypatch.setattr(
-        "crowdwise.em.aggregate.distinct_patterns", lambda labels, weight: (labels, weight, None)
-    )
+    monkeypatch.setattr("crowdwise.em.aggregate.distinct_patterns", lambda labels, weight: (labels, weight, None))
     apart = aggregate(labels)
     assert_allclose(together.proba, apart.proba, rtol=1e-8, atol=1e-10)
     assert_allclose(together.objective, apart.objective, rtol=1e-10)

@@ -101,7 +101,8 @@ def test_stated_probabilities_are_those_of_fewer_votes_and_never_another_class()
     assert found.confidence.mean() < independent.max(axis=1).mean() - 0.01
     labels, merit = labels_of(matrix, 3), found.fitted.merit
     n = number_of_votes(np.ones(labels.n_labels), merit[labels.annotator_index], labels.example_index, len(labels))
-    assert_allclose(found.effective_votes, (n[n > 0] ** (1 - 0.65 * found.fitted.discount.common))[labels.labels_per_example > 0].mean())
+    effective = n ** (1 - 0.65 * found.fitted.discount.common)
+    assert_allclose(found.effective_votes, effective[labels.labels_per_example > 0].mean())
 
 
 def test_the_number_of_votes_by_hand():

@@ -17,14 +17,14 @@ EXACT = LogisticRegression(solver="newton-cholesky", max_iter=1000, tol=1e-12)
     seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 3, 5]), missing=st.sampled_from([0.0, 0.5, 0.8]),
     n_annotators=st.sampled_from([2, 3, 9]), common=st.booleans(),
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")  # about rounds, or chosen examples
 def test_the_label_is_the_most_probable_class(seed, n_classes, missing, n_annotators, common):
     _, matrix = crowd(seed, n_classes=n_classes, missing=missing, n_annotators=n_annotators)
     found = aggregate(labels_of(matrix, n_classes), errors_in_common=common, max_rounds=None if common else 50)
     assert_array_equal(found.label, found.classes[found.proba.argmax(axis=1)])
     assert_allclose(found.confidence, found.proba.max(axis=1))
     assert_allclose(found.proba.sum(axis=1), 1)
-    with_truth = aggregate(labels_of(matrix, n_classes), truth={i: 0 for i in range(0, 40, 4)})
+    with_truth = aggregate(labels_of(matrix, n_classes), truth={i: i % 2 for i in range(0, 40, 3)})
     assert_array_equal(with_truth.label, with_truth.classes[with_truth.proba.argmax(axis=1)])
 
 
@@ -94,13 +94,12 @@ def test_an_annotator_without_labels_has_nothing_and_changes_no_bit():
 
 
 def test_levels_have_the_median_of_classes_by_default():
-    _, labels, truth = clear_crowd(n_classes=4)
+    labels = labels_of(crowd(n_classes=5, missing=0.5, n_examples=100)[1], 5)
     classes, levels = aggregate(labels), aggregate(labels, kind="ordinal")
     assert_array_equal(levels.proba, classes.proba)
     below = np.cumsum(levels.proba, axis=1) < 0.5 - 1e-9
     assert_array_equal(levels.label, below.sum(axis=1))
     assert (levels.label != classes.label).any()
-    assert (levels.label == truth).mean() > 0.8
 
 
 def permuted(X, matrix, seed, n_classes):

@@ -35,7 +35,7 @@ def test_truths_of_the_least_sure_fifth_are_no_random_draw():
     assert found.distance == pytest.approx(0.8)
     assert not found.is_representative
     assert (found.column, found.known, found.others) == (0, pytest.approx(ALL[:20].mean()), pytest.approx(ALL.mean()))
-    with pytest.warns(CrowdWarning, match=r"unlike the others: their mean confidence is 0\.5., and by the labels 0\.7. on"):
+    with pytest.warns(CrowdWarning, match=r"their mean confidence is 0\.5., and by the labels 0\.7. on"):
         found.warn_if_chosen(np.array(["no", "yes"]))
 
 
