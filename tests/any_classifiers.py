@@ -37,9 +37,12 @@ def twin_counts(matrix, posterior, weight):
 
 
 def twin_confusion(counts, strength):
-    """Confusion matrices drawn towards that of all labels."""
+    """Confusion matrices shrunk towards that of all labels, and of five that are assumed."""
     n_classes = counts.shape[1]
-    pooled = [[1 / n_classes + sum(one[k, c] for one in counts) for c in range(n_classes)] for k in range(n_classes)]
+    total = [[sum(one[k, c] for one in counts) for c in range(n_classes)] for k in range(n_classes)]
+    often = [sum(row[c] for row in total) + 1 / n_classes for c in range(n_classes)]
+    assumed = [[0.8 * (c == k) + 0.2 * often[c] / sum(often) for c in range(n_classes)] for k in range(n_classes)]
+    pooled = [[total[k][c] + 5 * assumed[k][c] for c in range(n_classes)] for k in range(n_classes)]
     pooled = [[count / sum(row) for count in row] for row in pooled]
     confusion = np.zeros_like(counts)
     for annotator, k in np.ndindex(counts.shape[:2]):
@@ -83,24 +86,39 @@ def twin_likelihood(matrix, confusion):
     return found
 
 
-def twin_posterior(scores, likelihood, temperature):
-    prior = np.exp(temperature * scores)
+def twin_posterior(scores, likelihood, temperature, offset=0.0):
+    prior = np.exp(temperature * scores + offset)
     prior /= prior.sum(axis=1, keepdims=True)
     joint = prior * np.exp(likelihood)
     return joint / joint.sum(axis=1, keepdims=True), np.log(joint.sum(axis=1))
 
 
-def twin_temperature(scores, likelihood, weight):
+def twin_temperature(scores, likelihood, weight, offset=0.0):
     """The best of many temperatures, then of many around it."""
     low, high = np.log(1e-3), np.log(1e2)
-    for _ in range(6):
+
+    def worth(t):
+        return weight @ twin_posterior(scores, likelihood, np.exp(t), offset)[1] + t - np.exp(t)
+
+    for _ in range(7):
         grid = np.linspace(low, high, 101)
-        best = grid[
-            np.argmax([weight @ twin_posterior(scores, likelihood, np.exp(t))[1] + t - np.exp(t) for t in grid])
-        ]
+        best = grid[np.argmax([worth(t) for t in grid])]
         step = grid[1] - grid[0]
         low, high = best - step, best + step
     return np.exp(best)
+
+
+def twin_scaling(scores, likelihood, weight):
+    """A temperature, and offsets under which each class is as frequent as labels make it: five rounds of both."""
+    temperature, offset = twin_temperature(scores, likelihood, weight), np.zeros(scores.shape[1])
+    for _ in range(5):
+        posterior, _ = twin_posterior(scores, likelihood, temperature, offset)
+        prior, _ = twin_posterior(scores, np.zeros_like(likelihood), temperature, offset)
+        for k in range(scores.shape[1]):
+            found, predicted = (weight @ proba[:, k] / weight.sum() for proba in (posterior, prior))
+            offset[k] += np.log(found + 1e-3) - np.log(predicted + 1e-3)
+        temperature = twin_temperature(scores, likelihood, weight, offset)
+    return temperature, offset - offset.mean()
 
 
 ESTIMATORS = {

@@ -23,7 +23,6 @@ from crowdwise.labels.groups import numbered
 # Counts of all pairs of annotators are in a square while that is small.
 _SQUARE = 2**22
 
-
 _NONE = np.empty(0, dtype=np.intp)
 
 
@@ -38,9 +37,8 @@ class LabelPairs:
     def sums(self, values: Floats) -> Floats:
         """For every label, the sum over those it shares a vote with of values of theirs, times the share."""
         n = len(values)
-        one = np.bincount(self.left, self.share * values[self.right], n)
-        other = np.bincount(self.right, self.share * values[self.left], n)
-        return (one + other).astype(np.float64)
+        sums: Floats = np.bincount(self.left, self.share * values[self.right], n).astype(np.float64)
+        return sums + np.bincount(self.right, self.share * values[self.left], n)
 
     def select(self, chosen: Bools) -> LabelPairs:
         """Some of them."""

@@ -195,7 +195,7 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     chance = sums.said @ frequency / np.maximum(sums.said.sum(axis=1), np.finfo(np.float64).tiny)
     beyond, possible = sums.agreed - chance * sums.seen, (1 - chance) * sums.seen
     if possible.sum() <= _NOTHING * sums.votes.sum():
-        return np.ones(len(chance)), bool(sums.seen.sum() > 0)
+        return np.ones(len(chance)), bool(sums.seen.sum() > _NOTHING * sums.votes.sum())
     mean = max(float(beyond.sum() / possible.sum()), _SMALLEST_MEAN)
     more = (1 - chance) / mean**2
     merit = (beyond + more * mean) / np.maximum(possible + more, np.finfo(np.float64).tiny)
@@ -204,7 +204,14 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
 
 def warn_if_not_converged(fit: Any, tol: float) -> None:
     """Warn if the rounds that were asked for ended before they converged."""
-    if not fit.converged:
+    if fit.converged:
+        return
+    if fit.change <= tol:
+        warn(
+            f"the curriculum still changes the weights after {len(fit.objective)} rounds. Raise max_rounds.",
+            CrowdConvergenceWarning,
+        )
+    else:
         warn(
             f"after {len(fit.objective)} rounds the probabilities still changed by {fit.change:.2g} per example "
             f"(tol={tol:g}). Raise max_rounds or tol.",

@@ -17,9 +17,6 @@ from crowdwise.labels.encode import as_column, encode_declared, missing_mask, sh
 from crowdwise.labels.frames import is_frame
 from crowdwise.labels.mistakes import plain_spelling
 
-# A logarithm that is so much smaller is that of a probability of zero; infinity could not be subtracted from another.
-_IMPOSSIBLE = 1e4
-
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -55,14 +52,6 @@ class Known:
         sure = posterior.copy()
         sure[self.at] = np.eye(posterior.shape[1])[self.answers]
         return sure
-
-    def only_true(self, log_likelihood: Floats) -> Floats:
-        """Logarithms of the probability of labels, all classes but the known one being impossible; a copy."""
-        own = log_likelihood[self.at, self.answers]
-        held = log_likelihood.copy()
-        held[self.at] = own[:, np.newaxis] - _IMPOSSIBLE
-        held[self.at, self.answers] = own
-        return held
 
 
 def is_known(answers: Array) -> Bools:

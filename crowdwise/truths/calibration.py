@@ -7,7 +7,7 @@ answer adds, and so the errors that annotators have in common. Without known ans
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -87,28 +87,29 @@ def calibrate(proba: Floats, labels: CrowdLabels, known: Known) -> Calibrated:
     votes = _vote_matrix(labels, proba.shape[1])
     scores, some = _logarithms(proba[known.at]), _some(len(known))
     own = votes[known.at]
-    if not draw.is_representative:
-        draw.warn_if_chosen(labels.classes)
-        _, _, table = _regression(own[some], scores[some], known.answers[some], class_hold=_FREE)
-        none = Calibration(1.0, 0.0, 1.0, np.zeros(proba.shape[1]), labels.annotators, table)
-        return Calibrated(none, none.apply(proba[known.at], labels[known.at]), False)
     fold = folds_of_truths(proba[known.at, known.answers])
+    draw.warn_if_chosen(labels.classes)
+
+    def learn(rows: Positions) -> Calibration:
+        if draw.is_representative:
+            return _members(own[rows], scores[rows], known.answers[rows], labels.annotators)
+        _, _, table = _regression(own[rows], scores[rows], known.answers[rows], class_hold=_FREE)
+        return Calibration(1.0, 0.0, 1.0, np.zeros(proba.shape[1]), labels.annotators, table)
+
     parts = np.empty((2, len(known), proba.shape[1]))
     for k in np.unique(fold):
-        rest, out = some[fold[some] != k], np.flatnonzero(fold == k)
-        members = _members(own[rest], scores[rest], known.answers[rest], labels.annotators)
+        out = np.flatnonzero(fold == k)
+        members = learn(some[fold[some] != k])
         for number, share in enumerate((1.0, 0.0)):
-            member = _with_share(members, share)
-            parts[number, out] = member.apply(proba[known.at[out]], labels[known.at[out]])
+            parts[number, out] = _with_share(members, share).apply(proba[known.at[out]], labels[known.at[out]])
+    if not draw.is_representative:
+        return Calibrated(learn(some), parts[1], False)
     share = _own_share(parts[:, np.arange(len(known)), known.answers])
-    members = _members(own[some], scores[some], known.answers[some], labels.annotators)
-    return Calibrated(_with_share(members, share), share * parts[0] + (1 - share) * parts[1], True)
+    return Calibrated(_with_share(learn(some), share), share * parts[0] + (1 - share) * parts[1], True)
 
 
 def _with_share(members: Calibration, share: float) -> Calibration:
-    return Calibration(
-        members.temperature, share, members.factor, members.class_terms, members.annotators, members.table
-    )
+    return replace(members, own_share=share)
 
 
 def _members(votes: sparse.csr_array, scores: Floats, codes: Codes, annotators: Array) -> Calibration:

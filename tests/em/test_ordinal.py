@@ -166,9 +166,8 @@ def test_levels_that_nobody_or_hardly_anybody_uses_leave_the_others_as_they_are(
         declared = np.where(rng.random(matrix.shape) < stray, rng.choice([0, 4], matrix.shape), matrix)
         declared[np.isnan(matrix)] = np.nan
         few = aggregate(CrowdLabels.from_matrix(matrix, classes=[1, 2, 3]), kind="ordinal", annotator_model=model)
-        many = aggregate(
-            CrowdLabels.from_matrix(declared, classes=[0, 1, 2, 3, 4]), kind="ordinal", annotator_model=model
-        )
+        five = CrowdLabels.from_matrix(declared, classes=[0, 1, 2, 3, 4])
+        many = aggregate(five, kind="ordinal", annotator_model=model)
         assert (many.label == truth).mean() > (few.label == truth).mean() - 0.05
         assert_allclose(many.class_prior[1:4], few.class_prior, atol=0.07)
 
@@ -210,9 +209,8 @@ def test_levels_declared_from_the_highest_down_are_the_same_levels(model):
 def test_the_order_of_examples_and_annotators_changes_nothing(model):
     _, matrix, _ = stars(4)
     rows, columns = (np.random.default_rng(0).permutation(n) for n in matrix.shape)
-    found, moved = (
-        aggregate(labels_of(m), kind="ordinal", annotator_model=model) for m in (matrix, matrix[rows][:, columns])
-    )
+    settings = {"kind": "ordinal", "annotator_model": model}
+    found, moved = (aggregate(labels_of(m), **settings) for m in (matrix, matrix[rows][:, columns]))
     assert_allclose(moved.proba, found.proba[rows], atol=1e-6)
     assert_allclose(moved.offset, found.offset[columns], atol=1e-6)
 

@@ -90,10 +90,10 @@ def test_where_nothing_can_be_compared_what_is_usual_is_assumed():
 
 @pytest.mark.parametrize(("correlation", "error"), [(-0.02, 0.01), (0.0, 0.005), (0.03, 0.02), (0.2, 0.04)])
 def test_the_probability_of_errors_in_common_is_that_of_bayes(correlation, error):
-    points = [0.01, 0.2]
-    if_some = quad(lambda true: expon.pdf(true, scale=0.04) * norm.pdf(correlation, true, error), 0, 2, points=points)[
-        0
-    ]
+    def density(true):
+        return expon.pdf(true, scale=0.04) * norm.pdf(correlation, true, error)
+
+    if_some = quad(density, 0, 2, points=[0.01, 0.2])[0]
     expected = if_some / (if_some + norm.pdf(correlation, 0, error))
     assert_allclose(has_common_errors(correlation, error, MANY), expected, rtol=1e-6)
     # With thirty labels per annotator and class, half of what is missing may be overfitted.

