@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crowdwise._error_correlation import error_correlation
     from crowdwise.crowd.agreement_measures import agreement
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
-    from crowdwise._error_correlation import error_correlation
     from crowdwise.formats.read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels

@@ -33,8 +33,9 @@ _SINGULAR = 1e-14
 class Ordinal:
     """Two numbers per annotator that tilt the crowd's confusion matrix: harsh or lenient, exact or vague.
 
-    For labels with an order (``kind="ordinal"``), whose default is `Shared`. Where the crowd's own matrix has few labels, only
-    the distance from the truth counts in it. With two levels, matrices are those of `Shared` around that of the crowd.
+    For labels with an order (``kind="ordinal"``), whose default is `Shared`. Where the crowd's own matrix has few
+    labels, only the distance from the truth counts in it. With two levels, matrices are those of `Shared` around that
+    of the crowd.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from crowdwise._error_correlation import votes_by_truth
 from crowdwise.arrays import Array, Floats, Positions
 from crowdwise.consensus import Consensus
-from crowdwise._error_correlation import votes_by_truth
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
