@@ -3,8 +3,8 @@ What should be labelled next?
 =============================
 
 Labels cost money. Is it better to collect them where one more answer is expected to help most, or anywhere? A real
-crowd is replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three labels
-per tweet are shown; then 60 more at a time.
+crowd is replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three
+labels per tweet are shown; then 60 more at a time.
 """
 
 # %%

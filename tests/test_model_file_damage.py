@@ -239,7 +239,7 @@ def test_a_made_up_manifest_is_refused(change, match, small, tmp_path):
         ({"kind": "os.system", "value": "true"}, "not a model file"),
         ({"kind": "record", "name": "os.system", "fields": {}}, "'os.system', which this version does not know"),
         ({"kind": "record", "name": "Fixed", "fields": {"c": 1}}, "this version's Fixed has no c"),
-        ({"kind": "record", "name": "Choice", "fields": {}}, "also needs name, chosen"),
+        ({"kind": "record", "name": "Choice", "fields": {}}, "also needs chosen, name"),
         ({"kind": "array", "member": "77.npy", "read_only": True}, "not a model file"),
         ({"kind": "array", "member": "../0.npy", "read_only": True}, "not a model file"),
         ({"kind": "scalar", "type": "O", "value": 1}, "scalar of type object"),
