@@ -267,8 +267,8 @@ def aggregate(
         Classes; a column per annotator, NaN or None where there is no label.
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
         The true classes of some examples, None or NaN elsewhere; if it has ids, they are those of the labels' examples.
-        Their probability is 1, annotators are estimated from them, and the probabilities of all other examples are
-        calibrated by them, each known answer held out.
+        Their probability is 1, and the probabilities of all other examples are calibrated by them, each known answer
+        held out.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
         `labels.in_order` or `classes=`.
