@@ -69,8 +69,8 @@ class SliceAccuracy(FrozenArrays):
         worse = self.differs & (self.accuracy < self.elsewhere)
         lines = [
             f"SliceAccuracy against the {self.reference}: {count(n_annotators, 'annotator')} in "
-            f"{count(n_slices, 'slice')}; accuracy lower than elsewhere in {int(worse.sum()):,} of {len(self):,} places, "
-            f"higher in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g}% false discoveries)"
+            f"{count(n_slices, 'slice')}; accuracy lower than elsewhere in {int(worse.sum()):,} of {len(self):,} "
+            f"places, higher in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g}% false discoveries)"
         ]
         for i in np.flatnonzero(worse)[np.argsort(self.p_value[worse], kind="stable")][:5]:
             lines.append(
