@@ -4,7 +4,6 @@ python benchmarks/auto_steepness.py                 all parts below
 python benchmarks/auto_steepness.py simulated       the paper's synthetic data
 python benchmarks/auto_steepness.py truths          how far some known truths go, at the most noise (p = 1)
 python benchmarks/auto_steepness.py real            what it chooses on real crowds, and what weights do there
-python benchmarks/auto_steepness.py models          the first for other models, steepness 0 and "auto"
 
 --trials N is the number of data sets per row, --first S the first seed, --jobs the number of processes.
 """
@@ -19,15 +18,13 @@ from typing import Any
 import numpy as np
 from crowd_sets import WITH_FEATURES, load
 from joblib import Parallel, delayed
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from tables import Place, Run, parser
 
 from crowdwise import (
-    CrowdClassifier,
     CrowdLabels,
-    CrowdLogisticClassifier,
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     simulate_annotators,
@@ -37,7 +34,7 @@ from crowdwise.exceptions import CrowdWarning
 STEEPNESSES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 N_TRUTHS = (0, 10, 20, 50, 100)
 SETTINGS = tuple((clarity, experts) for clarity in (1.0, 2.0, 5.0) for experts in (1, 0))
-TRIALS = {"simulated": 100, "truths": 100, "models": 20}
+TRIALS = {"simulated": 100, "truths": 100}
 
 Data = tuple[np.ndarray, CrowdLabels, np.ndarray, Callable[[np.ndarray], float]]
 
@@ -78,18 +75,6 @@ def every_steepness() -> CrowdRidgeClassifierCV:
     return CrowdRidgeClassifierCV(STEEPNESSES, cv=KFold(10, shuffle=True, random_state=0), init="mean")
 
 
-def others(seed: int, clarity: float, experts: int) -> list[float]:
-    """Test AUC of the logistic model and of any classifier around logistic regression, steepness 0 and "auto" each."""
-    warnings.simplefilter("ignore", CrowdWarning)
-    X, labels, _, area = drawn(seed, clarity, experts)
-    logistic = [CrowdLogisticClassifier(steepness).fit(X, labels).coef_ for steepness in (0.0, "auto")]
-    wrapped = [
-        CrowdClassifier(LogisticRegression(), steepness=steepness).fit(X, labels).estimator_.coef_
-        for steepness in (0.0, "auto")
-    ]
-    return [area(coef[0]) for coef in logistic + wrapped]
-
-
 def simulated(run: Run, options: argparse.Namespace) -> None:
     """A row per level of noise, with and without an expert and an adversary."""
     columns = ("p", "expert and adversary", *(f"{s:g}" for s in STEEPNESSES), "best of each data set", "auto", "gain",
@@ -104,17 +89,6 @@ def simulated(run: Run, options: argparse.Namespace) -> None:
         numbers = [f"{area:.3f}" for area in (*areas.mean(axis=0), best, auto)]
         rows.append([f"{clarity:g}", "yes" if experts else "no", *numbers, f"{auto - none:+.4f}", way])
     run.table(PLACES["simulated"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
-
-
-def models(run: Run, options: argparse.Namespace) -> None:
-    """The same rows for the models that are not ridge."""
-    columns = ("p", "expert and adversary", "`CrowdLogisticClassifier(0.0)`", "`CrowdLogisticClassifier()`",
-               "`CrowdClassifier(steepness=0.0)`", "`CrowdClassifier()`")  # fmt: skip
-    rows = []
-    for clarity, experts in SETTINGS:
-        areas = np.mean(repeated(options, others, clarity, experts), axis=0)
-        rows.append([f"{clarity:g}", "yes" if experts else "no", *(f"{area:.3f}" for area in areas)])
-    run.table(PLACES["models"], columns, rows, f"{options.trials} data sets per row, from seed {options.first} on.")
 
 
 def truths(run: Run, options: argparse.Namespace) -> None:
@@ -164,7 +138,7 @@ def real(run: Run, options: argparse.Namespace) -> None:
     run.table(PLACES["real"], columns, rows)
 
 
-PARTS = {"simulated": simulated, "truths": truths, "real": real, "models": models}
+PARTS = {"simulated": simulated, "truths": truths, "real": real}
 PLACES = {part: Place("docs/evidence/models.md", f"auto_steepness {part}") for part in PARTS}
 
 

@@ -3,7 +3,6 @@
 python benchmarks/calibration.py                   with features: unseen examples, and the consensus
 python benchmarks/calibration.py labels --write    the consensus of labels alone, on all crowds
 python benchmarks/calibration.py simulated         the same on simulated crowds, with and without errors in common
-python benchmarks/calibration.py sizes             the same if other correlations of errors were the usual one
 
 For unseen examples (the mean of five splits where the set has no test examples of its own): how often the classifier is
 right, its mean probability of the class that it chooses, and by how much the two differ in ten bins of equal size
@@ -21,7 +20,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from contest import same_classifier
@@ -30,15 +28,12 @@ from scipy.stats import norm
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.crowd import beyond_class
-from crowdwise.crowd.votes import COMMON_ERRORS
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
 from crowdwise.exceptions import CrowdWarning
 
 PLACE = Place("docs/evidence/models.md", "calibration")
 ALONE = Place("docs/evidence/models.md", "calibration of labels alone")
 SIMULATED = Place("docs/evidence/models.md", "calibration on simulated crowds")
-SIZES = Place("docs/evidence/models.md", "calibration by the usual correlation")
 COLUMNS = (
     "set",
     "unseen, `predict_proba`",
@@ -107,7 +102,7 @@ def shown(right: float, sure: float, error: float) -> str:
 
 
 def with_features(run: Run, options: Namespace) -> None:
-    """Classifiers on unseen examples, and the consensus that they learnt."""
+    """Classifiers on unseen examples, and their consensus."""
     rows = []
     for name in ("medical_cause",) if options.quick else WITH_FEATURES:
         data = load(name)
@@ -177,34 +172,13 @@ def simulated(run: Run, options: Namespace) -> None:
     run.table(SIMULATED, ("errors", BOTH[0], "its errors", BOTH[1], RIGHT, DEBIASED), rows)
 
 
-def sizes(run: Run, options: Namespace) -> None:
-    """The error if another correlation were taken where labels show errors in common, and with the best of each set."""
-    crowds = (fetch_crowd(name) for name in (("bluebirds",) if options.quick else CROWD_NAMES))
-    groups = {"public crowds": [(data.labels, data.truth) for data in crowds]}
-    groups |= {f"simulated, {kind}": list(simulated_crowds(kind, options.quick)) for kind in KINDS}
-    rows = []
-    for name, sets in groups.items():
-        off = np.array([[error_with(usual, *one) for usual in USUAL] for one in sets])
-        rows.append([name, *(f"{mean:.3f}" for mean in off.mean(axis=0)), f"{off.min(axis=1).mean():.3f}"])
-    run.table(SIZES, ("mean calibration error", *map(str, USUAL), "best of each set"), rows)
-
-
-USUAL = (0.1, 0.2, 0.3, COMMON_ERRORS, 0.6, 0.9)
-
-
-def error_with(usual: float, labels: CrowdLabels, truth: np.ndarray) -> float:
-    """The calibration error of `aggregate` if this is the usual correlation of errors."""
-    with mock.patch.object(beyond_class, "COMMON_ERRORS", usual):
-        return calibration(aggregate(labels).proba, truth)[2]
-
-
-PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated, "sizes": sizes}
+PARTS = {"features": with_features, "labels": labels_alone, "simulated": simulated}
 
 
 def main() -> None:
     options = parser(__doc__, PARTS).parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED, "sizes": SIZES}
+    places = {"features": PLACE, "labels": ALONE, "simulated": SIMULATED}
     run = Run(options, [places[part] for part in options.parts])
     for part in options.parts:
         PARTS[part](run, options)

@@ -22,7 +22,7 @@ import tempfile
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +32,13 @@ from crowds import answers_of, peers_python, run_method
 from sklearn.linear_model import LogisticRegression
 from tables import ROOT, Place, Run, parser
 
-from crowdwise import CrowdLabels, aggregate, errors_in_common
+from crowdwise import CrowdLabels, aggregate, error_correlation
 from crowdwise.datasets.store import data_directory
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"
 ACCURACY, CONFIDENCE = Place(PAGE, "judges accuracy"), Place(PAGE, "judges confidence")
-ALONE, COPIES = Place(PAGE, "judges alone"), Place(PAGE, "judges copies")
+ALONE = Place(PAGE, "judges alone")
 CROWD_KIT = ("crowd-kit Dawid-Skene", "crowd-kit MACE", "crowd-kit GLAD")
 N_TRUTHS = (0, 20, 50, 100, 200)
 # No fewer examples are left to measure on.
@@ -204,29 +204,22 @@ def truths(run: Run, options: Namespace) -> None:
 
 
 def alone(run: Run, options: Namespace) -> None:
-    """Without truths; crowd-kit beside it; and the worst judge four times."""
+    """Without truths; crowd-kit beside it."""
     python = None if options.quick else peers_python(options.peers_env)
-    rows, copied = [], []
+    rows = []
     for judges in chosen_sets(options):
         result, independent = (aggregate(judges.labels, errors_in_common=common) for common in (True, False))
         assert judges.labels.classes is not None
         truth = dict(zip(judges.labels.examples.tolist(), judges.labels.classes[judges.truth].tolist(), strict=True))
-        number = errors_in_common(judges.labels, result, truth=truth).effective_number
+        number = error_correlation(result, judges.labels, truth=truth).effective_votes
         votes = right(majority(judges, NOBODY), judges)
         rows.append([
             judges.name, f"{number:.1f} of {judges.labels.n_annotators}", f"{votes:.3f}",
             three(figures(result.proba, judges.truth)), three(figures(independent.proba, judges.truth)),
             *("" if python is None else f"{by_peer(python, name, judges):.3f}" for name in CROWD_KIT),
         ])  # fmt: skip
-        more = with_copies(judges)
-        shared, apart = (aggregate(more.labels, errors_in_common=common).proba for common in (True, False))
-        copied.append([
-            judges.name, f"{right(majority(more, NOBODY), judges):.3f}", three(figures(shared, judges.truth)),
-            three(figures(apart, judges.truth)),
-        ])  # fmt: skip
     ours_and = ("`aggregate(labels)`", "`errors_in_common=False`")
     run.table(ALONE, ("accuracy / says / calibration error", "votes", "majority", *ours_and, *CROWD_KIT), rows)
-    run.table(COPIES, ("the worst judge four times", "majority", *ours_and), copied)
 
 
 NOBODY = np.empty(0, dtype=np.intp)
@@ -246,15 +239,6 @@ def right(proba: np.ndarray, judges: Judges) -> float:
 def three(values: Iterable[float]) -> str:
     """As shown."""
     return " / ".join(f"{value:.3f}" for value in values)
-
-
-def with_copies(judges: Judges) -> Judges:
-    """The same with the judge that is right least often four times."""
-    votes = judges.votes
-    accuracy = votes[np.arange(len(votes)), :, judges.truth].sum(axis=0) / votes.sum(axis=(0, 2))
-    matrix = judges.labels.to_matrix()
-    worst = matrix[:, [int(accuracy.argmin())] * 3]
-    return replace(judges, labels=CrowdLabels.from_matrix(np.hstack([matrix, worst]), classes=judges.labels.classes))
 
 
 def by_peer(python: str, name: str, judges: Judges) -> float:
@@ -304,7 +288,7 @@ def main() -> None:
     made.add_argument("--sets", nargs="+", help="names of folders; all by default")
     options = made.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    places: dict[str, list[Place]] = {"truths": [ACCURACY, CONFIDENCE], "alone": [ALONE, COPIES], "picture": []}
+    places: dict[str, list[Place]] = {"truths": [ACCURACY, CONFIDENCE], "alone": [ALONE], "picture": []}
     run = Run(options, [place for part in options.parts for place in places[part]])
     for part in options.parts:
         PARTS[part](run, options)

@@ -69,8 +69,8 @@ def ridge(steepness: float) -> Callable[[float], Any]:
 
 
 def logistic(steepness: float) -> Callable[[float], Any]:
-    """The model of Raykar et al., but with the classifier out of fold."""
-    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C, hard_examples=False, joint=True, init="votes")
+    """With a penalty that was chosen beforehand."""
+    return lambda C: CrowdLogisticClassifier(steepness, l2=1 / C)
 
 
 def any_logistic(steepness: float) -> Callable[[float], Any]:
@@ -81,7 +81,6 @@ def any_logistic(steepness: float) -> Callable[[float], Any]:
 LABELS_ONLY: dict[str, Method] = {
     "majority": from_labels(lambda labels: labels.majority()),
     "aggregate": from_labels(lambda labels: aggregate(labels).label),
-    "aggregate no hard examples": from_labels(lambda labels: aggregate(labels, hard_examples=False).label),
     "aggregate confusion": from_labels(lambda labels: aggregate(labels, annotator_model=Confusion()).label),
     "aggregate one coin": from_labels(lambda labels: aggregate(labels, annotator_model=OneCoin()).label),
 }

@@ -16,7 +16,13 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import shown
 from crowdwise.reporting.annotators import pairs
 from crowdwise.reporting.columns import annotator_columns, easy_to_hard
-from crowdwise.reporting.parts import disagreement_part, margin_part, quality_part
+from crowdwise.reporting.parts import (
+    classifier_part,
+    disagreement_part,
+    margin_part,
+    quality_part,
+)
+from crowdwise.reporting.quality import known_accuracies
 from crowdwise.reporting.summarize import codes_or_ratings
 
 __all__ = [
@@ -93,27 +99,30 @@ class _FitDisplay(_Display):
 
 
 class AccuracyDisplay(_Display):
-    """How often the consensus and the majority vote are right: estimated, and where truth is known, known.
+    """Accuracies of consensus, majority vote and classifier on known answers, with 95% intervals.
 
     Parameters
     ----------
     quality : dict
-        What a summary has under "quality".
+        What a summary has under "quality"; with known answers.
+    classifier : dict or None, default=None
+        What a summary has under "classifier".
 
     Examples
     --------
     >>> from crowdwise import aggregate
     >>> from crowdwise.plots import AccuracyDisplay
     >>> labels = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "a"]]
-    >>> AccuracyDisplay.from_model(aggregate(labels), labels).ax_.get_xlabel()
-    'share of examples that is right'
+    >>> AccuracyDisplay.from_model(aggregate(labels), labels, truth=["a", "b", "a", "b"]).ax_.get_xlabel()
+    'accuracy on known answers'
     """
 
-    def __init__(self, quality: dict[str, Any]) -> None:
+    def __init__(self, quality: dict[str, Any], classifier: dict[str, Any] | None = None) -> None:
         self.quality = quality
+        self.classifier = classifier
 
     @classmethod
-    def from_model(cls, model: Any, labels: Any, *, truth: Any = None, ax: Any = None) -> Self:
+    def from_model(cls, model: Any, labels: Any, *, truth: Any, ax: Any = None) -> Self:
         """Draw it for a fitted model or the result of `aggregate`.
 
         Parameters
@@ -122,7 +131,7 @@ class AccuracyDisplay(_Display):
             What was fitted.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             The labels that it was fitted to; classes.
-        truth : array-like, series or mapping, default=None
+        truth : array-like, series or mapping
             Right answers, as far as they are known.
         ax : matplotlib Axes, default=None
             Where to draw.
@@ -132,25 +141,17 @@ class AccuracyDisplay(_Display):
         display : AccuracyDisplay
         """
         record = _of_classes(model, labels, "AccuracyDisplay")
-        known = None if truth is None else codes_or_ratings(record, truth)
-        return cls(quality_part(record, known)).plot(ax=ax)
+        known = codes_or_ratings(record, truth)
+        return cls(quality_part(record, known), classifier_part(record, known)).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        parts = {"known": self.quality["known"], "estimated": self.quality["estimated"]}
-        rows = [
-            (f"{who}, {how}", part[who])
-            for how, part in parts.items()
-            if part and part["n"]
-            for who in ("consensus", "majority")
-        ]
-        for at, (name, part) in enumerate(rows):
-            if part["low"] is not None:
-                ax.plot([part["low"], part["high"]], [at, at], color=_BLUE, alpha=0.5, linewidth=2.5)
-            fill = _BLUE if name.endswith("known") else "none"
-            ax.plot([part["value"]], [at], "o", markerfacecolor=fill, markeredgecolor=_BLUE)
-        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        rows = known_accuracies(self.quality, self.classifier)
+        for at, part in enumerate(rows.values()):
+            ax.plot([part["low"], part["high"]], [at, at], color=_BLUE, alpha=0.5, linewidth=2.5)
+            ax.plot([part["value"]], [at], "o", color=_BLUE)
+        ax.set_yticks(range(len(rows)), list(rows))
         ax.invert_yaxis()
-        ax.set_xlabel("share of examples that is right")
+        ax.set_xlabel("accuracy on known answers")
 
 
 class AnnotatorsDisplay(_FitDisplay):

@@ -1,4 +1,4 @@
-"""Labels and a column of slices -> how often each annotator is right in each slice, and where that is remarkable."""
+"""Labels and a column of slices -> the accuracy of each annotator in each slice, and where it differs."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class SliceAccuracy(FrozenArrays):
         worse = self.differs & (self.accuracy < self.elsewhere)
         lines = [
             f"SliceAccuracy against the {self.reference}: {count(n_annotators, 'annotator')} in "
-            f"{count(n_slices, 'slice')}; less often right than elsewhere in {int(worse.sum()):,} of {len(self):,} "
-            f"places, more often in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g}% false discoveries)"
+            f"{count(n_slices, 'slice')}; accuracy lower than elsewhere in {int(worse.sum()):,} of {len(self):,} "
+            f"places, higher in {int((self.differs & ~worse).sum()):,} ({100 * self.fdr:g}% false discoveries)"
         ]
         for i in np.flatnonzero(worse)[np.argsort(self.p_value[worse], kind="stable")][:5]:
             lines.append(
-                f"  {self.annotator[i]!s} in {self.slice[i]!s}: {100 * self.accuracy[i]:.0f}% of "
-                f"{self.n_labels[i]:,} labels right, {100 * self.elsewhere[i]:.0f}% elsewhere"
+                f"  {self.annotator[i]!s} in {self.slice[i]!s}: accuracy {100 * self.accuracy[i]:.0f}% on "
+                f"{count(int(self.n_labels[i]), 'label')}, {100 * self.elsewhere[i]:.0f}% elsewhere"
             )
         return "\n".join(lines)
 
@@ -91,7 +91,7 @@ class SliceAccuracy(FrozenArrays):
 
 
 def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 0.05) -> SliceAccuracy:
-    """How often each annotator is right in each slice, and where that is remarkable.
+    """The accuracy of each annotator in each slice, and where it differs from that elsewhere.
 
     Each annotator is compared with the same annotator in the other slices (Fisher's exact test, twice the smaller
     tail), so a slice that is hard for everybody shows in every annotator. With many annotators and slices some differ
@@ -127,9 +127,9 @@ def slice_accuracy(labels: Any, slices: Any, truth: Any = None, *, fdr: float = 
     >>> said = np.column_stack([truth, np.where((language == "de") & (np.arange(80) % 3 == 0), 1 - truth, truth)])
     >>> labels = CrowdLabels.from_matrix(said, annotators=["ann", "model"])
     >>> slice_accuracy(labels, language, truth)
-    SliceAccuracy against the truth: 2 annotators in 2 slices; less often right than elsewhere in 1 of 4 places, more \
-often in 1 (5% false discoveries)
-      model in de: 65% of 40 labels right, 100% elsewhere
+    SliceAccuracy against the truth: 2 annotators in 2 slices; accuracy lower than elsewhere in 1 of 4 places, higher \
+in 1 (5% false discoveries)
+      model in de: accuracy 65% on 40 labels, 100% elsewhere
     """
     fdr = check_number("fdr", fdr, above=True, high=1.0)
     crowd = as_labels(labels)

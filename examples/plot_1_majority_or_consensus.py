@@ -3,8 +3,8 @@ When is a consensus better than the majority vote?
 ==================================================
 
 39 people said of 108 photographs whether the bird is an indigo bunting or a blue grosbeak. The two are easily confused,
-and some people are much better at it than others. The consensus finds out who they are, without knowing any truth. How
-many people have to be asked until that pays?
+and some people are much better at it than others. The consensus weights annotators by their estimated reliability,
+without knowing any truth. How many people have to be asked until that pays?
 """
 
 # %%
@@ -33,17 +33,15 @@ for n in numbers:
     right["consensus"].append([np.mean(aggregate(few).label == truth) for few in draws])
 
 # %%
-# The majority does not get better with more people: on some photographs most of them err in the same way. The consensus
-# does, as soon as there are enough labels to know who is to be believed. It falls a little at the end because of
-# ``hard_examples="auto"``, which these birds do not need: with 29 people and more,
-# ``aggregate(labels, hard_examples=False)`` is right for 89 %.
+# The majority does not get better with more people: on some photographs most of them make the same mistake. The
+# consensus does, as soon as there are enough labels to estimate how reliable each annotator is.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, shares), marker, colour in zip(right.items(), "os", ("tab:orange", "tab:blue"), strict=True):
     low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9], axis=1)
     axes.fill_between(numbers, low, high, alpha=0.15, color=colour, linewidth=0)
     axes.plot(numbers, middle, marker=marker, color=colour, label=name)
-axes.set(xlabel="annotators asked", ylabel="share of photographs that are right")
-axes.legend(title="median, and 80 % of 20 draws", frameon=False, loc="lower right")
+axes.set(xlabel="annotators asked", ylabel="accuracy")
+axes.legend(title="median, and 80% of 20 draws", frameon=False, loc="lower right")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -2,9 +2,9 @@
 What should be labelled next?
 =============================
 
-Labels cost money. Is it better to collect them where one more answer is expected to say most, or anywhere? A real crowd
-is replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three labels
-per tweet are shown; then 60 more at a time.
+Labels cost money. Is it better to collect them where one more answer is expected to help most, or anywhere? A real
+crowd is replayed: 300 tweets of which 20 people each gave the sentiment (Venanzi et al. 2015). To begin with, three
+labels per tweet are shown; then 60 more at a time.
 """
 
 # %%
@@ -37,18 +37,18 @@ def replay(by_gain, rng, start=3, batch=60, n_rounds=10):
 # %%
 # Five replays each. Whoever answers is drawn at random from those who did answer.
 
-ways = {"where an answer is expected to say most": True, "anywhere": False}
+ways = {"where an answer is expected to help most": True, "anywhere": False}
 found = {name: [replay(by_gain, np.random.default_rng(seed)) for seed in range(5)] for name, by_gain in ways.items()}
 
 # %%
-# In these replays, 100 further labels where they are expected to say most are worth as much as 600 anywhere.
+# In these replays, 120 further labels where they are expected to help most are worth as much as 600 anywhere.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 further = 60 * np.arange(11)
 for (name, right), style, colour in zip(found.items(), ("o-", "s--"), ("tab:blue", "tab:orange"), strict=True):
     axes.plot(further, 100 * np.transpose(right), color=colour, linewidth=0.5, alpha=0.4)
     axes.plot(further, 100 * np.mean(right, axis=0), style, color=colour, linewidth=2, label=name)
-axes.set(xlabel="further labels, after three per tweet", ylabel="consensus right, in %")
+axes.set(xlabel="further labels, after three per tweet", ylabel="accuracy of the consensus (%)")
 axes.legend(title="label next", frameon=False, loc="lower right")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

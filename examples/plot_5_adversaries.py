@@ -44,7 +44,7 @@ def one_crowd(seed):
 crowds = [one_crowd(seed) for seed in range(20)]
 auc = np.array([found for *_, found in crowds])
 for name, values in zip(METHODS, auc.T, strict=True):
-    print(f"learnt from {name:<24}test AUC {values.mean():.3f} ({values.std():.3f})")
+    print(f"fitted to {name:<24}test AUC {values.mean():.3f} ({values.std():.3f})")
 
 # %%
 # The consensus is no better than a coin. That is what half of the labels being wrong means: the weights make a better
@@ -55,7 +55,7 @@ for name, answers in (
     ("consensus", [model.consensus_ for _, _, model, _ in crowds]),
 ):
     right = [np.mean(answer == truth) for answer, (_, truth, *_) in zip(answers, crowds, strict=True)]
-    print(f"{name:<14}right for {100 * np.mean(right):.0f} %")
+    print(f"{name:<14}accuracy {100 * np.mean(right):.0f}%")
 
 # %%
 # Left: in the first crowd the expert is found without the truth. Right: every crowd is a dot, the diamonds are means.
@@ -71,14 +71,14 @@ for i, name in enumerate(labels.annotators):
         left.annotate(name.split()[0], (accuracy[i], expertise[i]), xytext=(0, 8), textcoords="offset points",
                       ha="left" if accuracy[i] < 50 else "right")  # fmt: skip
 left.margins(x=0.1, y=0.15)
-left.set(xlabel="how often an annotator is right, in %", ylabel="expertise found (1 is average)")
+left.set(xlabel="accuracy of an annotator (%)", ylabel="expertise found (1 is average)")
 for place, values in enumerate(auc.T):
     right.plot(values, place + np.linspace(-0.15, 0.15, len(values)), ".", color="0.6")
     right.plot(values.mean(), place, "D", color="tab:blue")
 right.axvline(0.5, color="0.8", linewidth=1, zorder=0)
 right.set_yticks(range(len(METHODS)), METHODS)
 right.invert_yaxis()
-right.set(xlabel="test AUC (0.5 is chance)", title="learnt from")
+right.set(xlabel="test AUC (0.5 is chance)", title="fitted to")
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
 plt.show()

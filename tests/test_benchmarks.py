@@ -24,7 +24,6 @@ NEEDS_DATA = {
     "diagnose",
     "imbalance",
     "judges",
-    "least_squares",
     "ordinal",
     "reproduction",
     "which_truths",

@@ -22,9 +22,8 @@ def test_the_demo_runs_what_a_newcomer_would_type_and_ends_with_the_report(tmp_p
     assert max(map(len, lines)) <= 120
     assert lines[-1] == f"The report: {tmp_path}/tried/run/report.html"
     assert (tmp_path / "tried" / "run" / "report.html").stat().st_size > 10_000
-    consensus, majority = map(
-        float, re.search(r"right for ([\d.]+) %.*majority vote for ([\d.]+) %", printed.out).groups()
-    )
+    found = re.search(r"consensus accuracy ([\d.]+)%.*majority vote ([\d.]+)%", " ".join(printed.out.split()))
+    consensus, majority = map(float, found.groups())
     assert consensus > majority + 4
     assert main(["demo", "tried"]) == 73  # nothing is overwritten
     assert not (write_demo("tried", force=True) / "run").exists()

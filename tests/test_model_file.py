@@ -139,14 +139,6 @@ def test_a_perceptron_goes_on_where_it_was(tmp_path):
     assert_same(model.partial_fit(X[40:], labels[40:]), again.partial_fit(X[40:], labels[40:]))
 
 
-@quiet
-def test_a_warm_start_goes_on_from_a_file(tmp_path):
-    X, labels = data_for("logistic")
-    model = CrowdLogisticClassifier(warm_start=True, **quick("logistic")).fit(X, labels)
-    again = read_again(model, tmp_path / "model")
-    assert_same(model.fit(X, labels), again.fit(X, labels))
-
-
 _IN_A_NEW_PROCESS = """
 import sys
 import numpy as np

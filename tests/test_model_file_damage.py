@@ -249,7 +249,7 @@ def test_a_made_up_manifest_is_refused(change, match, small, tmp_path):
         ({"kind": "os.system", "value": "true"}, "not a model file"),
         ({"kind": "record", "name": "os.system", "fields": {}}, "'os.system', which this version does not know"),
         ({"kind": "record", "name": "Fixed", "fields": {"c": 1}}, "this version's Fixed has no c"),
-        ({"kind": "record", "name": "Behaviour", "fields": {}}, "also needs confusion, crowd, share"),
+        ({"kind": "record", "name": "Choice", "fields": {}}, "also needs chosen, name"),
         ({"kind": "array", "member": "77.npy", "read_only": True}, "not a model file"),
         ({"kind": "array", "member": "../0.npy", "read_only": True}, "not a model file"),
         ({"kind": "scalar", "type": "O", "value": 1}, "scalar of type object"),
@@ -269,7 +269,7 @@ def test_a_made_up_value_is_refused(node, match, small, tmp_path):
 def test_a_result_of_another_type_is_refused(small, tmp_path):
     def swapped(manifest):
         fields = manifest["model"]["fields"]
-        fields["disagreement"], fields["consensus"] = fields["consensus"], fields["disagreement"]
+        fields["results"], fields["fitted"] = fields["fitted"], fields["results"]
 
     assert_refused(with_manifest(small[1], swapped), tmp_path / "file", "of Aggregation is of another type")
 

@@ -24,7 +24,7 @@ NAMES = [
     "agreement",
     "align",
     "diagnose",
-    "errors_in_common",
+    "error_correlation",
     "load",
     "read_blocks",
     "read_labels",

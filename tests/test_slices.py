@@ -68,7 +68,7 @@ def test_where_a_judge_fails_is_said_in_words():
     found = slice_accuracy(labels, language, truth)
     worse = found.differs & (found.accuracy < found.elsewhere)
     assert (found.annotator[worse].tolist(), found.slice[worse].tolist()) == (["model"], ["de"])
-    assert repr(found).startswith("SliceAccuracy against the truth: 2 annotators in 3 slices; less often right than")
+    assert repr(found).startswith("SliceAccuracy against the truth: 2 annotators in 3 slices; accuracy lower")
     assert "model in de: " in repr(found)
     frame = found.to_frame()
     assert len(frame) == len(found) == 6

@@ -29,7 +29,7 @@ def command(source: str, n: int, expert: bool | None, at_random: bool, seed: int
     """Print what to label next, and why.
 
     The examples first for which one more answer is expected to say most: by an average annotator, or by an expert
-    (--expert; also if known answers were learnt from).
+    (--expert; also if the fit had known answers).
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
     of_any_run = methodcaller("next", n, expert=expert, at_random=at_random, seed=seed)

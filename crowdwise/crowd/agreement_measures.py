@@ -99,7 +99,7 @@ class Agreement:
         weighted = "" if self.weights is None else f", {self.weights} weights"
         lines = [
             f"Agreement of {self.n_annotators:,} annotators on {self.n_examples:,} examples with two labels or more "
-            f"({self.kind}{weighted}; {100 * self.confidence:g} % intervals)",
+            f"({self.kind}{weighted}; {100 * self.confidence:g}% intervals)",
             *(f"  {name:21} {estimate}" for name, estimate in self._named().items()),
             f"  {self._pairs_in_words()}",
             *(f"  note: {note}" for note in self.notes),
@@ -347,8 +347,8 @@ def _without_width(patterns: Patterns, confidence: float) -> list[str]:
         return []
     others = 1 - (1 - confidence) ** (1 / part.times.sum())  # if more were otherwise, one would be among these
     return [
-        f"annotators agree on {100 * share[0]:.3g} % of the pairs of labels of every example, so the interval of "
-        f"percent agreement has no width; up to {100 * others:.2g} % of other examples may still be otherwise"
+        f"annotators agree on {100 * share[0]:.3g}% of the pairs of labels of every example, so the interval of "
+        f"percent agreement has no width; up to {100 * others:.2g}% of other examples may still be otherwise"
     ]
 
 

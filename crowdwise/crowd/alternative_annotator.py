@@ -91,7 +91,7 @@ class AlternativeAnnotatorTest(FrozenArrays):
             f"AlternativeAnnotatorTest: {shown(self.candidate)} {verdict} (epsilon {self.epsilon:g})\n"
             f"  wins over {int(self.wins.sum())} of {int(self.tested.sum())} people: winning rate "
             f"{self.winning_rate:.2f}, 0.5 is needed\n"
-            f"  at least as good as a person on {100 * self.advantage_probability:.0f} % of the examples (advantage "
+            f"  at least as good as a person on {100 * self.advantage_probability:.0f}% of the examples (advantage "
             "probability)"
         )
 
@@ -166,7 +166,7 @@ def alternative_annotator_test(
     >>> alternative_annotator_test(labels, candidate="model")
     AlternativeAnnotatorTest: 'model' may replace a person (epsilon 0.2)
       wins over 3 of 3 people: winning rate 1.00, 0.5 is needed
-      at least as good as a person on 91 % of the examples (advantage probability)
+      at least as good as a person on 91% of the examples (advantage probability)
     """
     epsilon = check_number("epsilon", epsilon, high=1.0)
     fdr = check_number("fdr", fdr, above=True, high=1.0)

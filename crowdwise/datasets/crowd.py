@@ -24,7 +24,7 @@ _ABOUT = {
     "medical_cause": "Does the sentence say that one term causes the other (Dumitrache, Aroyo, Welty 2018). `truth` is "
     "one expert's view, `truth_adjudicated` (NaN where there is none) the authors' decision, `terms` the two terms.",
     "music": "Genre of songs, with audio features of very different ranges: standardise (Rodrigues et al. 2013).",
-    "product": "Do two names mean the same product; 12 % do (Wang et al. 2012). A text is 'name ||| name'.",
+    "product": "Do two names mean the same product; 12% do (Wang et al. 2012). A text is 'name ||| name'.",
     "rte": "Does a sentence follow from another (Snow et al. 2008).",
     "sentiment": "Is a sentence of a film review positive (Rodrigues et al. 2013).",
     "weather": "Weather sentiment of tweets (Venanzi et al. 2015).",

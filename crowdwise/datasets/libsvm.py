@@ -37,9 +37,7 @@ class Entry:
 
 
 _ADULT = Entry(123, True, "Adult census income, as coded by Platt (1998)")
-_WEB = Entry(
-    300, True, "Web page categories, Platt (1998)", "Some rows have no feature at all; about 3 % are positive."
-)
+_WEB = Entry(300, True, "Web page categories, Platt (1998)", "Some rows have no feature at all; about 3% are positive.")
 _ENTRIES: dict[str, Entry] = {
     **dict.fromkeys(("a1a", "a2a", "a3a", "a4a", "a5a"), _ADULT),
     "australian": Entry(14, origin="Statlog, credit approval"),

@@ -183,12 +183,11 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability of a label (last axis) when this is the truth (middle axis); NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
-        Probability that an annotator is right; NaN for those without labels. A single annotator is believed.
+        Probability that an annotator is right; NaN for those without labels, and for all if no two share an example.
     expertise_, expertise_share_ : ndarray of shape (n_annotators,)
         A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable: "no labels", "few labels", "always the same answer", "worse than
-        chance" or "same labels as ...".
+        Warnings per annotator.
     vote_weight_ : ndarray of shape (n_annotators,)
         The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
     effective_votes_ : float
@@ -198,7 +197,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     disagreement_, easiness_ : ndarray of shape (n_examples,)
         Of the examples of `fit`.
     steepness_ : float
-        The steepness given, or the one found.
+        The steepness.
     class_prior_ : ndarray of shape (n_classes,)
         How frequent each class is in the consensus.
     class_weight_ : ndarray of shape (n_classes,)
@@ -208,9 +207,9 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     objective_ : ndarray of shape (n_rounds,)
         Log-likelihood plus log priors after every round. Being out of fold, it may fall.
     n_rounds_ : int
-        Number of rounds; 0 if there is one annotator.
+        Number of rounds.
     converged_ : bool
-        Whether they settled within `tol`, with weights that stay.
+        False if rounds were to converge within `tol` and did not.
     truth_check_ : TruthCheck or None
         How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
         interval of that, and how many more truths would be needed. None without truths.

@@ -70,7 +70,7 @@ def make_label_file(name: str, format: str, answers: Answers, wishes: Wishes) ->
         on_duplicate=wishes.on_duplicate, kind=wishes.kind, abstain=wishes.abstain, classes=wishes.classes
     )
     if labels.n_abstentions:
-        notes.append(f"{count(labels.n_abstentions, 'answer')} that abstained, counted and no label")
+        notes.append(f"{count(labels.n_abstentions, 'abstention')} (counted, not used as labels)")
     return LabelFile(labels, answers.texts_by_example(), answers.truth_by_example(), format, tuple(notes))
 
 

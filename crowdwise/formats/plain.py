@@ -232,8 +232,8 @@ def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str
     if own and len(others) >= 2:
         one = next(cell for cell in columns[own[0]] if cell not in none)
         raise LabelError(
-            f"{name}: the column {own[0]!r} is hardly that of an annotator: most of what it holds, such as "
-            f"{one[:40]!r}, is not what {others[0]!r} and {others[1]!r} hold. Name the annotators' columns: "
+            f"{name}: the column {own[0]!r} does not look like an annotator: its values ({one[:40]!r}, ...) differ "
+            f"from those of {others[0]!r} and {others[1]!r}. Name the annotators' columns: "
             f"--annotator {shell_word(','.join(others))} --wide (in Python: annotator=[...]); name {own[0]!r} too if "
             "it is one."
         )

@@ -262,7 +262,7 @@ def read_labels(path: str | os.PathLike[str], **options: Any) -> CrowdLabels:
     >>> _ = path.write_text("item,rater,rating\\n7,ann,1\\n7,bob,0\\n8,ann,1\\n")
     >>> crowdwise.read_labels(path)
     CrowdLabels: 2 examples, 2 annotators, 3 labels of 2 classes
-      labels per example: 1 to 2, mean 1.5; missing: 25.0 %
+      labels per example: 1 to 2, mean 1.5; missing: 25.0%
       classes: 0, 1
     """
     return read(path, texts=False, **options).labels

@@ -100,7 +100,7 @@ class CrowdLabels(LabelRows):
     >>> labels = CrowdLabels.from_matrix([["cat", "cat", None], ["dog", "cat", "dog"]])
     >>> labels
     CrowdLabels: 2 examples, 3 annotators, 5 labels of 2 classes
-      labels per example: 2 to 3, mean 2.5; missing: 16.7 %
+      labels per example: 2 to 3, mean 2.5; missing: 16.7%
       classes: 'cat', 'dog'
     >>> labels.majority().tolist()
     ['cat', 'dog']
@@ -257,7 +257,7 @@ class CrowdLabels(LabelRows):
         lines = [
             f"CrowdLabels: {count(self.n_examples, 'example')}, {count(self.n_annotators, 'annotator')}, {what}",
             f"  labels per example: {per_example.min()} to {per_example.max()}, mean {per_example.mean():.3g}; "
-            f"missing: {100 * (1 - self.n_labels / cells):.1f} %",
+            f"missing: {100 * (1 - self.n_labels / cells):.1f}%",
         ]
         if self.classes is None:
             lines.append(f"  range: {self.values.min():g} to {self.values.max():g}" if self.n_labels else "  no rating")

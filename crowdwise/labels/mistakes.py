@@ -82,7 +82,7 @@ def refuse_fractions(classes: Array) -> None:
     fractions = classes[classes != np.round(classes)]
     if len(fractions):
         raise LabelError(
-            f"Unknown label type: continuous. Classes were expected and {fractions[0]} came: declare the classes with "
+            f"Unknown label type: continuous. Expected classes, got {fractions[0]}: declare the classes with "
             'classes=... (--classes), or use kind="rating" and CrowdRidgeRegressor (--ratings) for real-valued labels.'
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from crowdwise.reporting.quality import known_accuracies
 from crowdwise.reporting.words import decimal, percent
 
 __all__ = ["Markup", "bar", "comparison", "easy_to_hard", "histogram", "kappas", "margin", "span"]
@@ -66,12 +67,9 @@ def span(value: float | None, low: float | None, high: float | None) -> Markup:
 
 def comparison(summary: dict[str, Any]) -> Markup | None:
     """Accuracies of consensus, majority vote and classifier on known answers, with intervals; None without any."""
-    known, classifier = summary["quality"]["known"], summary["classifier"]
-    if not known or not known["n"]:
+    rows = list(known_accuracies(summary["quality"], summary["classifier"]).items())
+    if not rows:
         return None
-    rows = [("consensus", known["consensus"]), ("majority vote", known["majority"])]
-    if classifier and classifier["n_truths"]:
-        rows.append(("classifier", classifier["truth"]))
     lowest = min(row["low"] for _, row in rows)
     low = math.floor(10 * max(lowest - 0.03, 0.0)) / 10
     left, right, step = 150.0, WIDTH - 70, 34

@@ -121,6 +121,15 @@ def known_accuracy(record: FitRecord, truth: Positions) -> Comparison:
     return Comparison(len(known), accuracy_of(one), accuracy_of(other), difference, Estimate(stated))
 
 
+def known_accuracies(quality: dict[str, Any], classifier: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Accuracies on known answers by what has them; nothing without known answers."""
+    known = quality["known"]
+    if not known or not known["n"]:
+        return {}
+    found = {"consensus": known["consensus"], "majority vote": known["majority"]}
+    return found | ({"classifier": classifier["truth"]} if classifier and classifier["n_truths"] else {})
+
+
 def accuracy_of(right: Floats) -> Estimate:
     """The share that is right, with its interval; NaN if there is nothing."""
     if len(right) == 0:

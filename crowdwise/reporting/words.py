@@ -149,7 +149,7 @@ def changed_words(summary: Summary) -> str:
 def classifier_sentence(summary: Summary) -> str:
     """How good the classifier is on examples that it was not fitted to; nothing without one."""
     part = summary["classifier"]
-    return f"The classifier's {_classifier_words(part)}." if part else ""
+    return f"The classifier’s {_classifier_words(part)}." if part else ""
 
 
 def _classifier_words(part: dict[str, Any]) -> str:
@@ -304,12 +304,16 @@ def chance_sentence(summary: Summary) -> str | None:
     return f"Annotators flagged “{_ADVERSE}” {WHAT_CHANCE_IS}."
 
 
+def _chance_words(names: list[str]) -> str:
+    """What annotators who are worse than chance do, or one of them does."""
+    return WHAT_CHANCE_IS if len(names) > 1 else WHAT_CHANCE_IS.replace("agree", "agrees", 1)
+
+
 def next_sentence(summary: Summary) -> str:
     """What to do next: whom to look at, and what to label again."""
     advice = []
     if adverse := flagged(summary, _ADVERSE):
-        chance = WHAT_CHANCE_IS if len(adverse) > 1 else WHAT_CHANCE_IS.replace("agree", "agrees", 1)
-        advice.append(f"look at the labels of {some_of(adverse)}, who {chance}")
+        advice.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
     if copies := flagged(summary, "same labels as"):
         advice.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
     rows, unsure = summary["next"]["rows"], summary["quality"].get("unsure", 0)
@@ -416,7 +420,9 @@ def _annotator_lines(summary: Summary) -> list[str]:
         if row["flags"]:
             by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
     if by_flags:
-        groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, WHAT_CHANCE_IS)}" for flags, names in by_flags.items()]
+        groups = [
+            f"{some_of(names)}: {flags.replace(_ADVERSE, _chance_words(names))}" for flags, names in by_flags.items()
+        ]
         more = ["and more"] if len(groups) > _NAMED else []
         lines.append(f"Flagged     {'; '.join([*groups[:_NAMED], *more])}")
     return lines

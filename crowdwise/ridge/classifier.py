@@ -105,17 +105,17 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     expertise_share_ : ndarray of shape (n_annotators,)
         Expertise divided by its sum; 0 for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
-        Estimated probability of being right: the mean of `consensus_proba_` over the labels of each annotator.
+        Estimated probability of being right; NaN for annotators without labels, and for all if no two share an example.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable: "no labels", "few labels", "always the same answer", "worse than
-        chance" or "same labels as ...".
-    annotator_group_ : ndarray of shape (n_annotators,)
-        Annotators of the same number have one vote together in the consensus.
-    effective_annotators_ : float
-        How many independent votes the labels of an average example amount to.
-    model_precision_ : float
-        What the model's score counts in the consensus, in the units of `expertise_`: one over its mean squared
-        difference from the labels' consensus, out of fold.
+        Warnings per annotator.
+    vote_weight_ : ndarray of shape (n_annotators,)
+        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
+    effective_votes_ : float
+        How many independent votes the labels of an average example carry as much information as.
+    choices_ : tuple of Choice
+        The decisions that the fit took by itself, with score, limit and reason.
+    temperature_ : float
+        The factor on the model's scores that makes the labels most probable.
     class_weight_ : ndarray of shape (n_classes,)
         What each class counted in the last round.
     objective_ : ndarray of shape (n_rounds,)

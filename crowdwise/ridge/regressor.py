@@ -85,11 +85,13 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     expertise_share_ : ndarray of shape (n_annotators,)
         Expertise divided by its sum; 0 for annotators without ratings.
     annotator_flags_ : dict
-        Annotators of whom something is remarkable.
-    annotator_group_ : ndarray of shape (n_annotators,)
-        Annotators of the same number have one vote together in the consensus.
-    effective_annotators_ : float
-        How many independent votes the labels of an average example amount to.
+        Warnings per annotator.
+    vote_weight_ : ndarray of shape (n_annotators,)
+        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
+    effective_votes_ : float
+        How many independent votes the labels of an average example carry as much information as.
+    choices_ : tuple of Choice
+        The decisions that the fit took by itself, with score, limit and reason.
     model_precision_ : float
         What the model's score counts in the consensus, in the units of `expertise_`.
     objective_ : ndarray of shape (n_rounds,)

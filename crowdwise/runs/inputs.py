@@ -239,7 +239,7 @@ def read_truth(
         raise DataError(f"{first} {otherwise}".rstrip())
     notes = [f"{count(len(truth), 'known answer')} of these examples{guessed}"]
     if unknown:
-        notes.append(f"{count(len(unknown), 'known answer')} of examples without labels or features, passed over")
+        notes.append(f"{count(len(unknown), 'known answer')} ignored: no labels or features")
     if otherwise:
         notes.append(otherwise.removesuffix("."))
     return truth, tuple(notes)

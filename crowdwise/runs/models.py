@@ -36,7 +36,7 @@ class Settings:
     choose_by_truth : bool, default=False
         Whether known answers choose the steepness of ridge, which uses them then.
     use_truth : bool, default=False
-        Whether known answers are learnt from; by default they judge the result only.
+        Whether known answers are used in the fit; by default they judge the result only.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order; not for ridge.
     informative_abstentions : bool, default=False
@@ -122,7 +122,7 @@ class Settings:
 
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
-            raise DataError("known answers are to be learnt from, and there are none: --truth FILE.")
+            raise DataError("known answers are to be used, and there are none: --truth FILE.")
 
     def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
         if self.kind == "ordinal":
@@ -132,7 +132,7 @@ class Settings:
         if self.model not in ("auto", "ridge"):
             raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
         if self.choose_by_truth:
-            raise ValueError("known answers choose among models of classes; ratings learn from them (--use-truth).")
+            raise ValueError("known answers choose among models of classes; ratings use them with --use-truth.")
         self._check_truth(truth=truth)
         if not features:
             raise ValueError(

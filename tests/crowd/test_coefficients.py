@@ -405,9 +405,9 @@ def test_an_interval_without_width_comes_with_what_it_does_not_say():
     agreed = quick(CrowdLabels.from_matrix([[1, 1], [2, 2], [1, 1], [2, 2], [1, 1], [2, 2], [1, 1], [2, 2]]))
     assert (agreed.percent.low, agreed.percent.high) == (1, 1)
     # If 31.2 % of all examples were otherwise, eight that are not would come up once in twenty times: 0.688**8 is 0.05.
-    assert "agree on 100 % of the pairs of labels of every example" in repr(agreed)
-    assert "up to 31 % of other examples may still be otherwise" in repr(agreed)
-    assert "agree on 0 % of the pairs" in repr(quick(CrowdLabels.from_matrix([[1, 2], [2, 1]])))
+    assert "agree on 100% of the pairs of labels of every example" in repr(agreed)
+    assert "up to 31% of other examples may still be otherwise" in repr(agreed)
+    assert "agree on 0% of the pairs" in repr(quick(CrowdLabels.from_matrix([[1, 2], [2, 1]])))
     assert "width" not in repr(quick(CrowdLabels.from_matrix([[1, 1], [2, 1]])))
 
 

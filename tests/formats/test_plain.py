@@ -214,7 +214,7 @@ def test_a_column_per_annotator_can_be_asked_for(saved):
 def test_a_column_of_texts_is_not_taken_for_an_annotator(saved):
     rows = [f"q{i},Which is better {i % 12}?,A,{'Aa'[i % 2]},{'AB'[i % 3 > 0]},m{i % 2}" for i in range(20)]
     path = saved("\n".join(["id,prompt,gpt,claude,llama,source", *rows]))
-    match = "'prompt' is hardly that of an annotator.*--annotator 'gpt,claude,llama' --wide.*name 'prompt' too"
+    match = "'prompt' does not look like an annotator.*--annotator 'gpt,claude,llama' --wide.*name 'prompt' too"
     with pytest.raises(LabelError, match=match):
         formats.read(path, wide=True, strip=True)
     file = formats.read(path, wide=True, strip=True, annotator=["gpt", "claude", "llama"])
@@ -228,7 +228,9 @@ def test_a_column_of_confidence_is_not_taken_for_an_annotator(saved, sure):
     rows = [f"q{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{sure.format(i % 7)},low" for i in range(20)]
     rows += [f"q{i},yes,no,low,{sure.format(i % 7)}" for i in range(20, 40)]
     path = saved("\n".join(["id,gpt,claude,gpt_sure,claude_sure", *rows]))
-    with pytest.raises(LabelError, match=r"'gpt_sure' is hardly that of an annotator.*--annotator 'gpt,claude' --wide"):
+    with pytest.raises(
+        LabelError, match=r"'gpt_sure' does not look like an annotator.*--annotator 'gpt,claude' --wide"
+    ):
         formats.read(path, wide=True)
     assert formats.read(path, annotator=["gpt", "claude"]).labels.classes.tolist() == ["no", "yes"]
 
@@ -324,7 +326,7 @@ def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved
 def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     path = saved("task,worker,label\na,ann,-1\na,bob,1\nb,bob,0\n")
     assert "never given" not in " ".join(formats.read(path, missing=["-1", "NA"]).notes)
-    assert formats.read(path, abstain=["-1"]).notes[-1] == "1 answer that abstained, counted and no label"
+    assert formats.read(path, abstain=["-1"]).notes[-1] == "1 abstention (counted, not used as labels)"
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
     assert found == "never given, though said to be no label: '-9', '?'"
     path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")

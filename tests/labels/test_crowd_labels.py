@@ -305,7 +305,7 @@ def test_the_picture_of_labels_fits_on_a_screen():
     labels = CrowdLabels.from_matrix([["x" * 5000, "b"], ["b", None]])
     assert max(map(len, repr(labels).splitlines())) < 120
     assert "2 examples, 2 annotators, 3 labels of 2 classes" in repr(labels)
-    assert "1 to 2, mean 1.5; missing: 25.0 %" in repr(labels)
+    assert "1 to 2, mean 1.5; missing: 25.0%" in repr(labels)
     assert repr(CrowdLabels.from_matrix([list(range(20))])).endswith("6, 7, ...")
     assert "range: 0.5 to 2" in repr(CrowdLabels.from_matrix([[0.5, 2.0]], kind="rating"))
     assert "no rating" in repr(CrowdLabels.from_matrix([[np.nan]], kind="rating"))

@@ -84,9 +84,7 @@ def test_the_index_is_what_the_message_says_to_make_of_ids():
 def test_numbers_with_a_fraction_are_classes_only_if_declared():
     matrix, table = [[0.5, 1.0]], {"task": [0, 0], "worker": [0, 1], "label": [0.5, 1.0]}
     for read, values in ((CrowdLabels.from_matrix, matrix), (CrowdLabels.from_table, table), (as_labels, matrix)):
-        with pytest.raises(
-            LabelError, match=r'continuous. Classes were expected and 0.5 came.*classes=.*kind="rating"'
-        ):
+        with pytest.raises(LabelError, match=r"continuous. Expected classes, got 0.5"):
             read(values)
     for read, values in ((CrowdLabels.from_matrix, matrix), (CrowdLabels.from_table, table)):
         assert read(values, classes=[0.5, 1.0]).classes.tolist() == [0.5, 1.0]

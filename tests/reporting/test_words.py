@@ -150,7 +150,7 @@ def test_about_ten_lines_have_quality_flags_and_what_next(data):
     begins = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert begins == ["Crowd", "Agreement", "Votes", "Consensus", "Truth", "Annotators", "Flagged", "Next"]
     assert "with the consensus less than random answers would" in summary["headline"][2]
-    assert ": agree with the consensus less than random answers would" in "\n".join(lines)
+    assert "with the consensus less than random answers would" in "\n".join(lines)
     assert "“worse than chance” agree with the consensus less" in render_html(summary)
     assert max(map(len, lines)) < 200
 

@@ -118,7 +118,7 @@ def test_known_answers_are_in_the_terms_of_the_labels(folder):
     assert inputs.truth == {1: "yes"}
     assert inputs.notes[-2:] == (
         "1 known answer of these examples",
-        "1 known answer of examples without labels or features, passed over",
+        "1 known answer ignored: no labels or features",
     )
     (folder / "truth.csv").write_text("example,truth\n1,yes\n002,no\n")
     last = inputs_of(folder, truth=folder / "truth.csv").notes[-1]

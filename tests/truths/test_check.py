@@ -31,7 +31,7 @@ def test_classes_are_compared_one_by_one():
     assert check.accuracy == pytest.approx(2 / 3)
     assert check.confidence == pytest.approx(2.2 / 3)
     assert check.plain()["needed"] == check.needed()
-    assert "right on 67 % of 3 truths" in repr(check)
+    assert "accuracy 67% on 3 known answers" in repr(check)
 
 
 def test_the_interval_of_an_error_covers_it_as_often_as_it_says():

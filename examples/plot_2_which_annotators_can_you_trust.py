@@ -1,9 +1,9 @@
 """
-Who is to be believed?
-======================
+Which annotators can you trust?
+===============================
 
-110 people judged the sentiment of tweets about the weather, 20 of them per tweet (Venanzi et al. 2015). How often is
-each of them right? Their agreement with each other tells, without any truth.
+110 people judged the sentiment of tweets about the weather, 20 of them per tweet (Venanzi et al. 2015). How
+accurate is each of them? It can be estimated from their agreement with each other, without any truth.
 """
 
 # %%
@@ -18,8 +18,8 @@ from crowdwise.datasets import fetch_crowd
 crowd = fetch_crowd("weather")
 labels = crowd.labels
 found = aggregate(labels)
-print(f"majority vote right: {np.mean(labels.majority() == crowd.truth):.3f}")
-print(f"consensus right:     {np.mean(found.label == crowd.truth):.3f}")
+print(f"majority vote accuracy: {np.mean(labels.majority() == crowd.truth):.3f}")
+print(f"consensus accuracy:     {np.mean(found.label == crowd.truth):.3f}")
 
 # %%
 # All that is known about the annotators, as a table; the best come first.
@@ -44,7 +44,7 @@ for which, colour, name in (
 ):
     size = 2 + labels.labels_per_annotator[which] / 2
     axes.scatter(right[which], found.accuracy[which], s=size, color=colour, alpha=0.6, linewidths=0, label=name)
-axes.set(xlabel="share of labels that are right", ylabel="estimated accuracy, without the truth")
+axes.set(xlabel="accuracy", ylabel="estimated accuracy, without the truth")
 axes.legend(frameon=False, loc="upper left")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
