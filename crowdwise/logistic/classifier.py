@@ -17,6 +17,7 @@ from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
 from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
+from crowdwise.em.round_weights import curriculum_of
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_of_chunks, fit_logistic, with_start
@@ -350,7 +351,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             self.cross_fit,
             self.init,
             np.ones(len(labels.classes)) if counted is None else counted,
-            check_curriculum(self.curriculum),
+            curriculum_of(self.curriculum, self.steepness),
             check_seed(self.random_state),
             self.max_rounds,
             self.tol,

@@ -34,8 +34,9 @@ from crowdwise.weights.folds import content_folds, telling_columns
 
 # How many examples are enough to find a penalty, a temperature and offsets.
 _ENOUGH = 10_000
-# How close to the lowest loss classifiers are fitted.
-_CLOSE = 1e-4
+# How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
+# many digits: a row that counts twice is then as good as two.
+_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-9, 2**18
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 100
 
@@ -71,7 +72,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     sample = Chunk(
         labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
     )
-    for name, values in (("fold", fold), ("disagreement", differs)):
+    for name, values in (("fold", fold), ("disagreement", differs), ("position", np.arange(len(labels)))):
         chunks.put(name, values)
         assert sample.memo is not None
         sample.memo[name] = None, values[at]
@@ -214,8 +215,9 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     labels_fit = fit_labels(
         data.chunks, counting, settings.model, own_weight, tol=settings.tol, report=reporter.rounds("labels")
     )
+    close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
     l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
-    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(_CLOSE, settings.tol))
+    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))
     if settings.l2 is None and data.rows.n_folds:
         classifier.choose_l2(weights.targets(VoteShares(counting)), data.features.variance)
     few = settings.max_rounds is None and not settings.independent and isinstance(settings.curriculum, Fixed)

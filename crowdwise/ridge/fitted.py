@@ -293,9 +293,9 @@ def _rating_results(
         answers = data.rows.scores(fit.settled.theta)
         answers[data.known.at] = data.known.answers
         agreement = label_agreement(data, training.core, answers, fit.settled.weights.product)
-    flags = flag_annotators(
-        labels, training.among_all(agreement), copies=None if fitted.sharing.given else fitted.sharing
-    )
+    counted = np.where(training.active, labels.labels_per_annotator, 0)
+    copies = None if fitted.sharing.given else fitted.sharing
+    flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
     per_example = labels.labels_per_example
     annotators = AnnotatorResults(
         labels.annotators, labels.labels_per_annotator, fitted.expertise, None, flags,
