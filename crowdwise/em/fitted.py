@@ -164,7 +164,8 @@ class FittedAnnotators:
     def stated(self, chunk: Chunk, posterior: Posterior, merit: Floats, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
         n_votes = self._n_votes(chunk, posterior.counting, merit)
-        n_votes = n_votes + callable(posterior.log_prior)  # a classifier is one more voter
+        if callable(posterior.log_prior):  # a classifier is one more voter, and the only one on examples without labels
+            n_votes = n_votes + (chunk.labels.labels_per_example > 0)
         proba = self.discount.proba(posterior(chunk)[0], n_votes)
         return self.calibration.apply(proba, chunk.labels) if calibrated and self.calibration is not None else proba
 

@@ -328,8 +328,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
-        self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
         self._keep(StreamResults(annotators, summary.n_examples, self.steepness, objective, converged))
+        self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
     def _keep_fit(self, found: LogisticFit) -> None:
         self.fitted_, self.l2_ = found.fitted, found.l2

@@ -106,7 +106,9 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     """From chunks that are read in every pass, which a first pass has summarised."""
     active = summary.labels_per_annotator > 0
     chunks.names = summary.active, summary.classes
-    sample = replace(summary.sample().among(*chunks.names), memo={})
+    kept = summary.sample()
+    some = slice(None, _ENOUGH)  # those that a fit in memory would take
+    sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
     features = sample_features(sample, fit_intercept=fit_intercept)
     shift = features.shift if features.shift is None else features.rows.shift
     rows = SoftmaxRows(
@@ -204,6 +206,8 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
     group = check_groups(groups, data.annotators)
     if settings.independent:
+        if group is not None:
+            raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
         sharing = VoteSharing.none()
     else:
         sharing = (
