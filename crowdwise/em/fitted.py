@@ -124,7 +124,9 @@ class FittedAnnotators:
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
-        counted = np.where(np.isnan(self.confusion[:, 0, 0]), 0, n_labels)  # none, if all are on examples without weight
+        counted = np.where(
+            np.isnan(self.confusion[:, 0, 0]), 0, n_labels
+        )  # none, if all are on examples without weight
         flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
         chunk = Chunk(labels, np.ones(len(labels)))
         n_votes = self._n_votes(chunk, Counting(len(self.classes), self.sharing), self.merit)

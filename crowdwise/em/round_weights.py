@@ -50,7 +50,9 @@ class Weighting:
 
     easiness_of: OfChunk  # weights by disagreement
     share: float = 1.0  # of easiness; the rest is one for all
-    of_rows: Floats | None = None  # (n_examples,): by a curriculum that ranks all examples, which chunks find by position
+    of_rows: Floats | None = (
+        None  # (n_examples,): by a curriculum that ranks all examples, which chunks find by position
+    )
 
     def __call__(self, chunk: Chunk) -> Floats:
         """How much each example of a chunk counts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,7 +26,7 @@ from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import StreamResults
+from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
@@ -431,3 +431,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
         return self.fitted_.consensus(check_new(self, X), with_ids_of(X, crowd), use_model=use_model)
+
+    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+        def __getattr__(self, name: str) -> Any:
+            """Why there is no such attribute."""
+            if name in ABOUT_EXAMPLES and isinstance(vars(self).get("results_"), StreamResults):
+                raise AttributeError(
+                    f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
+                    "examples call consensus(X, labels)."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -396,8 +396,8 @@ def vote_shares(matrix, n_classes):
 def copies_of(X, proba, l2=1.0):
     """Scikit-learn's own fit of soft classes, and of one example more at the mean: every one once as each class."""
     weight = proba.sum(axis=1)
-    X, proba = np.vstack([X, np.average(X, axis=0, weights=weight)]), np.vstack([proba, np.full(proba.shape[1], 1 / proba.shape[1])])
-    n, n_classes = proba.shape
+    X, n_classes = np.vstack([X, np.average(X, axis=0, weights=weight)]), proba.shape[1]
+    proba, n = np.vstack([proba, np.full(n_classes, 1 / n_classes)]), len(X)
     model = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=100_000, solver="newton-cg")
     return model.fit(np.tile(X, (n_classes, 1)), np.repeat(np.arange(n_classes), n), sample_weight=proba.T.ravel())
 
@@ -579,7 +579,7 @@ def test_a_column_in_another_unit_does_not_hide_the_others(rng):
     assert (mixed.consensus_ == truth).mean() > (aggregate(matrix).label == truth).mean() + 0.05
 
 
-# ---------------------------------------------------------------------- weak crowds, starts and annotators who do not count
+# ---------------------------------------------------------------------- weak crowds, and where rounds begin
 
 
 def weak_crowd(seed, n_examples=300, accuracy=0.65, n_annotators=5):

@@ -1,7 +1,5 @@
 """Rounds over blocks give what a fit in memory gives."""
 
-import pickle
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +11,6 @@ from scipy import sparse
 
 import crowdwise
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, read_blocks
-from crowdwise.crowd import disagreement
 from crowdwise.em import Confusion, Ordinal
 from crowdwise.exceptions import CrowdConvergenceWarning, DataError, LabelError
 from crowdwise.rows import summary
@@ -142,9 +139,7 @@ def test_who_always_answers_the_same_is_flagged_over_blocks_as_in_memory(n_annot
     assert_same(blocks, memory, X, labels)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"annotator_model": Confusion(), "tol": 1e-13}, {"steepness": 2.0}], ids=repr
-)
+@pytest.mark.parametrize("settings", [{}, {"annotator_model": Confusion(), "tol": 1e-13}, {"steepness": 2.0}], ids=repr)
 def test_blocks_that_fit_into_the_sample_give_the_bits_of_a_fit_in_memory(settings):
     X, labels = with_copies(6, n_examples=300, n_classes=3, missing=0.3)
     memory = CrowdLogisticClassifier(**settings).fit(X, labels)
@@ -241,9 +236,9 @@ def test_results_are_about_annotators_and_not_about_single_examples(tmp_path):
     assert "worse than chance" in str(model.annotator_flags_)
     assert (model.consensus(X, labels).label == truth).mean() > 0.95
     assert len(model.annotators_frame()) == 7
-    with pytest.raises(AttributeError, match="consensus_ is about single examples, which neither"):
+    with pytest.raises(AttributeError, match="consensus_ is about single examples, which a fit on blocks"):
         model.consensus_  # noqa: B018
-    with pytest.raises(DataError, match="keeps no single examples"):
+    with pytest.raises(DataError, match="no single examples of blocks are kept"):
         model.consensus_frame()
     model.save(tmp_path / "model")
     loaded = crowdwise.load(tmp_path / "model")

@@ -25,8 +25,8 @@ from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelE
 from crowdwise.ridge import sums
 from crowdwise.ridge.kept_rows import KeptRows
 from crowdwise.ridge.sums import RatingMoments
-from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.rows import keys as label_hash
+from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.weights.folds import stored_keys
 
 LEARNT = ("coef_", "intercept_", "expertise_")

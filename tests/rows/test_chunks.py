@@ -18,7 +18,9 @@ def blocks_of(X, labels, cuts):
 
 
 def column_sums(chunk):
-    return Sums(X=np.asarray(chunk.X.sum(axis=0)).ravel(), weight=chunk.weight.sum(), tally=chunk.labels.tally.sum(axis=0))
+    return Sums(
+        X=np.asarray(chunk.X.sum(axis=0)).ravel(), weight=chunk.weight.sum(), tally=chunk.labels.tally.sum(axis=0)
+    )
 
 
 def test_sums_add_by_name_and_have_no_other():
@@ -110,7 +112,7 @@ def test_blocks_that_change_between_passes_are_an_error():
     with pytest.raises(DataError, match="no blocks to learn from"):
         ReadChunks([]).total(len)
     source = ReadChunks(blocks_of(X, labels_of(matrix), [10]), (np.array([0, 1]), np.array([0, 1])))
-    with pytest.raises(LabelError, match="annotators .* are not among those known"):
+    with pytest.raises(LabelError, match=r"annotators .* are not among those known"):
         source.total(len)
 
 

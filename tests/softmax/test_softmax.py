@@ -229,5 +229,3 @@ def test_logarithms_of_two_classes_equal_those_of_logaddexp(scores):
     shares = np.empty((2, len(scores)))
     assert_allclose(shares_of_sum(np.stack([scores, np.full_like(scores, 3.0)]), shares), np.logaddexp(scores, 3.0))
     assert_allclose(shares, np.exp([scores, np.full_like(scores, 3.0)] - np.logaddexp(scores, 3.0)), atol=1e-300)
-
-

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 from crowdwise.em.round_weights import RoundWeights, SoftTargets, curriculum_of
 from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 
 POSTERIOR = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
 EASINESS = np.array([1.0, 0.5, 0.2, 0.5])
@@ -13,7 +13,9 @@ EASINESS = np.array([1.0, 0.5, 0.2, 0.5])
 class Lessons:
     """The weights of rounds over four examples in two chunks."""
 
-    def __init__(self, curriculum, class_weight=None, weight=(1.0, 2.0, 1.0, 3.0), seed=0, easiness=EASINESS, truth=None):
+    def __init__(
+        self, curriculum, class_weight=None, weight=(1.0, 2.0, 1.0, 3.0), seed=0, easiness=EASINESS, truth=None
+    ):
         n, place = len(easiness), np.arange(len(easiness))
         parts = [slice(0, 2), slice(2, n)]
         truth = np.full(n, -1) if truth is None else np.array(truth)
