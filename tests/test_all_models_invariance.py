@@ -213,6 +213,22 @@ def test_examples_of_weight_zero_take_no_part(name):
     assert_same_fit(without, model, X[learnt], X, rows=learnt, rtol=1e-8, atol=1e-8)
 
 
+@over(MODELS)
+def test_an_annotator_all_of_whose_labels_weigh_nothing_is_one_without_labels(name):
+    X, y = data_for(name)
+    matrix = y.to_matrix().astype(float)
+    matrix[8:, 2] = np.nan
+    weight = np.where(np.arange(80) < 8, 0.0, 1.0)
+    model = fit_quietly(new(name), X, labels_for(name, matrix), weight)
+    without = fit_quietly(new(name), X[8:], labels_for(name, matrix[8:]))
+    assert np.isnan(model.expertise_).tolist() == [False, False, True, False, False]
+    assert model.annotator_flags_[2] == without.annotator_flags_[2] == ("no labels",)
+    rest = np.arange(5) != 2
+    assert np.array_equal(model.expertise_[rest], without.expertise_[rest])
+    assert_same_fit(without, model, X[8:], X, rows=np.arange(8, 80), rtol=1e-8, atol=1e-8)
+    assert np.isfinite(sure_of(model.consensus(X, labels_for(name, matrix)))).all()
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

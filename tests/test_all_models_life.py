@@ -160,7 +160,7 @@ def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_o
     table = {"example": answered[0], "annotator": answered[1] % n_annotators, "label": label}
     labels = CrowdLabels.from_table(table)
     tracemalloc.start()
-    fit_quietly(new("aggregate", hard_examples=True, max_rounds=9), None, labels)
+    fit_quietly(new("aggregate", max_rounds=9), None, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 6 * 8 * 2 * n_annotators * n_classes**2  # on easy and on hard examples
+    assert peak < 8 * 8 * n_annotators * n_classes**2

@@ -44,17 +44,14 @@ def test_forests_are_quiet_with_default_settings(seed):
 
 
 ODD = {
-    "max_rounds": [1.5, "5", True, 0, None],
+    "max_rounds": [1.5, "5", True, 0],
     "tol": [-1.0, np.nan, "a", None],
     "random_state": ["a", 1.5, -1, True],
     "l2": [-1.0, np.nan, "1", None],
     "l2s": [(-1,), (np.nan,), (), "auto", 3.0],
     "steepnesses": [(np.nan,), (-1.0,), (), 2.0],
     "cross_fit": ["5", 2.5, 1, -1, None, True],
-    "class_prior": [-1.0, "a", None],
     "cv": ["5", 2.5, 1, 0, None, True, 1000],
-    "hard_examples": [1, "yes", None],
-    "joint": [0, "yes"],
     "init": ["mode", None, 1],
     "curriculum": ["smooth", 3.0],
     "annotator_model": ["shared", Shared],
@@ -67,7 +64,7 @@ ODD = {
     "average": ["yes"],
 }
 SETTINGS = {
-    "aggregate": ["max_rounds", "tol", "class_prior", "hard_examples", "annotator_model", "scale"],
+    "aggregate": ["max_rounds", "tol", "annotator_model"],
     **{name: list(new(name).get_params(deep=False)) for name in LEARNERS},
 }
 

@@ -72,7 +72,7 @@ def test_aggregate_and_diagnose_report_too(capsys):
     X, y = data_for("logistic")
     seen = []
     assert_array_equal(aggregate(y, verbose=1, on_round=seen.append).proba, aggregate(y).proba)
-    assert {done.stage for done in seen} == {"labels", "labels with hard examples"}
+    assert {done.stage for done in seen} == {"labels"}
     assert capsys.readouterr().err.startswith(f"aggregate: {len(seen)} rounds, ")
     steps = []
     diagnose(X, y, verbose=2, on_round=steps.append)

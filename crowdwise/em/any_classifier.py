@@ -24,7 +24,7 @@ from crowdwise.em.held_out import EstimatorFolds, EstimatorModels, check_splits,
 from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
 from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import RoundWeights, own_weight
+from crowdwise.em.round_weights import RoundWeights, curriculum_of, own_weight
 from crowdwise.em.weighted_copies import (
     Learner,
     check_numbers,
@@ -373,7 +373,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rng: np.random.Generator,
     ) -> None:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
-        labels, curriculum = training.core, check_curriculum(self.curriculum)
+        labels, curriculum = training.core, curriculum_of(self.curriculum, self.steepness)
         scale = scale_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
         model, independent = scale.annotator_model(self.annotator_model), not self.errors_in_common
         chunks = MemoryChunks.of(labels, training.sample_weight, None, training.core_truth, whole=True)

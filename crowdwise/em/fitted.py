@@ -127,14 +127,16 @@ class FittedAnnotators:
                 offset, spread = np.full_like(offset, np.nan), np.full_like(spread, np.nan)
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
-        flags = flag_annotators(labels, agreement, n_labels, None if self.sharing.given else self.sharing)
+        n_labels = labels.labels_per_annotator if n_labels is None else n_labels
+        counted = np.where(np.isnan(self.confusion[:, 0, 0]), 0, n_labels)  # none, if all are on examples of weight 0
+        flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
         labelled = np.flatnonzero(labels.labels_per_example)
         some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
         weight = self.sharing.label_weights(some)
         n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
         return AnnotatorResults(
             self.annotators,
-            labels.labels_per_annotator if n_labels is None else n_labels,
+            n_labels,
             self.expertise,
             self.accuracy,
             flags,
@@ -168,7 +170,8 @@ class FittedAnnotators:
     def stated(self, chunk: Chunk, posterior: Posterior, merit: Floats, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
         n_votes = number_of_votes(chunk.labels, posterior.counting.label_weights(chunk), merit)
-        n_votes = n_votes + callable(posterior.log_prior)  # a classifier is one more voter
+        if callable(posterior.log_prior):  # a classifier is one more voter, and the only one on examples without labels
+            n_votes = n_votes + (chunk.labels.labels_per_example > 0)
         proba = self.discount.proba(posterior(chunk)[0], n_votes)
         return self.calibration.apply(proba, chunk.labels) if calibrated and self.calibration is not None else proba
 

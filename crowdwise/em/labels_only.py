@@ -204,14 +204,13 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
 
 def warn_if_not_converged(fit: Any, tol: float) -> None:
     """Warn if the rounds that were asked for ended before they converged."""
-    if fit.converged:
-        return
-    if fit.change <= tol:
+    if not fit.converged and not getattr(fit, "settled", True):
         warn(
-            f"the curriculum still changes the weights after {len(fit.objective)} rounds. Raise max_rounds.",
+            f"the curriculum still changes the weights after {len(fit.objective)} rounds. Raise max_rounds or tol, or "
+            "choose a curriculum that is done sooner (a larger c or growth).",
             CrowdConvergenceWarning,
         )
-    else:
+    elif not fit.converged:
         warn(
             f"after {len(fit.objective)} rounds the probabilities still changed by {fit.change:.2g} per example "
             f"(tol={tol:g}). Raise max_rounds or tol.",

@@ -10,10 +10,16 @@ import numpy as np
 from crowdwise.arrays import Array, Floats
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.weights.class_weights import class_weights
-from crowdwise.weights.curricula import Curriculum, Fixed, checked_weights
+from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights
 
 # From a chunk to an array with a row per example.
 OfChunk = Callable[[Chunk], Floats]
+
+
+def curriculum_of(given: Curriculum | None, steepness: float) -> Curriculum:
+    """The curriculum given, checked; a fixed one if it only mixes weights that are one for all."""
+    curriculum = check_curriculum(given)
+    return Fixed() if steepness == 0 and curriculum.is_mixture else curriculum
 
 
 def own_weight(chunk: Chunk) -> Floats:
@@ -44,13 +50,15 @@ class Weighting:
 
     easiness_of: OfChunk  # weights by disagreement
     share: float = 1.0  # of easiness; the rest is one for all
-    by_row: bool = False  # whether a curriculum that ranks examples has given each its weight
+    of_rows: Floats | None = (
+        None  # (n_examples,): by a curriculum that ranks all examples, which chunks find by position
+    )
 
     def __call__(self, chunk: Chunk) -> Floats:
         """How much each example of a chunk counts."""
-        if self.by_row:
+        if self.of_rows is not None:
             assert chunk.memo is not None
-            weight: Floats = chunk.memo["curriculum"][1]
+            weight: Floats = self.of_rows[chunk.memo["position"][1]]
             return weight * chunk.weight
         easiness = self.easiness_of(chunk)
         return chunk.weight * (easiness if self.share == 1 else self.share * easiness + (1 - self.share))
@@ -101,8 +109,7 @@ class RoundWeights:
             losses = -np.einsum("ik,ik->i", posterior, self.chunks.gather(log_prior_of))
         weight = checked_weights(self._ranked(posterior, easiness, counts, losses), self.curriculum).copy()
         weight[self.chunks.gather(_has_truth)] = 1.0  # examples whose class is known are never left out
-        self.chunks.put("curriculum", weight)
-        self.current = Weighting(self.easiness_of, by_row=True)
+        self.current = Weighting(self.easiness_of, of_rows=weight)
 
     def targets(self, posterior_of: OfChunk) -> Targets:
         """What is fitted to a consensus with the current weights."""
@@ -110,7 +117,7 @@ class RoundWeights:
         if not isinstance(self.class_weight, str):
             return Targets(posterior_of, current, self.class_weight)
         mass = self.chunks.total(lambda chunk: current(chunk) @ posterior_of(chunk))
-        n_used = self.chunks.total(lambda chunk: int((current(chunk) > 0).sum()))
+        n_used = self.chunks.total(lambda chunk: float(chunk.weight @ (current(chunk) > 0)))
         balanced = class_weights(self.class_weight, mass[np.newaxis], np.ones(1))
         # No class is blown up from less than one example.
         return Targets(posterior_of, current, np.minimum(balanced, n_used / len(mass)))

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise.arrays import Floats
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import AnnotatorModel
@@ -96,6 +97,7 @@ class FeaturesFit:
     scaling: Scaling  # what makes probabilities of their scores
     objective: Floats  # (n_rounds,)
     converged: bool
+    settled: bool  # whether the weights of examples had come to rest
     change: float  # how far the probabilities of the average example moved in the last round
 
 
@@ -121,6 +123,8 @@ def fit_with_features(
     are found from a `sample` of the rows. `few` rounds need not converge. Without `offsets`, scaling is a temperature.
     """
     counting, log_prior = labels_fit.posterior.counting, None
+    if len(labels_fit.merit) == 1:  # there is nobody to be compared with: more rounds would only confirm the classifier
+        max_rounds, few = min(max_rounds, FEATURE_ROUNDS), True
     consensus, scaling = start, Scaling()
     objective, change, last = list[float](), np.inf, start(sample)
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
@@ -141,13 +145,15 @@ def fit_with_features(
         posterior = Posterior(counting, annotators, log_prior)
         consensus = SoftConsensus(posterior)
         evidence = chunks.total(_Evidence(posterior))
-        objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd))
+        of_classifier = getattr(scores_of, "log_prior", 0.0)
+        objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd) + of_classifier)
         before, last = last, consensus(sample)
         change = mean_change(last, before, sample.weight)
         if report is not None:
             report(len(objective), objective[-1], change)
-    converged = few or (change <= tol and weights.settled(tol))
-    return FeaturesFit(posterior, targets, scaling, np.array(objective), converged, change)
+    settled = weights.settled(tol)
+    converged = few or (change <= tol and settled)
+    return FeaturesFit(posterior, targets, scaling, np.array(objective), converged, settled, change)
 
 
 @dataclass(frozen=True, eq=False)

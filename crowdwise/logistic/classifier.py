@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +17,7 @@ from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
 from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
+from crowdwise.em.round_weights import curriculum_of
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
@@ -26,7 +27,7 @@ from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.progress import OnRound, Reporter
-from crowdwise.results import StreamResults
+from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
@@ -327,8 +328,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
-        self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
         self._keep(StreamResults(annotators, summary.n_examples, self.steepness, objective, converged))
+        self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
     def _keep_fit(self, found: LogisticFit) -> None:
         self.fitted_, self.l2_ = found.fitted, found.l2
@@ -350,7 +351,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             self.cross_fit,
             self.init,
             np.ones(len(labels.classes)) if counted is None else counted,
-            check_curriculum(self.curriculum),
+            curriculum_of(self.curriculum, self.steepness),
             check_seed(self.random_state),
             self.max_rounds,
             self.tol,
@@ -430,3 +431,14 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
         return self.fitted_.consensus(check_new(self, X), with_ids_of(X, crowd), use_model=use_model)
+
+    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+        def __getattr__(self, name: str) -> Any:
+            """Why there is no such attribute."""
+            if name in ABOUT_EXAMPLES and isinstance(vars(self).get("results_"), StreamResults):
+                raise AttributeError(
+                    f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
+                    "examples call consensus(X, labels)."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,9 @@ from crowdwise.weights.folds import content_folds, telling_columns
 
 # How many examples are enough to find a penalty, a temperature and offsets.
 _ENOUGH = 10_000
-# How close to the lowest loss classifiers are fitted.
-_CLOSE = 1e-4
+# How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
+# many digits: a row that counts twice is then as good as two.
+_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-9, 2**18
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 100
 
@@ -72,7 +73,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     sample = Chunk(
         labels if some is None else labels[some], weight[at], features.X[at], None if truth is None else truth[at], {}
     )
-    for name, values in (("fold", fold), ("disagreement", differs)):
+    for name, values in (("fold", fold), ("disagreement", differs), ("position", np.arange(len(labels)))):
         chunks.put(name, values)
         assert sample.memo is not None
         sample.memo[name] = None, values[at]
@@ -108,7 +109,9 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     """From chunks that are read in every pass, which a first pass has summarised."""
     active = summary.labels_per_annotator > 0
     chunks.names = summary.active, summary.classes
-    sample = replace(summary.sample().among(*chunks.names), memo={})
+    kept = summary.sample()
+    some = slice(None, _ENOUGH)  # those that a fit in memory would take
+    sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
     features = sample_features(sample, fit_intercept=fit_intercept)
     shift = features.shift if features.shift is None else features.rows.shift
     rows = SoftmaxRows(
@@ -206,6 +209,8 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
     group = data.groups if groups is None else check_groups(groups, data.annotators)
     if settings.independent:
+        if group is not None:
+            raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
         sharing = VoteSharing.none()
     else:
         sharing = (
@@ -217,8 +222,9 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     labels_fit = fit_labels(
         data.chunks, counting, settings.model, own_weight, tol=settings.tol, report=reporter.rounds("labels")
     )
+    close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
     l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
-    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(_CLOSE, settings.tol))
+    classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))
     if settings.l2 is None and data.rows.n_folds:
         classifier.choose_l2(weights.targets(VoteShares(counting)), data.features.variance)
     few = settings.max_rounds is None and not settings.independent and isinstance(settings.curriculum, Fixed)

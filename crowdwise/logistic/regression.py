@@ -26,6 +26,7 @@ class FoldScores:
     rows: SoftmaxRows
     theta: Floats
     class_weight: Floats  # (n_classes,)
+    log_prior: float = 0.0  # that of the coefficients, of one model of all rows
 
     def __call__(self, chunk: Chunk) -> Floats:
         make = lambda: self.rows.held_out_scores(chunk, self.theta) - np.log(self.class_weight)  # noqa: E731
@@ -49,7 +50,8 @@ class FoldedLogistic:
     def fit(self, targets: Targets) -> FoldScores:
         """Fit the models of all folds, from where they are."""
         theta = self.models.fit(targets, targets(self.sample)[1], max_steps=_MOST_STEPS, tol=self.tol)
-        return FoldScores(self.rows, theta, targets.class_weight)
+        log_prior = 0.0 if self.rows.n_folds else float(self.models.log_prior[0])
+        return FoldScores(self.rows, theta, targets.class_weight, log_prior)
 
     def choose_l2(self, targets: Targets, variance: float) -> None:
         """Take the penalty that predicts the soft classes of held-out rows of the sample best.

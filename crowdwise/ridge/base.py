@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_rounds, check_seed
+from crowdwise.checks import check_choice, check_rounds, check_seed, check_whole
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, warn
@@ -369,6 +369,7 @@ class RidgeModel(CrowdResultsMixin):
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_choice("keep_sums", self.keep_sums, ("auto", True, False))
+        check_whole("max_rounds", self.max_rounds)
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)

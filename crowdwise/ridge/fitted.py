@@ -177,7 +177,9 @@ def ridge_results(
     scores[training.learnt] = data.targets.uncentred(unseen)
     if len(training.others):
         scores[training.others] = fitted.scores(training.X[training.others])
-    by_expertise = Votes.of(training.labels, fitted.expertise_of(training.labels))
+    gave = training.labels.labels_per_annotator > 0  # others change no bit
+    given = training.labels if gave.all() else training.labels.select_annotators(gave)
+    by_expertise = Votes.of(given, fitted.expertise_of(given))
     label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
     unlabelled = training.labels.labels_per_example == 0
     label_score[unlabelled] = scores[unlabelled]
@@ -294,10 +296,11 @@ def _rating_results(
         answers = data.rows.scores(fit.settled.theta)
         answers[data.known.at] = data.known.answers
         agreement = label_agreement(data, training.core, answers, fit.settled.weights.product)
-    flags = flag_annotators(
-        labels, training.among_all(agreement), copies=None if fitted.sharing.given else fitted.sharing
-    )
-    per_example = labels.labels_per_example
+    counted = np.where(training.active, labels.labels_per_annotator, 0)
+    copies = None if fitted.sharing.given else fitted.sharing
+    flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
+    parts = fitted.sharing.label_weights(labels)
+    per_example = labels.labels_per_example if parts is None else labels.sum_per_example(parts)
     annotators = AnnotatorResults(
         labels.annotators, labels.labels_per_annotator, fitted.expertise, None, flags,
         vote_weight=fitted.sharing.vote_weights(labels), effective_votes=float(per_example[per_example > 0].mean()),

@@ -57,12 +57,13 @@ def curvature(rows: Any, weight: Floats, theta: Floats, *, fit_intercept: bool) 
     Coefficients are of (n_columns, n_models, n_outputs), intercepts last.
     """
     n_rows, n_columns, n_outputs = len(weight), len(theta), theta.shape[2]
-    together = n_columns * n_outputs <= min(_EXACT_COLUMNS, n_rows // _ROWS_PER_COLUMN)
+    count = weight.sum()  # a row that counts twice is two rows
+    together = n_columns * n_outputs <= min(_EXACT_COLUMNS, count // _ROWS_PER_COLUMN)
     n = n_columns * n_outputs if together else n_columns
     enough = max(_ROWS_PER_COLUMN * n, min(_MOST_ROWS, _MULTIPLICATIONS // (n * n)))
     step = max(1, n_rows // enough)
     some = slice(None) if step == 1 else np.arange(0, n_rows, step)  # all rows need not be copied
-    x, share = rows[some], weight[some] * (weight.sum() / max(weight[some].sum(), np.finfo(np.float64).tiny))
+    x, share = rows[some], weight[some] * (count / max(weight[some].sum(), np.finfo(np.float64).tiny))
     proba = _proba(np.asarray(x @ theta[:-1].mean(axis=1)) + theta[-1].mean(axis=0))
     if n_columns > _EXACT_COLUMNS:
         squares = x.multiply(x) if sparse.issparse(x) else x * x

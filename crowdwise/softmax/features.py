@@ -17,6 +17,7 @@ _SMALLEST, _LARGEST = 1e-3, 1e3
 # Units are no smaller or larger: coefficients of the features as they came have to be finite, and so have features in
 # their unit. Features far below are next to nothing.
 _SMALLEST_UNIT, _LARGEST_UNIT = 2.0**-1000, 2.0**1000
+_FINITE = np.finfo(np.float64).min, np.finfo(np.float64).max
 # No penalty is taken to be larger: coefficients are zero with it.
 _LARGEST_PENALTY = 1e200
 
@@ -58,7 +59,7 @@ class LogisticFeatures:
 
     def penalty_as_given(self, l2: float) -> float:
         """The penalty on the coefficients of the features as they came, from one in this unit; it stays finite."""
-        return min(l2 * self.unit * self.unit, float(np.finfo(np.float64).max))
+        return min(l2 * self.unit * self.unit, float(_FINITE[1]))
 
     def undo(self, theta: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Coefficients of the features as they came, intercepts, and the shift that these are at (None is zero)."""
@@ -77,7 +78,9 @@ def undo(theta: Floats, unit: float, shift: Floats, spread: Floats) -> tuple[Flo
     From coefficients, intercepts last, of features in another unit, minus a shift; shift and `spread`, how wide each
     feature is, are in that unit.
     """
-    coef, intercept, shift = theta[:-1] / unit, theta[-1], shift * unit
+    with np.errstate(over="ignore"):
+        coef = np.clip(theta[:-1] / unit, *_FINITE)
+    intercept, shift = theta[-1], shift * unit
     if distant_offset(shift, spread * unit) is None:
         return coef, intercept - shift @ coef, None
     return coef, intercept, shift

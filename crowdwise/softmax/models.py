@@ -71,8 +71,7 @@ class SoftmaxModels:
         assert self.theta is not None
         assert self._curvature is not None
         shape, total = self.theta.shape, self._total
-        middle = self._of_models[:, :, 0] / np.where(total > 0, total, 1.0)
-        middle[-1] = 1.0
+        middle = self._middle
         targets, counts = self._of_models[:, :, 1:], (total > 0).astype(np.float64)[:, np.newaxis]
         if self._factor is None:
             self._factor = factored(self._curvature, self.l2, shape[0])
@@ -98,6 +97,20 @@ class SoftmaxModels:
         """Coefficients that maximise the weighted log-likelihood of soft classes minus l2 / 2 times squared length."""
         self.set_targets(targets, weight)
         return self.step(max_steps=max_steps, tol=tol)
+
+    @property
+    def log_prior(self) -> Floats:
+        """Logarithms of the prior probabilities of each model's coefficients: what the penalty is, but for its sign."""
+        assert self.theta is not None
+        return -penalty(self.theta, self._middle, self.l2)[0]
+
+    @property
+    def _middle(self) -> Floats:
+        """Weighted means of each model's rows, with a one."""
+        total = self._total
+        middle = self._of_models[:, :, 0] / np.where(total > 0, total, 1.0)
+        middle[-1] = 1.0
+        return middle
 
     @property
     def _of_models(self) -> Floats:

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crowds import crowd
-from crowdwise.logistic.survey import Survey
 from numpy.testing import assert_array_equal
 
 from crowdwise import CrowdLogisticClassifier, CrowdRidgeClassifier
 from crowdwise.exceptions import DataError, WorkerError
+from crowdwise.rows.summary import DataSummary
 
 needs_dask = "needs Dask: pip install 'crowdwise[dask]'"
 dask = pytest.importorskip("dask", reason=needs_dask)
@@ -39,7 +39,7 @@ def client():
 @pytest.fixture(autouse=True)
 def _rounds_over_blocks(monkeypatch):
     """The logistic model reads blocks in every round even if the sample has all rows."""
-    monkeypatch.setattr(Survey, "is_complete", False)
+    monkeypatch.setattr(DataSummary, "is_complete", False)
 
 
 def blocks_of(X, y, at_block=lambda block, **_: block, **options):

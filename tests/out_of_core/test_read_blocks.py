@@ -102,7 +102,7 @@ def test_threads_change_no_bit(saved, monkeypatch):
         monkeypatch.setattr("crowdwise.ridge.partial.available_cores", lambda n=n_threads: n)
         models.append(CrowdRidgeClassifier().fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     one, two = models
-    for name in ("coef_", "intercept_", "expertise_", "accuracy_", "model_precision_"):
+    for name in ("coef_", "intercept_", "expertise_", "accuracy_", "temperature_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
     assert_array_equal(one.sums_.kept.X, two.sums_.kept.X)
 
@@ -171,7 +171,7 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
     _, X, y = saved
-    for module in ("ridge.partial", "logistic.blocks"):
+    for module in ("ridge.partial", "rows.chunks"):
         monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
     for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
         gap = X.copy()

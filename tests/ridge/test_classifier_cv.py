@@ -79,7 +79,7 @@ def test_one_candidate_equals_the_plain_model():
         "expertise_",
         "label_score_",
         "easiness_",
-        "model_precision_",
+        "temperature_",
         "objective_",
         "consensus_proba_",
         "accuracy_",
@@ -215,7 +215,7 @@ def test_unlabelled_examples_take_no_part():
     with pytest.warns(UserWarning, match="5 of 45 examples have no label"):
         model = CrowdRidgeClassifierCV(cv=4).fit(extra, CrowdLabels.from_matrix(wide, classes=[0, 1]))
     assert_allclose(model.coef_, CrowdRidgeClassifierCV(cv=4).fit(X, labels_of(matrix)).coef_, rtol=1e-10)
-    assert_array_equal(model.consensus_[40:], model.predict(extra[40:]))
+    assert_allclose(np.log(model.consensus_proba_[40:]), model.fitted_.log_prior(extra[40:]))
     assert_allclose(model.label_score_[40:], model.decision_function(extra[40:]))
 
 

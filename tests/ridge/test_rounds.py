@@ -26,7 +26,6 @@ from crowdwise import (
 from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.ridge import path as ridge_path
 from crowdwise.ridge import rounds
-from crowdwise.ridge.expertise import Votes
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth, class_weights
 from crowdwise.weights.folds import content_folds
 
@@ -83,7 +82,7 @@ def listed(class_weight, n_classes):
 
 
 def assert_same(one, other, rtol=1e-8):
-    for name in ("coef_", "intercept_", "expertise_", "label_score_", "model_precision_"):
+    for name in ("coef_", "intercept_", "expertise_", "label_score_", "temperature_"):
         assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, atol=1e-10, err_msg=name)
 
 
@@ -235,7 +234,8 @@ def test_fixed_is_the_default_to_the_bit(estimator, missing):
         .set_params(curriculum=Fixed(), random_state=3 if "cv" not in estimator.get_params() else 0)
         .fit(X, y)
     )
-    for name in ("coef_", "intercept_", "expertise_", "objective_", "model_precision_"):
+    precision = "model_precision_" if isinstance(estimator, CrowdRidgeRegressor) else "temperature_"
+    for name in ("coef_", "intercept_", "expertise_", "objective_", precision):
         assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.n_rounds_ == other.n_rounds_
 
@@ -353,16 +353,9 @@ def test_an_own_curriculum_is_asked_for_its_weights():
 @pytest.mark.parametrize("curriculum", [Fading(0.5), Smooth(1.0), SelfPaced()])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_the_models_say_in_the_consensus_is_of_the_last_rounds_weights(curriculum, class_weight, missing, monkeypatch):
+def test_the_models_say_in_the_consensus_is_of_the_last_rounds_weights(curriculum, class_weight, missing):
     X, matrix = rare(5, missing=missing)
     settings = {"curriculum": curriculum, "class_weight": class_weight, "random_state": SEED}
-    counted, consensus = [], Votes.consensus
-
-    def watched(votes, labels, scores=None, precision=0.0):
-        counted.append((votes, scores, precision))
-        return consensus(votes, labels, scores, precision)
-
-    monkeypatch.setattr(Votes, "consensus", watched)
     model = CrowdRidgeClassifier(max_rounds=3, tol=0.0, **settings).fit(X, labels_of(matrix))
     _, reweight = (
         (None, self_paced(0.5, 1.2))
@@ -378,16 +371,11 @@ def test_the_models_say_in_the_consensus_is_of_the_last_rounds_weights(curriculu
     for k in range(5):
         coef, intercept = twin.ridge(X[fold != k], target[fold != k], weight[fold != k], 1.0, True)
         scores[fold == k] = (X[fold == k] @ coef + intercept)[:, 0]
-    gamma = model.model_precision_
-    expected = (gamma * scores + voice * target[:, 0]) / (gamma + voice)
-    votes, unseen, precision = counted[0]  # probabilities would hide digits where annotators are nearly perfect
-    together = precision * unseen[:, 0] + votes.votes[:, 1] - votes.votes[:, 0]
-    assert_allclose(together / (gamma + voice), expected, rtol=1e-8)
-    assert_allclose(
-        model.consensus_proba_[:, 1], 1 / (1 + np.exp(np.minimum(-2 * together, 700))), rtol=1e-8, atol=1e-300
-    )
-    if model.route_ == "rows":
-        assert_allclose(gamma, weight.sum() / (weight @ (target[:, 0] - scores) ** 2), rtol=1e-8)
+    # Scores of the two classes are -score and score; temperature and offsets make probabilities of them.
+    scaling = model.fitted_.scaling
+    assert model.temperature_ == scaling.temperature
+    log_odds = 2 * scaling.temperature * scores + scaling.offset[1] - scaling.offset[0]
+    assert_allclose(model.results_.model_proba[:, 1], 1 / (1 + np.exp(-log_odds)), rtol=1e-8)
 
 
 @one_annotator
@@ -404,6 +392,11 @@ def test_one_annotator_is_scikit_learns_ridge_classifier(class_weight, n_classes
     assert_allclose(model.intercept_, ridge.intercept_, rtol=1e-8)
 
 
+def leading_class(model):
+    """The class with the most expertise behind it, of two."""
+    return (model.label_score_ > 0).astype(int)
+
+
 @pytest.mark.parametrize(("seed", "missing"), [(2, 0.0), (4, 0.0), (6, 0.4)])
 @pytest.mark.parametrize("class_weight", ["balanced", {1: 4.0}])
 def test_when_settled_it_is_a_fit_with_these_sample_weights(seed, missing, class_weight):
@@ -414,7 +407,7 @@ def test_when_settled_it_is_a_fit_with_these_sample_weights(seed, missing, class
     model = CrowdRidgeClassifier(class_weight=class_weight, **settings).fit(X, labels_of(matrix))
     by_numbers = CrowdRidgeClassifier(class_weight=dict(enumerate(model.class_weight_)), **settings)
     assert_same(by_numbers.fit(X, labels_of(matrix)), model, rtol=1e-7)
-    sample_weight = model.class_weight_[model.label_consensus_.astype(int)]
+    sample_weight = model.class_weight_[leading_class(model)]
     by_weights = CrowdRidgeClassifier(**settings).fit(X, labels_of(matrix), sample_weight)
     for name in ("coef_", "expertise_", "label_score_"):
         assert_allclose(getattr(by_weights, name), getattr(model, name), rtol=1e-7, err_msg=name)
@@ -447,7 +440,7 @@ def test_a_class_weight_of_three_is_three_copies_of_its_examples():
     X, matrix = rare(2)
     settings = {"tol": 1e-12, "max_rounds": 1000}
     model = CrowdRidgeClassifier(class_weight={1: 3}, **settings).fit(X, labels_of(matrix))
-    copies = np.where(model.label_consensus_ == 1, 3, 1)
+    copies = np.where(leading_class(model) == 1, 3, 1)
     repeated = CrowdRidgeClassifier(**settings).fit(
         np.repeat(X, copies, axis=0), labels_of(np.repeat(matrix, copies, axis=0))
     )
@@ -458,7 +451,7 @@ def test_a_class_weight_of_three_is_three_copies_of_its_examples():
 def test_balanced_classes_have_the_same_total_weight():
     X, matrix = rare(2)
     model = CrowdRidgeClassifier(class_weight="balanced").fit(X, labels_of(matrix))
-    leads = model.label_consensus_
+    leads = leading_class(model)
     weight = model.easiness_ * model.class_weight_[leads]
     assert np.mean(leads == 1) < 0.2
     assert weight[leads == 0].sum() == pytest.approx(weight[leads == 1].sum())
