@@ -406,7 +406,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n_used = learner.n_learnt(targets.weight, everyone)
         fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, found.scaling, n_used)
         annotators, results = fit_results(
-            training, fitted, chunks, found.posterior, self.steepness, found.objective, found.converged
+            training, fitted, chunks, found, self.steepness, found.objective, found.converged
         )
         self.fitted_ = replace(fitted, annotators=annotators)
         self._keep(results)

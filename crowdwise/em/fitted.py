@@ -192,8 +192,9 @@ class FittedAnnotators:
         Without `use_model` the frequency of classes takes its place, except on examples without labels.
         """
         labels = labels.with_classes(self.classes)
-        proba = self.proba(labels, log_prior if use_model else None, calibrated=use_model)
-        if not use_model:
+        alone = (~np.isnan(self.confusion[:, 0, 0])).sum() == 1  # the consensus is the labels of one annotator
+        proba = self.proba(labels, log_prior if use_model and not alone else None, calibrated=use_model)
+        if not use_model or alone:
             empty = labels.labels_per_example == 0
             proba[empty] = np.exp(log_prior[empty])
         return self.as_consensus(labels.examples, proba)
@@ -293,7 +294,7 @@ def fit_results(
     training: TrainingSet,
     fitted: FittedModel,
     chunks: MemoryChunks,
-    posterior: Posterior,
+    found: FeaturesFit,
     steepness: float,
     objective: Floats,
     converged: bool,
@@ -306,11 +307,11 @@ def fit_results(
     assert annotators is not None
     merit = annotators.merit[training.active]
     by_annotators = annotators
-    stated = chunks.gather(lambda chunk: by_annotators.stated(chunk, posterior, merit))
+    stated = chunks.gather(lambda chunk: by_annotators.stated(chunk, found.posterior, merit))
     annotators, stated, check = calibrated(annotators, stated, training)
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.proba(labels, calibrated=False)
     model_proba = np.empty_like(proba)
-    proba[training.learnt], model_proba[training.learnt] = stated, np.exp(chunks.gather(posterior.prior))
+    proba[training.learnt], model_proba[training.learnt] = stated, np.exp(chunks.gather(found.prior))
     if len(others := training.others):
         X = _safe_indexing(training.X, others)
         model_proba[others] = np.exp(fitted.log_prior(X))

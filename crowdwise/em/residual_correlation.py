@@ -10,7 +10,8 @@ mislead most annotators look like the truth.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, log_ndtr, ndtr
+from scipy.stats import norm
 
 from crowdwise._limits import OVERFITTED_LABELS, USUAL_CORRELATION
 from crowdwise.arrays import Floats
@@ -64,19 +65,26 @@ def correlation_of(sums: Sums) -> tuple[float, float]:
 def has_common_errors(correlation: float, error: float, labels_per_class: float) -> float:
     """From 0, errors are independent, to 1, correlated as is usual: what labels show, as far as they can show it.
 
-    If errors are correlated, the correlation shown is exponentially distributed around what is usual, else zero; both
-    are equally probable a priori. Where labels cannot show it, 1 is assumed.
+    A priori there are as probably correlated errors as not, and if there are, the correlation is exponentially
+    distributed around what is usual: the posterior mean of the correlation relative to that, at most 1, is returned.
+    Where labels cannot show it, 1 is assumed.
 
     Examples
     --------
     >>> from crowdwise.em.residual_correlation import has_common_errors
     >>> [round(has_common_errors(shown, 0.01, 1e6), 2) for shown in (0.0, 0.02, 0.05)]
-    [0.21, 0.74, 1.0]
+    [0.04, 0.34, 0.97]
     """
     if error <= 0:
         return 1.0
-    mean, distance = USUAL_CORRELATION, correlation / error
-    if_some = error**2 / (2 * mean**2) - correlation / mean + log_ndtr(distance - error / mean) - np.log(mean)
-    if_none = -0.5 * distance**2 - np.log(error * np.sqrt(2 * np.pi))
-    shown = float(expit(if_some - if_none))
+    usual, centre = USUAL_CORRELATION, correlation - error**2 / USUAL_CORRELATION
+    low, high = -centre / error, (usual - centre) / error  # no correlation, and the usual one
+    if_some = error**2 / (2 * usual**2) - correlation / usual + log_ndtr(-low) - np.log(usual)
+    if_none = -0.5 * (correlation / error) ** 2 - np.log(error * np.sqrt(2 * np.pi))
+    mass = float(ndtr(-low))
+    relative = 0.0  # the mean of a normal distribution that is cut off at zero, and at most one
+    if mass > 0:
+        below = centre * (ndtr(high) - ndtr(low)) + error * (norm.pdf(low) - norm.pdf(high))
+        relative = float(below / usual + ndtr(-high)) / mass
+    shown = float(expit(if_some - if_none)) * relative
     return 1 - (1 - shown) * labels_per_class / (OVERFITTED_LABELS + labels_per_class)

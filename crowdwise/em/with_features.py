@@ -93,6 +93,7 @@ class FeaturesFit:
     """What the rounds of labels and classifier arrived at."""
 
     posterior: Posterior  # of labels and classifier
+    prior: Prior  # the classifier's part of it
     targets: Targets  # what the classifiers of the last round were fitted to
     scaling: Scaling  # what makes probabilities of their scores
     objective: Floats  # (n_rounds,)
@@ -127,6 +128,8 @@ def fit_with_features(
         max_rounds, few = min(max_rounds, FEATURE_ROUNDS), True
     consensus, scaling = start, Scaling()
     objective, change, last = list[float](), np.inf, start(sample)
+    if alone := len(labels_fit.merit) == 1:  # nobody can be compared: the consensus is the labels of one annotator
+        max_rounds, few = 1, True
     while len(objective) < max_rounds and not (change <= tol and weights.settled(tol)):
         weights.advance(consensus, log_prior)
         targets = weights.targets(consensus)
@@ -151,9 +154,19 @@ def fit_with_features(
         change = mean_change(last, before, sample.weight)
         if report is not None:
             report(len(objective), objective[-1], change)
+    assert log_prior is not None  # there is at least one round
     settled = weights.settled(tol)
     converged = few or (change <= tol and settled)
-    return FeaturesFit(posterior, targets, scaling, np.array(objective), converged, settled, change)
+    return FeaturesFit(
+        labels_fit.posterior if alone else posterior,
+        log_prior,
+        targets,
+        scaling,
+        np.array(objective),
+        converged,
+        settled,
+        change,
+    )
 
 
 @dataclass(frozen=True, eq=False)

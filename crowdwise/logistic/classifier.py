@@ -291,7 +291,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         found = fit_logistic(data, settings, groups, reporter)
         assert isinstance(data.chunks, MemoryChunks)
         annotators, results = fit_results(
-            training, found.fitted, data.chunks, found.with_features.posterior, self.steepness,
+            training, found.fitted, data.chunks, found.with_features, self.steepness,
             found.with_features.objective, found.with_features.converged,
         )  # fmt: skip
         self._keep_fit(replace(found, fitted=replace(found.fitted, annotators=annotators)))

@@ -218,7 +218,7 @@ def _class_results(
         training.labels.annotators, training.active, training.classes, CLASSES, labels_fit, some, found
     )
     fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
-    annotators, results = fit_results(training, fitted, chunks, found.posterior, **of_fit)
+    annotators, results = fit_results(training, fitted, chunks, found, **of_fit)
     return replace(fitted, annotators=annotators), results
 
 

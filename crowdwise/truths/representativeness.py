@@ -40,7 +40,8 @@ class Representativeness:
         rest = np.flatnonzero(is_other)
         if not len(rest) or not len(at):
             return cls(0.0, 1.0, 0, 1.0, 1.0)
-        rest = rest[:: max(1, -(-len(rest) // _ENOUGH))]
+        if len(rest) > _ENOUGH:
+            rest = np.random.default_rng(0).choice(rest, _ENOUGH, replace=False)
         columns = np.column_stack([proba.max(axis=1), proba])
         known, others = columns[at], columns[rest]
         distance = np.array([_distance(*pair) for pair in zip(known.T, others.T, strict=True)])

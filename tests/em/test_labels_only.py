@@ -128,8 +128,10 @@ def twin_common(shown, error, labels_per_class):
     """Bayes: a correlation around 0.04, or none; as far as labels are many enough."""
     grid = np.linspace(0, 0.04 * 60, 400_001)
     density = np.exp(-grid / 0.04) / 0.04 * norm.pdf(shown, grid, error)
-    if_some = ((density[1:] + density[:-1]) / 2).sum() * (grid[1] - grid[0])
-    shown_some = if_some / (if_some + norm.pdf(shown, 0, error))
+    step = grid[1] - grid[0]
+    if_some = ((density[1:] + density[:-1]) / 2).sum() * step
+    relative = density * np.minimum(grid / 0.04, 1)
+    shown_some = ((relative[1:] + relative[:-1]) / 2).sum() * step / (if_some + norm.pdf(shown, 0, error))
     return 1 - (1 - shown_some) * labels_per_class / (30 + labels_per_class)
 
 
