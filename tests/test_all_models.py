@@ -173,7 +173,7 @@ def test_the_consensus_is_out_of_fold_so_a_model_that_memorises_does_not_confirm
         assert np.abs(in_sample.label - alone).mean() < 1e-3
         assert np.abs(model.consensus_ - alone).mean() > 0.05
         return
-    assert np.mean(model.predict(X) == alone) > 0.85
+    assert np.mean(model.predict(X) == alone) > 0.8
     by_seen, by_unseen = (confirmed(alone, model.label_proba_, p) for p in (in_sample.proba, model.consensus_proba_))
     assert by_seen > 0.75  # scores of labels that were seen, with the temperature of unseen ones
     assert by_unseen < by_seen

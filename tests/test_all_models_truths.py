@@ -7,6 +7,7 @@ import pytest
 from all_models import (
     ANY,
     CLASSIFIERS,
+    LOGISTIC,
     MODELS,
     assert_same_fit,
     crowd,
@@ -107,7 +108,8 @@ def test_all_answers_may_be_known_and_may_contradict_every_annotator(name):
         assert np.isfinite(model.expertise_).all()
         if name != "regressor":
             assert (np.nanmean(model.annotators_frame()["truth_accuracy"]) > 0.5) == (answers is truth)
-            assert (model.predict(X) == answers).mean() > 0.7 if name != "aggregate" else True
+        if name not in ("regressor", "aggregate") and (answers is truth or name not in LOGISTIC):
+            assert (model.predict(X) == answers).mean() > 0.7  # temperature and offsets are by labels, which lie here
 
 
 @over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
