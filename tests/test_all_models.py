@@ -173,9 +173,11 @@ def test_the_consensus_is_out_of_fold_so_a_model_that_memorises_does_not_confirm
         assert np.abs(in_sample.label - alone).mean() < 1e-3
         assert np.abs(model.consensus_ - alone).mean() > 0.05
         return
-    assert np.mean(model.predict(X) == alone) > 0.85
-    assert confirmed(alone, model.label_proba_, in_sample.proba) > 0.85
-    assert confirmed(alone, model.label_proba_, model.consensus_proba_) < 0.75
+    assert np.mean(model.predict(X) == alone) > 0.8
+    by_seen, by_unseen = (confirmed(alone, model.label_proba_, p) for p in (in_sample.proba, model.consensus_proba_))
+    assert by_seen > 0.75  # scores of labels that were seen, with the temperature of unseen ones
+    assert by_unseen < by_seen
+    assert by_unseen < 0.75
 
 
 def confirmed(label, before, after):
@@ -237,10 +239,16 @@ def test_examples_without_labels_have_the_models_score_in_the_consensus(fitted, 
     matrix[[3, 7]] = np.nan
     for use_model in (True, False):
         found = model.consensus(X, labels_for(name, matrix, annotators=labels.annotators), use_model=use_model)
-        assert np.allclose(np.asarray(found.label[[3, 7]], dtype=float), model.predict(X[[3, 7]]))
         nothing = labels_for(name, np.full((80, 5), np.nan), annotators=labels.annotators)
         nothing = nothing.with_classes(model.classes_) if name != "regressor" else nothing
-        assert np.allclose(np.asarray(model.consensus(X, nothing, use_model=use_model).label, float), model.predict(X))
+        predicted = model.consensus(X, nothing, use_model=use_model)
+        if name in ("regressor", *LOGISTIC):
+            assert np.allclose(np.asarray(found.label[[3, 7]], dtype=float), model.predict(X[[3, 7]]))
+            assert np.allclose(np.asarray(predicted.label, float), model.predict(X))
+        if name != "regressor":  # with temperature and offsets, which `predict` of ridge and other estimators has not
+            assert np.allclose(found.proba[[3, 7]], np.exp(model.fitted_.log_prior(X))[[3, 7]])
+            assert np.allclose(predicted.proba, np.exp(model.fitted_.log_prior(X)))
+            assert np.mean(predicted.label == model.predict(X)) > 0.8
 
 
 @quiet

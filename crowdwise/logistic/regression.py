@@ -15,8 +15,8 @@ from crowdwise.rows.chunks import Chunk, Chunks
 from crowdwise.softmax.models import SoftmaxModels
 from crowdwise.softmax.rows import SoftmaxRows
 
-# Steps of the optimiser at most, and how close to the lowest loss a penalty is fitted while one is chosen.
-_MOST_STEPS, _TO_CHOOSE = 500, 3e-3
+# Steps of the optimiser at most, and how many times further from the lowest loss it may end while a penalty is chosen.
+_MOST_STEPS, _TO_CHOOSE = 500, 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class FoldedLogistic:
         models.set_targets(targets, weight)
         for l2 in float(weight.sum()) * variance / 4 * np.array(L2_GRID):
             models.set_l2(float(l2))
-            theta = models.step(max_steps=_MOST_STEPS, tol=_TO_CHOOSE)
+            theta = models.step(max_steps=_MOST_STEPS, tol=_TO_CHOOSE * self.tol)
             scores = models.rows.held_out_scores(self.sample, theta)
             losses.append(-float(weight @ np.einsum("ik,ik->i", posterior, log_softmax(scores))))
             tried.append((float(l2), theta))
