@@ -27,7 +27,7 @@ ASSUMED_RIGHT, ASSUMED_LABELS = 0.8, 5.0
 # The correlation of residuals at which half of the M-step is the votes'; it is what public crowds show.
 USUAL_CORRELATION = 0.04
 
-# --- Stated probabilities (em/pool). ---
+# --- Stated probabilities (em/discount). ---
 # n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
 DISCOUNT = 0.65
 # With so many labels per annotator and class, half of the residual correlation is what the fit has overfitted.

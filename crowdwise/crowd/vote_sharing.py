@@ -135,38 +135,25 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
     else:
         pairs = np.arange(n * n)
     shared = np.bincount(key, minlength=len(pairs))
-    if labels.classes is None:
-        kappa = _rating_kappas(labels, left, right, example, key, shared)
-    else:
-        differ = np.bincount(key[values[left] != values[right]], minlength=len(pairs))
-        # No more disagreements can be expected than examples are shared: most pairs are no copies in any case.
-        possible = differ + 1 < (1 - COPY_KAPPA) * (shared + 1)
-        kappa, some = np.zeros(len(pairs)), np.flatnonzero(possible[key])
-        for pair in np.flatnonzero(possible).tolist():
-            own = some[key[some] == pair]
-            same = _expected_agreement(labels.tally[example[own]], values[left[own]], values[right[own]])
-            kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
+    differ = np.bincount(key[values[left] != values[right]], minlength=len(pairs))
+    # No more disagreements can be expected than examples are shared: most pairs are no copies in any case.
+    possible = differ + 1 < (1 - COPY_KAPPA) * (shared + 1)
+    kappa, some = np.zeros(len(pairs)), np.flatnonzero(possible[key])
+    for pair in np.flatnonzero(possible).tolist():
+        own = some[key[some] == pair]
+        one, other = values[left[own]], values[right[own]]
+        tally = None if labels.classes is None else labels.tally[example[own]]
+        same = _equal_by_chance(one, other) if tally is None else _expected_agreement(tally, one, other)
+        kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
     found = kappa > COPY_KAPPA
     return pairs[found] // n, pairs[found] % n, kappa[found]
 
 
-def _rating_kappas(
-    labels: CrowdLabels, left: Positions, right: Positions, example: Positions, which: Positions, shared: Array
-) -> Floats:
-    """The same of ratings: squared differences, and those expected if deviations from others were independent."""
-    ratings, n_labels = labels.values.astype(np.float64), labels.labels_per_example[example]
-    rest = labels.sum_per_example(ratings)[example] - ratings[left] - ratings[right]
-    others = np.where(n_labels > 2, rest / np.maximum(n_labels - 2, 1), ratings.mean() if len(ratings) else 0.0)
-    one, other = ratings[left] - others, ratings[right] - others
-
-    def total(values: Floats) -> Floats:
-        return np.bincount(which, values, len(shared)).astype(np.float64)
-
-    differ = total((one - other) ** 2)
-    expected = total(one**2) + total(other**2)
-    unit = expected / np.maximum(shared, 1)  # as one disagreement is added to those of classes
-    enough = shared + 1 > 1 / (1 - COPY_KAPPA)
-    return np.where(enough & (expected > 0), 1 - (differ + unit) / np.where(expected > 0, expected + unit, 1.0), 0.0)
+def _equal_by_chance(one: Array, other: Array) -> float:
+    """How many ratings of two annotators would be equal by chance, by how often each gives every rating."""
+    ratings, which = np.unique(np.concatenate([one, other]), return_inverse=True)
+    counts = [np.bincount(part, minlength=len(ratings)) for part in np.split(which, 2)]
+    return float(counts[0] @ counts[1]) / max(len(one), 1)
 
 
 def _expected_agreement(tally: Array, one: Array, other: Array) -> float:

@@ -531,7 +531,7 @@ class CrowdLabels(LabelRows):
         ----------
         table : data frame or mapping of columns, default=None
             A row per label; `example`, `annotator` and `label` are then names of columns, found by default.
-        example, annotator, label : default=None
+        example, annotator, label : str, number or column name, default=None
             Of one label: ids as in these labels.
         new : bool, default=False
             Whether there may be new annotators and classes; unknown examples are always an error.
@@ -575,7 +575,7 @@ class CrowdLabels(LabelRows):
 
         Parameters
         ----------
-        example, annotator : default=None
+        example, annotator : str or number, default=None
             Ids; one of both at least. Examples and annotators keep their places.
 
         Returns
