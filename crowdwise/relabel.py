@@ -112,7 +112,7 @@ def what_to_label_next(
     >>> labels = [["a", "a", "a"], ["b", "b", "b"], ["a", "b", None], ["b", "b", "a"], ["a", "a", "a"]]
     >>> found = what_to_label_next(aggregate(labels), labels, n=1)
     >>> found.examples.tolist(), found.reason.tolist()
-    ([2], ['annotators split 1 to 1'])
+    ([2], ['1-1 split'])
     """
     check_whole("n", n)
     check_choice("expert", expert, (True, False, None))

@@ -72,7 +72,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         try:
             model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
             # An aggregation holds one record of results; the attributes of estimators are made of theirs.
-            _check_lengths(vars(model) if "results" not in vars(model) else model.results.attributes())
+            state = vars(model) if "results" not in vars(model) else {"label_": None} | model.results.attributes()
+            _check_lengths(state)
             return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
@@ -115,7 +116,7 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
 
 def _check_lengths(state: dict[str, Any]) -> None:
     """Raise unless something was learnt, and what is of the same examples, annotators or classes has one length."""
-    if state.keys().isdisjoint(("coef_", "estimator_", "consensus_proba_", "sums_")):
+    if state.keys().isdisjoint(("coef_", "estimator_", "label_", "sums_")):
         raise ModelFileError("it lacks what a model predicts with")
     shapes = {name.removesuffix("_"): np.shape(value) for name, value in state.items() if isinstance(value, np.ndarray)}
     along = (

@@ -293,7 +293,7 @@ def test_errors_say_which_block_they_are_about():
     X[50, 1] = np.nan
     with pytest.raises(DataError, match=r"in block 2 of X \(from 0\): .* at row 10 column 1"):
         CrowdRidgeClassifier().fit(chunked(X, 20), y)
-    with pytest.raises(LabelError, match=r"in block \d of X.*0.5 came"):
+    with pytest.raises(LabelError, match=r"in block \d of X.*got 0.5"):
         CrowdRidgeClassifier().fit(chunked(numbers()[0], 20), chunked(y + 0.5, 20))
     with pytest.raises(DataError, match="two dimensions"):
         CrowdRidgeClassifier().fit(da.from_array(X[:, 0], chunks=20), y)

@@ -100,16 +100,17 @@ def test_stated_probabilities_are_those_of_fewer_votes_and_never_another_class()
     assert (found.confidence <= independent.max(axis=1) + 1e-12).all()
     assert found.confidence.mean() < independent.max(axis=1).mean() - 0.01
     labels, merit = labels_of(matrix, 3), found.fitted.merit
-    n = number_of_votes(np.ones(labels.n_labels), merit[labels.annotator_index], labels.example_index, len(labels))
+    n = number_of_votes(labels, np.ones(labels.n_labels), merit)
     effective = n ** (1 - 0.65 * found.fitted.discount.common)
     assert_allclose(found.effective_votes, effective[labels.labels_per_example > 0].mean())
 
 
 def test_the_number_of_votes_by_hand():
-    example = np.array([0, 0, 0, 1, 1, 2])
-    found = number_of_votes(np.ones(6), np.array([1.0, 1.0, 1.0, 2.0, 1.0, 3.0]), example, 4)
-    assert_allclose(found, [3, 9 / 5, 1, 1])
-    halves = number_of_votes(np.array([0.5, 0.5, 1.0]), np.ones(3), np.zeros(3, dtype=int), 1)
+    gap = np.nan
+    labels = CrowdLabels.from_matrix([[0, 1, 0], [0, gap, 1], [gap, gap, 1], [gap, gap, gap]])
+    found = number_of_votes(labels, np.ones(6), np.array([1.0, 1.0, 2.0]))
+    assert_allclose(found, [16 / 6, 9 / 5, 1, 1])
+    halves = number_of_votes(labels[:1], np.array([0.5, 0.5, 1.0]), np.ones(3))
     assert_allclose(halves, [2])
 
 

@@ -442,7 +442,7 @@ def test_results_about_single_examples_are_not_kept_and_say_so():
             getattr(model, name)
     with pytest.raises(DataError, match="no single examples of blocks are kept"):
         model.consensus_frame()
-    with pytest.raises(TypeError, match="learnt from a stream"):
+    with pytest.raises(TypeError, match="this CrowdRidgeClassifier was fitted to blocks"):
         crowdwise.what_to_label_next(model, CrowdLabels.from_matrix(matrix))
     assert len(model.consensus(X, matrix)) == len(X)
     assert repr(model.results_).startswith("StreamResults: 40 examples, 6 annotators")

@@ -42,7 +42,7 @@ def test_memory_blocks_and_dask_give_the_same_sums(make, monkeypatch):
     names = labels.annotators, labels.classes
     given = [(make(x), part, weight[a : a + len(part)]) for a, (x, part) in
              zip([0, 7, 100], blocks_of(X, labels, [7, 100]), strict=True)]  # fmt: skip
-    found = [memory.total(column_sums), ReadChunks(given, names).total(column_sums)]
+    found = [memory.total(column_sums), ReadChunks(read_blocks(given), names).total(column_sums)]
     if make is np.asarray:
         da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'crowdwise[dask]'")
         matrix = labels.to_matrix().astype(float)
@@ -82,7 +82,7 @@ def test_results_are_added_in_the_order_of_chunks_by_any_number_of_threads(monke
     X, matrix = crowd(n_examples=400)
     blocks = blocks_of(X, labels_of(matrix), range(10, 400, 10))
     monkeypatch.setattr(of_chunks, "available_cores", lambda: 3)
-    found = ReadChunks(blocks).total(lambda chunk: chunk.X[:, 0].tolist())
+    found = ReadChunks(read_blocks(blocks)).total(lambda chunk: chunk.X[:, 0].tolist())
     assert found == X[:, 0].tolist()
 
 
@@ -110,8 +110,8 @@ def test_blocks_that_change_between_passes_are_an_error():
     with pytest.raises(DataError, match="same in every pass; the first had 19 examples with labels, pass 2 had 18"):
         source.total(len)
     with pytest.raises(DataError, match="no blocks to learn from"):
-        ReadChunks([]).total(len)
-    source = ReadChunks(blocks_of(X, labels_of(matrix), [10]), (np.array([0, 1]), np.array([0, 1])))
+        ReadChunks(read_blocks([])).total(len)
+    source = ReadChunks(read_blocks(blocks_of(X, labels_of(matrix), [10])), (np.array([0, 1]), np.array([0, 1])))
     with pytest.raises(LabelError, match=r"annotators .* are not among those known"):
         source.total(len)
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from crowdwise.weights.round_weights import RoundWeights, SoftTargets
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.em.round_weights import RoundWeights, SoftTargets, curriculum_of
