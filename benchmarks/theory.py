@@ -164,7 +164,7 @@ def estimated_labels(n_trials: int = 20) -> Table:
         seeds = np.random.SeedSequence(0).spawn(n_trials)
         found = np.mean([_label_trial(*besides, np.random.default_rng(seed)) for seed in seeds], axis=0)
         rows.append([name, *(f"{value:.2f}" for value in found)])
-    columns = ("besides the ten", "majority right", "estimated label right", "accuracy, learnt from the majority",
+    columns = ("besides the ten", "majority right", "estimated label right", "accuracy, learned from the majority",
                "from the estimated labels")  # fmt: skip
     return columns, rows, f"Means of {n_trials} trials."
 

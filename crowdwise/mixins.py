@@ -57,7 +57,7 @@ class CrowdResultsMixin:
         vars(self).update(results.attributes())
 
     def _kept(self) -> dict[str, Any]:
-        """All that was learnt, without what `results_` gives again: what a file has to hold besides the settings."""
+        """All that was learned, without what `results_` gives again: what a file has to hold besides the settings."""
         again = self.results_.attributes() if "results_" in vars(self) else {}
         without = {*self.get_params(deep=False), *again}  # type: ignore[attr-defined]
         return {name: value for name, value in vars(self).items() if name not in without}

@@ -268,7 +268,7 @@ ABOUT_EXAMPLES = frozenset(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StreamResults(FrozenArrays):
-    """What a model that learnt from a stream found out: about its annotators, for examples are not kept.
+    """What a model that learned from a stream found out: about its annotators, for examples are not kept.
 
     Parameters
     ----------

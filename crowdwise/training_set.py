@@ -41,11 +41,11 @@ class TrainingSet:
         Features of all examples.
     labels : CrowdLabels
         All labels, in the order of X.
-    learnt : ndarray of bool of shape (n_examples,)
+    used : ndarray of bool of shape (n_examples,)
         Examples with a label and a weight: those that take part.
     active : ndarray of bool of shape (n_annotators,)
         Annotators with a label on these.
-    core : CrowdLabels
+    used_labels : CrowdLabels
         Labels of the examples and annotators that take part.
     sample_weight : ndarray
         How often each example that takes part counts.
@@ -57,9 +57,9 @@ class TrainingSet:
 
     X: Any
     labels: CrowdLabels
-    learnt: Bools
+    used: Bools
     active: Bools
-    core: CrowdLabels
+    used_labels: CrowdLabels
     sample_weight: Floats
     disagreement: Floats
     truth: Array | None = None
@@ -78,28 +78,28 @@ class TrainingSet:
         """From features and labels of the same rows; `weighting` says whether disagreement is going to be used."""
         weight = check_sample_weight(sample_weight, X, labels)
         labelled = labels.labels_per_example > 0
-        learnt = labelled & (weight > 0)
+        used = labelled & (weight > 0)
         if not labelled.any():
             who = "the only example is" if len(labels) == 1 else f"all {len(labels)} examples are"
             raise LabelError(f"there is no label: {who} without one.")
-        if not learnt.any():
+        if not used.any():
             raise DataError("the sample_weight of every labelled example is zero: nothing is left to learn from.")
-        note_unlabelled(int((~labelled).sum()), len(labels))
-        core = labels if learnt.all() else labels[learnt]
+        warn_if_unlabelled(int((~labelled).sum()), len(labels))
+        core = labels if used.all() else labels[used]
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
         if core.classes is not None:
             check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
         if weighting:
-            note_disagreement(core.n_annotators, int(core.labels_per_example.max()))
-        weight = weight if learnt.all() else weight[learnt]
-        differs = _disagreement_of_all(labels, core, learnt, scale, weight)
-        return cls(X, labels, learnt, active, core, weight, differs, truth)
+            warn_if_no_disagreement(core.n_annotators, int(core.labels_per_example.max()))
+        weight = weight if used.all() else weight[used]
+        differs = _disagreement_of_all(labels, core, used, scale, weight)
+        return cls(X, labels, used, active, core, weight, differs, truth)
 
     @property
     def rows(self) -> Any:
         """Features of the examples that take part."""
-        return self.X if self.learnt.all() else _safe_indexing(self.X, np.flatnonzero(self.learnt))
+        return self.X if self.used.all() else _safe_indexing(self.X, np.flatnonzero(self.used))
 
     @property
     def classes(self) -> Array:
@@ -110,37 +110,37 @@ class TrainingSet:
     @property
     def others(self) -> Positions:
         """Positions of the examples that take no part."""
-        return np.flatnonzero(~self.learnt)
+        return np.flatnonzero(~self.used)
 
     @property
-    def core_disagreement(self) -> Floats:
+    def used_disagreement(self) -> Floats:
         """Disagreement of the examples that take part."""
-        return self.disagreement if self.learnt.all() else self.disagreement[self.learnt]
+        return self.disagreement if self.used.all() else self.disagreement[self.used]
 
     @property
-    def core_truth(self) -> Array | None:
+    def used_truth(self) -> Array | None:
         """Known answers of the examples that take part, as `known_answers` gives them; None if none is known."""
-        return None if self.truth is None or self.known is None else self.truth[self.learnt]
+        return None if self.truth is None or self.known is None else self.truth[self.used]
 
     @property
     def known(self) -> Known | None:
         """The examples of known answer among those that take part."""
-        return None if self.truth is None else Known.of(self.truth[self.learnt])
+        return None if self.truth is None else Known.of(self.truth[self.used])
 
     @property
     def weighing_disagreement(self) -> Floats:
         """Disagreement of the examples that take part, as it weighs them: none where the answer is known."""
         known = self.known
         if known is None:
-            return self.core_disagreement
-        differs = self.core_disagreement.copy()
+            return self.used_disagreement
+        differs = self.used_disagreement.copy()
         differs[known.at] = 0.0
         return differs
 
     @property
     def unknown(self) -> Bools:
         """Which examples take part and have no known answer."""
-        return self.learnt if self.truth is None else self.learnt & ~is_known(self.truth)
+        return self.used if self.truth is None else self.used & ~is_known(self.truth)
 
     def with_truth(self, consensus: Any) -> Any:
         """A `Consensus` or `RatingConsensus` on all examples, the known answers being certain."""
@@ -155,13 +155,15 @@ class TrainingSet:
 
     def of_named_classes(self) -> TrainingSet:
         """The same without the classes that nobody named on the examples that take part, and that no truth is."""
-        named: Bools = np.array(self.core.tally.any(axis=0))
+        named: Bools = np.array(self.used_labels.tally.any(axis=0))
         if self.truth is not None:
             named[self.truth[self.truth >= 0]] = True
         if named.all():
             return self
         truth = None if self.truth is None else np.append(np.cumsum(named) - 1, -1)[self.truth]
-        return replace(self, labels=self.labels.of_classes(named), core=self.core.of_classes(named), truth=truth)
+        return replace(
+            self, labels=self.labels.of_classes(named), used_labels=self.used_labels.of_classes(named), truth=truth
+        )
 
     def among_all(self, values: Floats) -> Floats:
         """Values of the active annotators, with NaN for the others."""
@@ -286,24 +288,24 @@ def check_named(classes: Array, named: Bools) -> None:
         )
 
 
-def note_unlabelled(n_unlabelled: int, n_examples: int) -> None:
-    """Say so if examples have no label."""
+def warn_if_unlabelled(n_unlabelled: int, n_examples: int) -> None:
+    """Warn if examples have no label."""
     if n_unlabelled:
         of = f"of {n_examples} examples"
         without = count(n_unlabelled, f"{of} has no label; it takes", f"{of} have no label; they take")
         warn(f"{without} no part in learning.")
 
 
-def note_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
-    """Say so if there is nothing in the labels that a weighting by disagreement could use."""
+def warn_if_no_disagreement(n_annotators: int, most_labels: int, so: str = "steepness has no effect") -> None:
+    """Warn if there is nothing in the labels that a weighting by disagreement could use."""
     if n_annotators == 1:
         warn(f"there is one annotator: disagreement says nothing, so {so}.")
     elif most_labels < 2:
         warn(f"no two annotators share an example: disagreement says nothing, so {so}.")
 
 
-def note_effective_number(weight: Floats, n_features: int, n_each: Array | None = None) -> None:
-    """Say so if nearly all weight rests on fewer examples than there are features; `n_each` have the same weight."""
+def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None = None) -> None:
+    """Warn if nearly all weight rests on fewer examples than there are features; `n_each` have the same weight."""
     largest, total, squares = weight.max(), 0.0, 0.0
     for start in range(0, len(weight), BLOCK_ROWS):  # shares of all at once would cost more to be given memory
         share = weight[start : start + BLOCK_ROWS] / largest
@@ -317,11 +319,11 @@ def note_effective_number(weight: Floats, n_features: int, n_each: Array | None 
         )
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, learnt: Bools, scale: Scale, weight: Floats) -> Floats:
+def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, used: Bools, scale: Scale, weight: Floats) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
     differs = disagreement(core, scale=scale, sample_weight=weight)
-    if learnt.all():
+    if used.all():
         return differs
     of_all = disagreement(labels, scale=scale)
-    of_all[learnt] = differs
+    of_all[used] = differs
     return of_all

@@ -171,7 +171,7 @@ def messages_of(call, *args, **kwargs):
 
 
 def scores_of(model, X):
-    """Numbers that say what a fitted model has learnt; none for `aggregate`."""
+    """Numbers that say what a fitted model has learned; none for `aggregate`."""
     if isinstance(model, LabelsAlone):
         return np.zeros(len(model.examples_))
     for method in ("decision_function", "predict_proba"):

@@ -69,8 +69,8 @@ def twin_scores(X, posterior, weight, splits, class_weight, count):
         for i in held_out:
             probability = dict(zip(model.classes_.tolist(), model.predict_proba(X[[i]])[0].tolist(), strict=True))
             for k in range(n_classes):
-                n_learnt = sum(count[i] for i in admitted)
-                scores[i, k] = np.log((n_learnt * probability.get(k, 0.0) + 1) / (n_learnt + n_classes))
+                n_used = sum(count[i] for i in admitted)
+                scores[i, k] = np.log((n_used * probability.get(k, 0.0) + 1) / (n_used + n_classes))
                 scores[i, k] -= np.log(class_weight[k])
     return scores
 

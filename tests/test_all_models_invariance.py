@@ -223,9 +223,9 @@ def test_tiny_and_huge_weights_give_a_finite_result_without_stray_warnings(name,
 def test_examples_of_weight_zero_take_no_part(name):
     X, y = data_for(name)
     weight = np.where(np.arange(80) % 8 == 3, 0.0, 1.0)
-    learnt = np.flatnonzero(weight)
-    model, without = fit_quietly(new(name), X, y, weight), fit_quietly(new(name), X[learnt], y[learnt])
-    assert_same_fit(without, model, X[learnt], X, rows=learnt, rtol=1e-8, atol=1e-8)
+    used = np.flatnonzero(weight)
+    model, without = fit_quietly(new(name), X, y, weight), fit_quietly(new(name), X[used], y[used])
+    assert_same_fit(without, model, X[used], X, rows=used, rtol=1e-8, atol=1e-8)
 
 
 @over(MODELS)

@@ -1,4 +1,4 @@
-"""What all models promise alike: known truths are learnt from and never judge themselves."""
+"""What all models promise alike: known truths are learned from and never judge themselves."""
 
 import numpy as np
 import pandas as pd
@@ -166,7 +166,7 @@ def test_truth_that_makes_no_sense_is_an_error(name):
 )
 @over(CLASSIFIERS, slow=[*ANY, "ridge cv"])
 def test_known_examples_count_in_full_whatever_the_disagreement_and_the_curriculum(name, curriculum):
-    """Annotators toss coins: all that can be learnt is in the known half, which disagreement would leave out."""
+    """Annotators toss coins: all that can be learned is in the known half, which disagreement would leave out."""
     X, y, truth = some_truth(name, n_known=40, missing=0.0)
     coins = np.random.default_rng(0).integers(0, 2, y.shape)
     settings = {**quick(name), "steepness": 100.0, "curriculum": curriculum, "random_state": 0}

@@ -780,7 +780,7 @@ def test_every_table_can_be_learnt_from_known_answers(run, tmp_path, monkeypatch
     Path("truth.csv").write_text("task,label\n" + "".join(f"{i},{(i + 1) % 2}\n" for i in range(20)))  # cy is right
     code, without, _ = run(name, "labels.csv")
     assert code == 0
-    code, learnt, talk = run(name, "labels.csv", "--truth", "truth.csv", "--use-truth")
+    code, used, talk = run(name, "labels.csv", "--truth", "truth.csv", "--use-truth")
     assert code == 0
     assert "20 known answers" in talk
-    assert learnt != without
+    assert used != without

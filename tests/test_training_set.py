@@ -16,7 +16,7 @@ from crowdwise.training_set import (
     check_features,
     check_sample_weight,
     check_y,
-    note_effective_number,
+    warn_if_few_effective,
 )
 
 X = np.arange(8.0).reshape(4, 2)
@@ -127,10 +127,10 @@ def test_wrong_weights_say_what_is_wrong(given, message):
 
 def test_everybody_takes_part_where_nothing_is_missing():
     data = TrainingSet.of(X, LABELS, None)
-    assert data.core is LABELS
+    assert data.used_labels is LABELS
     assert data.rows is X
     assert data.others.tolist() == []
-    assert data.core_disagreement is data.disagreement
+    assert data.used_disagreement is data.disagreement
     assert data.sample_weight.tolist() == [1.0] * 4
 
 
@@ -138,13 +138,13 @@ def test_examples_without_a_label_or_a_weight_take_no_part():
     labels = CrowdLabels.from_matrix([[0, 1, None], [None] * 3, [1, 0, 1], [0, None, None]])
     with pytest.warns(CrowdWarning, match="1 of 4 examples has no label"):
         data = TrainingSet.of(X, labels, [1.0, 1.0, 0.0, 2.0])
-    assert data.learnt.tolist() == [True, False, False, True]
+    assert data.used.tolist() == [True, False, False, True]
     assert data.active.tolist() == [True, True, False]
-    assert data.core == labels[[0, 3]].select_annotators([True, True, False])
+    assert data.used_labels == labels[[0, 3]].select_annotators([True, True, False])
     assert data.rows.tolist() == X[[0, 3]].tolist()
     assert data.others.tolist() == [1, 2]
     assert data.sample_weight.tolist() == [1.0, 2.0]
-    assert data.core_disagreement.tolist() == disagreement(data.core).tolist()
+    assert data.used_disagreement.tolist() == disagreement(data.used_labels).tolist()
     assert data.among_all(np.array([5.0, 6.0])).tolist()[:2] == [5.0, 6.0]
     assert np.isnan(data.among_all(np.array([5.0, 6.0]))[2])
 
@@ -175,11 +175,11 @@ def test_labels_that_cannot_disagree_are_noted_where_it_matters():
 
 def test_few_examples_with_all_the_weight_are_noted():
     with pytest.warns(CrowdWarning, match="on about 1.0 of 4 examples, fewer than the 3 features"):
-        note_effective_number(np.array([1.0, 1e-9, 1e-9, 1e-9]), 3)
+        warn_if_few_effective(np.array([1.0, 1e-9, 1e-9, 1e-9]), 3)
     with pytest.warns(CrowdWarning, match="about 1.0 of 4"):  # whatever their unit
-        note_effective_number(np.array([1.0, 1e-9, 1e-9, 1e-9]) * 1e300, 3)
-    note_effective_number(np.ones(4), 3)
-    note_effective_number(np.ones(2), 3)  # fewer examples than features to begin with
+        warn_if_few_effective(np.array([1.0, 1e-9, 1e-9, 1e-9]) * 1e300, 3)
+    warn_if_few_effective(np.ones(4), 3)
+    warn_if_few_effective(np.ones(2), 3)  # fewer examples than features to begin with
 
 
 # ---------------------------------------------------------------------- the door

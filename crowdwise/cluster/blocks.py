@@ -55,7 +55,7 @@ class DaskBlocks:
 
     parts: tuple[Block, ...]  # features, labels and weights, delayed or in memory
     n_rows: tuple[float, ...]  # how many rows each has; NaN where Dask does not know
-    row_bytes: float  # about how much memory a row takes while it is learnt from
+    row_bytes: float  # about how much memory a row takes while it is learned from
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None, *, kind: Kind = "class") -> DaskBlocks:

@@ -325,7 +325,7 @@ def aggregate(
     with one_blas_thread():  # products here are too thin to be shared
         sharing = sharing_of(training, groups, independent=independent)
         counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
-        patterns, counts, where = distinct_patterns(training.core, weight)
+        patterns, counts, where = distinct_patterns(training.used_labels, weight)
         chunks = MemoryChunks.of(patterns, counts)
         report = reporter.rounds("labels")
         fit = fit_labels(chunks, counting, model, own_weight, max_rounds=max_rounds, tol=tol, report=report)
@@ -351,7 +351,7 @@ def _results(
     proba = np.tile(fitted.class_prior, (len(labels), 1))
     if fitted.answers.has_abstentions:  # which tell something about an example without labels too
         proba = fitted.proba(labels)
-    proba[training.learnt] = of_used
+    proba[training.used] = of_used
     consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
     return FitResults(
         consensus,

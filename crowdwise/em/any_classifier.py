@@ -45,7 +45,7 @@ from crowdwise.probabilities.temperature import Scaling
 from crowdwise.progress import OnRound, Reporter
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_y, note_effective_number
+from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.criteria import counts_of
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
@@ -101,7 +101,7 @@ class FittedEstimator:
 
 
 class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Any classifier that takes `sample_weight`, learnt from the labels of many annotators.
+    """Any classifier that takes `sample_weight`, learned from the labels of many annotators.
 
     Each round estimates how every annotator answers, fits the classifier on weighted copies of the examples, one for
     every class that an example may be of, and combines the annotators' labels and the classifier's probabilities into a
@@ -150,7 +150,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state : int, Generator or None, default=0
         Seed of the folds, of the estimator and of a curriculum that draws.
     n_jobs : int or None, default=None
-        How many folds are learnt at the same time, by joblib; -1 is as many as there are cores. It changes no bit. An
+        How many folds are learned at the same time, by joblib; -1 is as many as there are cores. It changes no bit. An
         estimator that is parallel itself, such as a forest with `n_jobs`, gains little.
     verbose : int, default=0
         0 prints nothing, 1 one line at the end, 2 also a line per round, on standard error.
@@ -316,7 +316,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             How often each example counts.
         truth : array-like of shape (n_examples,), series, mapping or frame, default=None
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
-            They are learnt from as certain, and all others' confidence is calibrated by them, each truth being held
+            They are learned from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
         groups : mapping, series or array-like, default=None
             Annotators who share one vote, see `aggregate`. By default those who copy each other are detected.
@@ -345,7 +345,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             around_mean=self.estimator is None,
         )  # fmt: skip
         splits = splits_of(self.cv, training)
-        check_splits(splits, len(training.core))
+        check_splits(splits, len(training.used_labels))
         folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
         with one_blas_thread():  # threads must change no bit
             self._fit(training, learner, folds, labels, groups, reporter, last_seed, rng)
@@ -375,14 +375,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rng: np.random.Generator,
     ) -> None:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
-        labels, curriculum = training.core, curriculum_of(self.curriculum, self.steepness)
+        labels, curriculum = training.used_labels, curriculum_of(self.curriculum, self.steepness)
         scale = scale_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
         model, independent = scale.annotator_model(self.annotator_model), not self.errors_in_common
-        chunks = MemoryChunks.of(labels, training.sample_weight, None, training.core_truth, whole=True)
+        chunks = MemoryChunks.of(labels, training.sample_weight, None, training.used_truth, whole=True)
         easiness = usable_weights(example_weights(training.weighing_disagreement, self.steepness))
         for name, values in (("position", np.arange(len(labels))), ("easiness", easiness)):
             chunks.put(name, values)
-        note_effective_number(
+        warn_if_few_effective(
             easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
         )
         sharing = sharing_of(training, groups, independent=independent)
@@ -405,7 +405,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         targets, everyone = soft_targets(chunks, found.targets), np.arange(len(labels))
         self.estimator_ = learner.fit(targets, everyone, last_seed)
-        n_used = learner.n_learnt(targets.weight, everyone)
+        n_used = learner.n_used(targets.weight, everyone)
         fitted = FittedEstimator(annotators, self.estimator_, targets.class_weight, found.scaling, n_used)
         annotators, results = fit_results(
             training, fitted, chunks, found, self.steepness, found.objective, found.converged

@@ -222,7 +222,9 @@ def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> Vote
         if group is not None:
             raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
         return VoteSharing.none()
-    return VoteSharing.of_copies(training.core) if group is None else VoteSharing.of_groups(group[training.active])
+    return (
+        VoteSharing.of_copies(training.used_labels) if group is None else VoteSharing.of_groups(group[training.active])
+    )
 
 
 def fitted_annotators(
@@ -284,10 +286,10 @@ def calibrated(
     known = training.known
     if known is None:
         return fitted, proba, None
-    found = calibrate(proba, training.core, known)
+    found = calibrate(proba, training.used_labels, known)
     chosen = chosen_classes(found.held_out, fitted.scale.by, fitted.scale.levels)
     check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
-    return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.core), check
+    return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.used_labels), check
 
 
 def fit_results(
@@ -311,7 +313,7 @@ def fit_results(
     annotators, stated, check = calibrated(annotators, stated, training)
     proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.proba(labels, calibrated=False)
     model_proba = np.empty_like(proba)
-    proba[training.learnt], model_proba[training.learnt] = stated, np.exp(chunks.gather(found.prior))
+    proba[training.used], model_proba[training.used] = stated, np.exp(chunks.gather(found.prior))
     if len(others := training.others):
         X = _safe_indexing(training.X, others)
         model_proba[others] = np.exp(fitted.log_prior(X))

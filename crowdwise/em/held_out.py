@@ -94,18 +94,18 @@ def splits_of(cv: Any, training: TrainingSet) -> Splits:
 
     A number of folds is dealt out by the content of the rows, so that the order of examples does not matter.
     """
-    learnt = training.learnt
+    used = training.used
     if isinstance(cv, str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-        n_examples = int(learnt.sum())
+        n_examples = int(used.sum())
         if check_whole("cv", cv, low=2) > max(n_examples, 10):  # the default is fine for a handful
             raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {cv}.")
         return _by_content(training.rows, n_examples, int(cv))
-    position = np.cumsum(learnt) - 1
+    position = np.cumsum(used) - 1
     majority = training.labels.tally.argmax(axis=1)
     given: Iterator[tuple[Any, Any]] = check_cv(cv).split(training.X, majority)
-    rows = np.arange(len(learnt))
+    rows = np.arange(len(used))
     splits = [(rows[learn], rows[held_out]) for learn, held_out in given]
-    return [(position[learn[learnt[learn]]], position[out[learnt[out]]]) for learn, out in splits]
+    return [(position[learn[used[learn]]], position[out[used[out]]]) for learn, out in splits]
 
 
 def _by_content(X: Any, n_examples: int, n_folds: int) -> Splits:
@@ -133,7 +133,7 @@ def check_splits(splits: Splits, n_examples: int) -> None:
     for learn, held_out in splits:
         np.add.at(times, held_out, 1)
         if len(np.intersect1d(learn, held_out)):
-            raise DataError("cv gave splits in which an example is both learnt from and held out.")
+            raise DataError("cv gave splits in which an example is both learned from and held out.")
     if (times != 1).any():
         raise DataError(
             f"cv must hold out every example once; example {int((times != 1).argmax())} of those with labels is held "

@@ -48,7 +48,7 @@ def weight_parameter(estimator: Any) -> str:
     if not has_fit_parameter(last, "sample_weight"):
         raise TypeError(
             f"estimator must take sample_weight in fit, and {type(last).__name__} does not: uncertain examples are "
-            "learnt as weighted copies. Use a classifier that does, such as LogisticRegression, SVC, "
+            "learned as weighted copies. Use a classifier that does, such as LogisticRegression, SVC, "
             "RandomForestClassifier or HistGradientBoostingClassifier."
         )
     if get_tags(estimator).input_tags.pairwise:
@@ -155,14 +155,14 @@ class Learner:
     estimator: Any  # is cloned for every fit
     classes: Array  # (n_classes,): what the columns of a consensus mean
     X: Any  # features of the examples to learn from; anything that `estimator` takes
-    n_jobs: int | None = None  # how many folds are learnt at the same time; None is one, unless joblib is set otherwise
+    n_jobs: int | None = None  # how many folds are fitted at a time; None is one, unless joblib is set otherwise
     count: Floats | None = None  # (n_examples,): how often each example counts; once by default
     around_mean: bool = False  # whether the estimator, a linear one, is fitted to features less their means
 
-    def n_learnt(self, weight: Floats, rows: Positions) -> float:
-        """How many of some examples are learnt from, with these weights of all."""
-        learnt = rows[weight[rows] > 0]
-        return float(len(learnt) if self.count is None else self.count[learnt].sum())
+    def n_used(self, weight: Floats, rows: Positions) -> float:
+        """How many of some examples are learned from, with these weights of all."""
+        used = rows[weight[rows] > 0]
+        return float(len(used) if self.count is None else self.count[used].sum())
 
     def fit(self, targets: SoftTargets, rows: Positions, seed: int) -> Any:
         """A fitted clone, from those of some examples that have a weight; None if these are of one class only."""
@@ -186,8 +186,8 @@ class Learner:
             model = self.fit(targets, learn, seed)
             if model is None:
                 return np.zeros((len(held_out), len(self.classes)))
-            n_learnt = self.n_learnt(targets.weight, learn)
-            return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_learnt)
+            n_used = self.n_used(targets.weight, learn)
+            return class_scores(model, _safe_indexing(self.X, held_out), self.classes, n_used)
 
 
 def has_probabilities(model: Any) -> bool:
@@ -195,7 +195,7 @@ def has_probabilities(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def class_scores(model: Any, X: Any, classes: Array, n_learnt: float) -> Floats:
+def class_scores(model: Any, X: Any, classes: Array, n_used: float) -> Floats:
     """A number for every class that is larger the likelier a fitted model finds it.
 
     The logarithm of `predict_proba` if there is one, no probability being taken for smaller than n examples can show
@@ -206,7 +206,7 @@ def class_scores(model: Any, X: Any, classes: Array, n_learnt: float) -> Floats:
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
         _check_finite(given, model)
         probability = probabilities_by_class(given, model, classes)
-        return np.log((n_learnt * probability + 1) / (n_learnt + len(classes)))
+        return np.log((n_used * probability + 1) / (n_used + len(classes)))
     if hasattr(model, "decision_function"):
         given = np.asarray(model.decision_function(X), dtype=np.float64)
         _check_finite(given, model)

@@ -77,7 +77,7 @@ def read_features(
     encoding : str, default=None
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     recipe : Recipe, default=None
-        Of a fit, to be applied to these rows; by default it is learnt from them.
+        Of a fit, to be applied to these rows; by default it is learned from them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Columns of a table -> what each of them becomes, learnt once and applied to new rows; kept as JSON."""
+"""Columns of a table -> what each of them becomes, learned once and applied to new rows; kept as JSON."""
 
 from __future__ import annotations
 

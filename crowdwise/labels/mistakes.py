@@ -109,7 +109,7 @@ def spelt_alike(classes: Array) -> list[list[str]]:
 
 
 def note_spellings(classes: Array) -> None:
-    """Say so if classes are spelt alike."""
+    """Warn if classes are spelt alike."""
     if alike := spelt_alike(classes):
         shown_names = "; ".join(", ".join(map(repr, names)) for names in alike[:3])
         warn(
@@ -120,7 +120,7 @@ def note_spellings(classes: Array) -> None:
 
 
 def note_never_given(values: Array, abstain: Array) -> None:
-    """Say so if answers that were declared to be none are not among those given, with those that may be meant."""
+    """Warn if answers that were declared to be none are not among those given, with those that may be meant."""
     if len(abstain) == 0:
         return
     spellings: dict[str, list[str]] = {}

@@ -32,7 +32,7 @@ from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number, note_unlabelled
+from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
@@ -287,7 +287,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if not isinstance(settings.init, str):
             data = with_start(data, settings.init, training)
         weight = example_weights(training.weighing_disagreement, settings.steepness) * training.sample_weight
-        note_effective_number(weight, self.n_features_in_)
+        warn_if_few_effective(weight, self.n_features_in_)
         found = fit_logistic(data, settings, groups, reporter)
         assert isinstance(data.chunks, MemoryChunks)
         annotators, results = fit_results(
@@ -309,7 +309,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name} needs examples in memory, and blocks are not kept. Use {usual!r}.")
         summary = chunks.total(DataSummary.of)
         summary.check()
-        note_unlabelled(summary.n_unlabelled, summary.n_examples + summary.n_unlabelled)
+        warn_if_unlabelled(summary.n_unlabelled, summary.n_examples + summary.n_unlabelled)
         if summary.is_complete:
             rows = summary.rows()
             self._fit_memory(rows.X, rows.labels, rows.weight, None, groups, reporter)

@@ -64,7 +64,7 @@ class FitData:
 def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) -> FitData:
     """From features and labels that are all there."""
     features = LogisticFeatures.of(training.rows, training.sample_weight, centred=fit_intercept)
-    labels, weight, truth = training.core, training.sample_weight, training.core_truth
+    labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
     fold = content_folds(training.rows, max(n_folds, 1))
     chunks = MemoryChunks.of(labels, weight, features.X, truth)
     differs = training.weighing_disagreement
@@ -96,8 +96,8 @@ def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
             f'init must be "votes", "labels" or probabilities of shape {expected}, one row per example and one column '
             f"per class; got an array of shape {values.shape}."
         )
-    values = (values / values.sum(axis=1, keepdims=True))[training.learnt]
-    some = first_of_sample(training.rows, training.core, _ENOUGH)
+    values = (values / values.sum(axis=1, keepdims=True))[training.used]
+    some = first_of_sample(training.rows, training.used_labels, _ENOUGH)
     assert isinstance(data.chunks, MemoryChunks)
     data.chunks.put("init", values)
     assert data.sample.memo is not None

@@ -115,7 +115,7 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
 
 
 def _check_lengths(state: dict[str, Any]) -> None:
-    """Raise unless something was learnt, and what is of the same examples, annotators or classes has one length."""
+    """Raise unless something was learned, and what is of the same examples, annotators or classes has one length."""
     if state.keys().isdisjoint(("coef_", "estimator_", "label_", "sums_")):
         raise ModelFileError("it lacks what a model predicts with")
     shapes = {name.removesuffix("_"): np.shape(value) for name, value in state.items() if isinstance(value, np.ndarray)}

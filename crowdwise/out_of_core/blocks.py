@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 # Bytes of the features of all blocks that are in memory at a time.
 MAX_BYTES = 2**27
-# Two that are learnt from, one that waits for whichever thread is free, and the one that is read ahead.
+# Two that are learned from, one that waits for whichever thread is free, and the one that is read ahead.
 _IN_MEMORY = 4
 # Rows of a block: what is made of more of them does not stay in the cache; of fewer, threads wait for each other's hold
 # of the interpreter.

@@ -39,7 +39,7 @@ from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.rows.features import check_new
 from crowdwise.threads import one_blas_thread
-from crowdwise.training_set import TrainingSet, check_features, note_effective_number
+from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # What keep_sums="auto" keeps of a fit, in bytes.
@@ -147,7 +147,7 @@ class RidgeModel(CrowdResultsMixin):
     def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> RidgeSums:
         """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
 
-        The model only says which sums; what it has learnt is neither used nor changed.
+        The model only says which sums; what it has learned is neither used nor changed.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class RidgeModel(CrowdResultsMixin):
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
-        """Join what another model has learnt from other blocks: the same as if this one had seen them too.
+        """Join what another model has learned from other blocks: the same as if this one had seen them too.
 
         Parameters
         ----------
@@ -318,13 +318,13 @@ class RidgeModel(CrowdResultsMixin):
         return sums
 
     def _forget(self) -> None:
-        """Forget what was learnt, but for the names of features."""
-        learnt = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
-        for name in [*learnt, *_IN_MEMORY]:
+        """Forget what was learned, but for the names of features."""
+        used = [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]
+        for name in [*used, *_IN_MEMORY]:
             vars(self).pop(name, None)
 
     def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
-        """Store what is learnt from sums, and the sums."""
+        """Store what is learned from sums, and the sums."""
         summed = SummedData.of(sums, self.scale)
         self._forget()
         self.sums_, self._groups = sums, groups
@@ -383,7 +383,7 @@ class RidgeModel(CrowdResultsMixin):
         summed: SummedData | None = None,
         kept: KeptSums | None = None,
     ) -> None:
-        """Solve the rounds, and store what was learnt; from sums that there are of these data, or of more."""
+        """Solve the rounds, and store what was learned; from sums that there are of these data, or of more."""
         sums = kept or KeptSums(self.keep_sums is True)
         fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, groups, sums)
         data = replace(data)  # what it finds out about its steepness is not kept
@@ -396,12 +396,12 @@ class RidgeModel(CrowdResultsMixin):
             fit = self._best_fit(data, folds, path)
             fit.warn(data, self.tol)
             if summed is None:
-                note_effective_number(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
+                warn_if_few_effective(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
                 found = ridge_results(data, folds, fit, groups)
                 self.fitted_, self.label_score_ = found.fitted, flat(found.label_score)
                 self._keep(found.results)
             else:
-                summed.note_effective_number(fit.steepness)
+                summed.warn_if_few_effective(fit.steepness)
                 self.fitted_, results = summed.results(fit, groups)
                 self._keep(results)
         self.l2_, self.route_ = fit.l2, fit.route

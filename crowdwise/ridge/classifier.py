@@ -203,7 +203,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
+            array or data frame, are learned from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
@@ -295,7 +295,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     def _auto_steepness(self, data: RidgeData) -> float:
         training = data.training
         check_finite(training.X)
-        return auto_steepness(data.X, training.core, training.sample_weight, training.core_disagreement)
+        return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
 
     def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
         self.classes_ = data.training.classes

@@ -154,7 +154,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
+            array or data frame, are learned from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
@@ -237,7 +237,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         if known is not None and self.criterion_ == "truth":
             return known.at, known.answers
         training = data.training
-        examples = easiest_examples(training.core_disagreement, data.labels.tally, training.sample_weight)
+        examples = easiest_examples(training.used_disagreement, data.labels.tally, training.sample_weight)
         return examples, data.labels.tally[examples].argmax(axis=1)
 
 

@@ -35,7 +35,7 @@ EXACT_COLUMNS = 3000
 
 @dataclass(frozen=True, eq=False)
 class RidgeData:
-    """What is to be learnt from: the features and labels of a training set in the solver's terms.
+    """What is to be learned from: the features and labels of a training set in the solver's terms.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ class RidgeData:
         known = self.training.known
         if known is None:
             return None
-        return KnownRows(known, self.targets.of_values(known.answers), self.training.core[known.at], self.targets)
+        return KnownRows(
+            known, self.targets.of_values(known.answers), self.training.used_labels[known.at], self.targets
+        )
 
     @property
     def original(self) -> Rows:
@@ -154,7 +156,7 @@ def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
 def _told(training: TrainingSet) -> CrowdLabels:
     """Labels as if all annotators had known the known answers."""
     known = training.known
-    return training.core if known is None else known.told(training.core)
+    return training.used_labels if known is None else known.told(training.used_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +228,7 @@ class Weights:
     Parameters
     ----------
     data : RidgeData
-        What is to be learnt from.
+        What is to be learned from.
     steepness : float
         How fast easiness falls with disagreement.
     sample_weight : ndarray of shape (n_examples,)

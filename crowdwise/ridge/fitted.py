@@ -173,8 +173,8 @@ def ridge_results(
     training, settled = data.training, fit.settled
     unseen = _unseen_scores(data, folds, fit)
     fitted = _fitted(data, fit)
-    scores = np.empty((len(training.learnt), unseen.shape[1]))
-    scores[training.learnt] = data.targets.uncentred(unseen)
+    scores = np.empty((len(training.used), unseen.shape[1]))
+    scores[training.used] = data.targets.uncentred(unseen)
     if len(training.others):
         scores[training.others] = fitted.scores(training.X[training.others])
     gave = training.labels.labels_per_annotator > 0  # others change no bit
@@ -202,8 +202,8 @@ def _class_results(
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
-    of_rows = training.core, training.sample_weight, training.core_truth
-    chunks, unseen = MemoryChunks.of(*of_rows[:2], None, of_rows[2]), class_scores(scores[training.learnt])
+    of_rows = training.used_labels, training.sample_weight, training.used_truth
+    chunks, unseen = MemoryChunks.of(*of_rows[:2], None, of_rows[2]), class_scores(scores[training.used])
     chunks.put("scores", unseen)
     some = _some(*of_rows, unseen)
     sharing = sharing_of(training, groups, independent=False)
@@ -295,7 +295,7 @@ def _rating_results(
     else:
         answers = data.rows.scores(fit.settled.theta)
         answers[data.known.at] = data.known.answers
-        agreement = label_agreement(data, training.core, answers, fit.settled.weights.product)
+        agreement = label_agreement(data, training.used_labels, answers, fit.settled.weights.product)
     counted = np.where(training.active, labels.labels_per_annotator, 0)
     copies = None if fitted.sharing.given else fitted.sharing
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)

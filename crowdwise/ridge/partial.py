@@ -146,7 +146,7 @@ def sums_of_dask(model: Any, plan: SumsPlan, X: Any, y: Any, sample_weight: Any,
 
 
 def sums_of_block(model: Any, plan: SumsPlan, block: Block, batches: tuple[Any, ...] = ()) -> RidgeSums:
-    """The sums over one block alone, whatever the model has learnt."""
+    """The sums over one block alone, whatever the model has learned."""
     return add_block(type(model)(**model.get_params(deep=False)), plan, None, block, batches=batches)
 
 
@@ -157,7 +157,7 @@ def _in_one_thread(model: Any, plan: SumsPlan, block: Block) -> RidgeSums:
 
 
 def check_mergeable(one: Any, other: Any) -> None:
-    """Raise unless another model learnt from batches of the same kind, with the same settings."""
+    """Raise unless another model learned from batches of the same kind, with the same settings."""
     if type(other) is not type(one):
         raise TypeError(f"a {type(one).__name__} can be merged with another one; got {type(other).__name__}.")
     for model, whose in ((one, "this model"), (other, "the other model")):

@@ -81,7 +81,7 @@ def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
         fold[held_out] = k
     if (fold < 0).any():
         raise ValueError(f"cv must hold every example out once; {int((fold < 0).sum())} never are.")
-    fold = np.unique(fold[data.training.learnt], return_inverse=True)[1]
+    fold = np.unique(fold[data.training.used], return_inverse=True)[1]
     return fold, int(fold.max()) + 1
 
 

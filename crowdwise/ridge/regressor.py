@@ -177,7 +177,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
             Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learnt from as `partial_fit` does, with the results that it has.
+            array or data frame, are learned from as `partial_fit` does, with the results that it has.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
             Ratings: a column per annotator, NaN where there is none. Blocks have their own.
         sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None

@@ -143,7 +143,7 @@ class Settled(Generic[P]):
         return len(self.objective)
 
     def warn(self, tol: float) -> None:
-        """Say so if the rounds did not settle, or ended at a worse objective than they had been at."""
+        """Warn if the rounds did not settle, or ended at a worse objective than they had been at."""
         if not self.converged and self.change < tol:
             warn(
                 f"the curriculum still changes the weights after {self.n_rounds} rounds. Raise max_rounds or tol, or "

@@ -21,9 +21,9 @@ from crowdwise.rows.features import N_FOLDS, Rows, distant_offset
 from crowdwise.training_set import (
     TrainingSet,
     check_named,
-    note_disagreement,
-    note_effective_number,
-    note_unlabelled,
+    warn_if_few_effective,
+    warn_if_no_disagreement,
+    warn_if_unlabelled,
 )
 
 
@@ -44,9 +44,9 @@ class SummedData:
     def of(cls, sums: RidgeSums, scale: Scale) -> SummedData:
         """From sums, with disagreement on a scale."""
         _check(sums)
-        note_unlabelled(sums.n_unlabelled, sums.n_given)
+        warn_if_unlabelled(sums.n_unlabelled, sums.n_given)
         if sums.plan.by_level:
-            note_disagreement(sums.statistics.n_annotators, sums.most_labels)
+            warn_if_no_disagreement(sums.statistics.n_annotators, sums.most_labels)
         n_labels, totals = sums.levels.T
         differs = sums.scaled(totals, n_labels, scale)
         levels, folds = _folds(sums, LevelSums(_for_model(sums), differs, sums.n_folds))
@@ -60,12 +60,12 @@ class SummedData:
             results.annotators, self.sums.n_examples, results.steepness, results.objective, results.converged
         )
 
-    def note_effective_number(self, steepness: float) -> None:
-        """Say so if nearly all weight rests on fewer examples than there are features."""
+    def warn_if_few_effective(self, steepness: float) -> None:
+        """Warn if nearly all weight rests on fewer examples than there are features."""
         present = self.levels.statistics.present.reshape(len(self.levels.levels), -1).sum(axis=1)
         count = self.sums.examples_per_level
         weight = self.levels.easiness(steepness) * present / count
-        note_effective_number(weight, self.data.rows.n_features, count)
+        warn_if_few_effective(weight, self.data.rows.n_features, count)
 
 
 def _check(sums: RidgeSums) -> None:

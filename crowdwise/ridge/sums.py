@@ -148,12 +148,12 @@ class RidgeSums(FrozenArrays):
         That is quicker, and takes less memory, if the sums `near` that they are going to be added to are known.
         """
         labelled = labels.labels_per_example > 0
-        learnt = labelled & (sample_weight > 0)
+        used = labelled & (sample_weight > 0)
         sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
         sums = replace(sums, n_given=len(labels), n_unlabelled=int((~labelled).sum()))
-        if not learnt.all():
+        if not used.all():
             check_finite(X)
-            X, labels, sample_weight = X[learnt], labels[learnt], sample_weight[learnt]
+            X, labels, sample_weight = X[used], labels[used], sample_weight[used]
         return sums if len(labels) == 0 else sums._of_learnt(X, labels, sample_weight, near)
 
     def _of_learnt(self, X: Any, labels: CrowdLabels, weight: Floats, near: RidgeSums | None) -> RidgeSums:
@@ -308,7 +308,7 @@ class RidgeSums(FrozenArrays):
         """Raise if one of these batches is in the sums already."""
         if shared := set(self.batches) & set(names):
             raise DataError(
-                f"the batch {sorted(map(repr, shared))[0]} has been learnt from already: adding it again would count "
+                f"the batch {sorted(map(repr, shared))[0]} has been learned from already: adding it again would count "
                 "its examples twice. Leave it out, or give it another id if it holds other examples."
             )
 

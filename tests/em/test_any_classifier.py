@@ -232,7 +232,7 @@ def test_any_estimator_learns_and_finds_the_adversary(name, n_classes):
 
 
 class Memory(DecisionTreeClassifier):
-    """A tree that refuses to judge an example that it has learnt from."""
+    """A tree that refuses to judge an example that it has learned from."""
 
     def fit(self, X, y, sample_weight=None):
         self.seen_ = {tuple(row) for row in X}
@@ -328,7 +328,7 @@ def test_every_example_must_be_held_out_once():
     X, matrix = crowd()
     with pytest.raises(DataError, match="must hold out every example once"):
         CrowdClassifier(cv=ShuffleSplit(3, random_state=0)).fit(X, labels_of(matrix))
-    with pytest.raises(DataError, match="both learnt from and held out"):
+    with pytest.raises(DataError, match="both learned from and held out"):
         CrowdClassifier(cv=[(np.arange(40), np.arange(40))]).fit(X, labels_of(matrix))
 
 

@@ -333,7 +333,7 @@ def test_balanced_classes_find_more_of_the_rare_one_and_leave_the_consensus(cros
     assert np.mean(balanced.consensus_ == truth) >= np.mean(plain.consensus_ == truth) - 0.01
     assert_allclose(balanced.class_prior_, plain.class_prior_, atol=0.01)
     assert_allclose(balanced.class_prior_ * balanced.class_weight_, [0.5, 0.5], atol=1e-3)  # of the round before
-    # What the classifier has learnt beyond the frequency of classes is nearly the same.
+    # What the classifier has learned beyond the frequency of classes is nearly the same.
     odds = balanced.decision_function(X) - np.log(balanced.class_weight_[1] / balanced.class_weight_[0])
     assert np.corrcoef(odds, plain.decision_function(X))[0, 1] > 0.99
     assert abs(np.mean(odds - plain.decision_function(X))) < 0.5

@@ -32,7 +32,7 @@ TOL = 1e-7
 class FollowingFolds:
     """A problem whose folds are cut anew from the signs of the consensus."""
 
-    data: RidgeData  # what is to be learnt from
+    data: RidgeData  # what is to be learned from
     easiness: Floats  # (n_examples,): the weights
     choice: L2Choice  # the l2, chosen in every round
     rank: int = field(default=0, init=False)

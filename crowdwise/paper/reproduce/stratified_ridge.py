@@ -1,6 +1,6 @@
 """Ridge regression tuned as the paper's software did it: over folds cut from every stratum in the order of the rows.
 
-The strata are the signs of what is to be learnt. Nothing is shuffled, and rows stand class by class, so a fold is not
+The strata are the signs of what is to be learned. Nothing is shuffled, and rows stand class by class, so a fold is not
 a random part of the data: where labels are noisy, the folds differ in the truth of their examples, and cross-validation
 asks for more regularisation than it would over random folds.
 """

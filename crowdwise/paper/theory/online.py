@@ -65,19 +65,19 @@ def _feed_block(block: Floats, weights: Floats, doubtful: float, busy: bool) -> 
     view = scores.data  # reads single numbers several times faster than the array
     products = block @ block.T if busy else None
     made: list[int] = []
-    learnt = 0  # how many of these mistakes are in the weights already
+    used = 0  # how many of these mistakes are in the weights already
     for row in range(len(block)):
         score = view[row]
         if score > doubtful:
             continue
         if score >= -doubtful:
-            _add_rows(weights, block, made[learnt:])
-            learnt = len(made)
+            _add_rows(weights, block, made[used:])
+            used = len(made)
             if block[row] @ weights > 0:
                 continue
         scores += block @ block[row] if products is None else products[row]
         made.append(row)
-    _add_rows(weights, block, made[learnt:])
+    _add_rows(weights, block, made[used:])
     return made
 
 

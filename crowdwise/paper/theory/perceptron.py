@@ -32,9 +32,9 @@ from crowdwise.training_set import (
     TrainingSet,
     check_features,
     check_y,
-    note_disagreement,
-    note_unlabelled,
     refuse_texts_and_times,
+    warn_if_no_disagreement,
+    warn_if_unlabelled,
 )
 
 Order = Literal["disagreement", "margin", "given", "random"]
@@ -96,7 +96,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     consensus_ : ndarray of shape (n_examples,)
-        The class learnt for each example; the prediction for those that took no part.
+        The class learned for each example; the prediction for those that took no part.
     disagreement_ : ndarray of shape (n_examples,)
         How far annotators differ, in [0, 1].
     expertise_ : ndarray of shape (n_annotators,)
@@ -111,7 +111,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
     mistakes_per_region_ : ndarray of shape (n_regions,)
         Mistakes in every region, the nearest to the boundary first.
     converged_ : bool
-        Whether the last pass had no mistake. It never has if the learnt labels cannot be separated.
+        Whether the last pass had no mistake. It never has if the learned labels cannot be separated.
     n_mistakes_ : int
         Mistakes over all epochs.
     mistake_order_ : ndarray of shape (n_mistakes_,)
@@ -198,8 +198,10 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if margins is not None:
             margins = _check_margins(match_examples(margins, X, labels, "margins"), len(rows))
         elif self.order in ("disagreement", "margin"):
-            core = data.core
-            note_disagreement(core.n_annotators, core.labels_per_example.max(), "no example is easier than another")
+            core = data.used_labels
+            warn_if_no_disagreement(
+                core.n_annotators, core.labels_per_example.max(), "no example is easier than another"
+            )
         self._forget()
         self.classes_, self._rng = np.asarray(labels.classes), rng
         signs, margins = self._labels_to_learn(data, margins)
@@ -242,7 +244,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if len(labels.classes) < 2:  # type: ignore[arg-type]
             raise LabelError("both classes are needed at the first call: partial_fit(X, y, classes=[...]).")
         labelled = labels.labels_per_example > 0
-        note_unlabelled(int((~labelled).sum()), len(labels))
+        warn_if_unlabelled(int((~labelled).sum()), len(labels))
         self.classes_, self._rng = np.asarray(labels.classes), rng if first else copy.deepcopy(self._rng)
         signs, margins = np.zeros(len(rows)), None
         if self.order != "margin":
@@ -304,7 +306,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         )
 
     def consensus_frame(self) -> Any:
-        """The class learnt per example of `fit`, with disagreement and margin, one row per example.
+        """The class learned per example of `fit`, with disagreement and margin, one row per example.
 
         Returns
         -------
@@ -382,13 +384,13 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         if self.order != "margin":
             return weighted_majority(label_signs(data.labels)), margins
         if margins is not None:
-            expertise, signs = estimate_labels(data.rows, data.core)
+            expertise, signs = estimate_labels(data.rows, data.used_labels)
         else:
-            found: MarginEstimates = estimate_margins(data.rows, data.core, random_state=self._rng)
+            found: MarginEstimates = estimate_margins(data.rows, data.used_labels, random_state=self._rng)
             expertise, signs = found.expertise, found.signs
-            margins, self.radii_ = _among_all(found.margins, data.learnt), data.among_all(found.radii)
+            margins, self.radii_ = _among_all(found.margins, data.used), data.among_all(found.radii)
         self.expertise_ = data.among_all(expertise)
-        return _among_all(signs, data.learnt), margins
+        return _among_all(signs, data.used), margins
 
     def _rows(self, X: Floats) -> Floats:
         return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X
@@ -434,10 +436,10 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
 
     def _compare(self, X: Floats, labels: CrowdLabels, signs: Floats) -> None:
         """The class of every example, and annotators whose labels go against it."""
-        learnt = np.where(signs == 0, np.where(self._scores(X) > 0, 1.0, -1.0), signs)
-        self.consensus_ = self.classes_[(learnt > 0).astype(np.intp)]
+        used = np.where(signs == 0, np.where(self._scores(X) > 0, 1.0, -1.0), signs)
+        self.consensus_ = self.classes_[(used > 0).astype(np.intp)]
         self._n_labels = labels.labels_per_annotator
-        self.annotator_flags_ = flag_annotators(labels, label_signs(labels).T @ learnt)
+        self.annotator_flags_ = flag_annotators(labels, label_signs(labels).T @ used)
 
     def _margins_along(self, X: Any, u: ArrayLike) -> Floats:
         if X is None:
