@@ -21,9 +21,9 @@ from tables import ROOT, Place, Run, parser
 
 from crowdwise import CrowdRidgeClassifierCV
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.reproduce.draws import Draw, draw_usable, synthetic
-from crowdwise.reproduce.trials import trial_seed
-from crowdwise.reproduce.wins import Wins, count_wins, p_text
+from crowdwise.paper.reproduce.draws import Draw, draw_usable, synthetic
+from crowdwise.paper.reproduce.trials import trial_seed
+from crowdwise.paper.reproduce.wins import Wins, count_wins, p_text
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 
 CURRICULA = [Fixed(), Fading(1.0), Fading(2.0), Fading(3.0), Smooth(1.0), Smooth(2.0), Smooth(3.0), SelfPaced()]

@@ -26,7 +26,7 @@ from tables import Place, Run
 from tables import parser as benchmark_parser
 
 from crowdwise import simulate_annotators
-from crowdwise.theory import EasyFirstPerceptron, improvement
+from crowdwise.paper.theory import EasyFirstPerceptron, improvement
 
 LIBSVM = ("breast-cancer_scale", "german.numer_scale", "a1a")
 ORDERS = ("easiest first", "random", "hardest first")

@@ -25,8 +25,8 @@ from tables import Place, Run, bold_best, parser
 from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.datasets import fetch_libsvm
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.reproduce.draws import Draw, balanced, too_noisy
-from crowdwise.reproduce.wins import count_wins, p_text
+from crowdwise.paper.reproduce.draws import Draw, balanced, too_noisy
+from crowdwise.paper.reproduce.wins import count_wins, p_text
 
 SETS = ("w1a", "w2a", "w3a", "w5a")
 CROWDS = ("p=1", "p=5", "even")

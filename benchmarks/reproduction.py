@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tables import Place, Run, parser
 
-from crowdwise.reproduce import Options, reproduce
+from crowdwise.paper.reproduce import Options, reproduce
 
 PAGE = "docs/evidence/reproduction.md"
 # The name of the experiment, and its settings besides the defaults.

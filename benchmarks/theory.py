@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from crowdwise import simulate_annotators
 from crowdwise.crowd import disagreement
-from crowdwise.theory import (
+from crowdwise.paper.theory import (
     EasyFirstPerceptron,
     alignment_expertise,
     ball_radii,

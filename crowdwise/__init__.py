@@ -45,7 +45,7 @@ _HOMES = {
     "what_to_label_next": "relabel",
 }
 # The other public names, by subject; docs/api.rst lists them.
-_ROOMS = ("crowd", "datasets", "em", "formats", "model_selection", "plots", "reporting", "theory", "weights")
+_ROOMS = ("crowd", "datasets", "em", "formats", "model_selection", "paper", "plots", "reporting", "weights")
 
 __all__ = [
     "CrowdClassifier",

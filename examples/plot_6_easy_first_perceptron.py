@@ -13,7 +13,7 @@ holds for any order; does the order matter all the same?
 import matplotlib.pyplot as plt
 import numpy as np
 
-from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.paper.theory import EasyFirstPerceptron
 
 ORDERS = ("easiest first", "random", "hardest first")
 

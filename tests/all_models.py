@@ -21,7 +21,7 @@ from crowdwise import (
 from crowdwise.crowd import easiness
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.align import as_labels
-from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.paper.theory import EasyFirstPerceptron
 
 
 class LabelsAlone:

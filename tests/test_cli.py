@@ -14,7 +14,7 @@ from crowdwise.__main__ import main
 from crowdwise.cli import ExitCode
 from crowdwise.cli.group import COMMANDS, crowd
 from crowdwise.exceptions import BusyError, DataError, MissingDataError, MissingExtraError, OutputError, WorkerError
-from crowdwise.reproduce.run_folder import open_run
+from crowdwise.paper.reproduce.run_folder import open_run
 
 
 def test_a_table_is_printed_as_markdown_or_json(tmp_path, capsys):
@@ -122,7 +122,7 @@ def test_the_list_of_commands_needs_nothing_that_is_slow_to_import(start):
     assert "reproduce" in done.stdout
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert "click" in imported
-    assert not imported & {"numpy", "scipy", "sklearn", "joblib", "crowdwise.reproduce"}
+    assert not imported & {"numpy", "scipy", "sklearn", "joblib", "crowdwise.paper.reproduce"}
 
 
 def test_a_bug_of_ours_is_shown_with_its_traceback(monkeypatch):

@@ -13,7 +13,7 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.exceptions import DataError
-from crowdwise.theory import EasyFirstPerceptron, estimate_margins
+from crowdwise.paper.theory import EasyFirstPerceptron, estimate_margins
 
 X, LABELS = crowd(1, n_examples=40)
 TIMES = np.datetime64("2026-01-01") + np.arange(X.size).reshape(X.shape)

@@ -51,7 +51,7 @@ from crowdwise.exceptions import MissingExtraError, ModelFileError
 from crowdwise.model_file import FORMAT_VERSION, save
 from crowdwise.model_file import _read as read
 from crowdwise.model_file import _write as write
-from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.paper.theory import EasyFirstPerceptron
 from crowdwise.weights import Curriculum, Fading, SelfPaced, Smooth
 
 # ---------------------------------------------------------------------- the same model

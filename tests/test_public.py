@@ -46,7 +46,7 @@ ROOMS = {
     "weights": ["Curriculum", "Fading", "Fixed", "SelfPaced", "Smooth"],
 }
 # Not em: the methods of models of annotators are described once, in `em.confusion.AnnotatorModel`.
-MODULES = ["crowdwise", "crowdwise.crowd", "crowdwise.model_selection", "crowdwise.theory", "crowdwise.weights"]
+MODULES = ["crowdwise", "crowdwise.crowd", "crowdwise.model_selection", "crowdwise.paper.theory", "crowdwise.weights"]
 OPTIONAL = ["pandas", "polars", "matplotlib", "dask", "click", "pyarrow", "jinja2", "skops"]
 
 

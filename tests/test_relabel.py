@@ -16,8 +16,8 @@ from crowdwise import (
 )
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.fit_record import FitRecord
+from crowdwise.paper.theory import EasyFirstPerceptron
 from crowdwise.relabel import answer_information, information_gain
-from crowdwise.theory import EasyFirstPerceptron
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),

@@ -10,8 +10,8 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.group import show
-from crowdwise.reproduce import EXPERIMENTS, Options, Report, reproduce
-from crowdwise.reproduce.paper import TABLE3
+from crowdwise.paper.reproduce import EXPERIMENTS, Options, Report, reproduce
+from crowdwise.paper.reproduce.paper import TABLE3
 
 
 class ManyOf(click.ParamType):  # type: ignore[type-arg]
@@ -69,7 +69,7 @@ def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wante
         raise click.UsageError(str(error)) from error
     names = EXPERIMENTS if what == "all" else (what,)
     for name in names:
-        import_module(f"crowdwise.reproduce.{name}")
+        import_module(f"crowdwise.paper.reproduce.{name}")
     started()
     reports = [reproduce(name, options) for name in names]
     show(_as_json(reports) if as_json else "\n\n".join(report.as_text() for report in reports))

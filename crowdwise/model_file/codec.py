@@ -32,7 +32,7 @@ _ESTIMATORS = {
     "CrowdRidgeClassifier": "ridge.classifier",
     "CrowdRidgeClassifierCV": "ridge.classifier_cv",
     "CrowdRidgeRegressor": "ridge.regressor",
-    "EasyFirstPerceptron": "theory.perceptron",
+    "EasyFirstPerceptron": "paper.theory.perceptron",
 }
 _RECORDS = {
     "Aggregation": "em.aggregate",
@@ -55,7 +55,7 @@ _RECORDS = {
     "OneCoin": "em.confusion",
     "Ordinal": "em.ordinal",
     "PairMoments": "crowd.differences",
-    "Progress": "theory.online",
+    "Progress": "paper.theory.online",
     "RatingCheck": "truths.check",
     "RatingConsensus": "consensus",
     "RatingMoments": "crowd.differences",

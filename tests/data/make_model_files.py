@@ -20,7 +20,7 @@ from crowdwise import (
     aggregate,
 )
 from crowdwise.em import Confusion
-from crowdwise.theory import EasyFirstPerceptron
+from crowdwise.paper.theory import EasyFirstPerceptron
 from crowdwise.weights import Smooth
 
 

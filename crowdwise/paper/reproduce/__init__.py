@@ -1,0 +1,47 @@
+"""Every table and figure of the paper, by name.
+
+Each is one module here with a function ``reproduce(options)`` that leaves a directory with the rows (CSV), the
+table (Markdown and LaTeX) or the picture (PNG and PDF), and a ``run.json`` that says what was run.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from crowdwise.paper.reproduce.experiment import Options, Report
+
+EXPERIMENTS = ("table1", "table2", "table3", "table4", "figure1", "figure2", "figure3")
+
+
+def reproduce(name: str, options: Options | None = None) -> Report:
+    """Run one table or figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        One of `EXPERIMENTS`.
+    options : Options, default=None
+        How to run it; by default as in the paper, into the directory ``results``.
+
+    Returns
+    -------
+    report : Report
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdwise.paper.reproduce import Options, reproduce
+    >>> report = reproduce("table1", Options(out=Path(tempfile.mkdtemp())))
+    >>> report.summary["rows"][-1]["flip_score"]
+    0.15
+    """
+    if name not in EXPERIMENTS:
+        raise ValueError(f"no table or figure is called {name!r}; there are {', '.join(EXPERIMENTS)}.")
+    # Imported by name: a table needs no plotting library, and starting up stays quick.
+    module = import_module(f"crowdwise.paper.reproduce.{name}")
+    report: Report = module.reproduce(options or Options())
+    return report
+
+
+__all__ = ["EXPERIMENTS", "Options", "Report", "reproduce"]

@@ -1,0 +1,102 @@
+"""Curves -> a figure, PNG and PDF, that can be read in grey and without colour vision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdwise.exceptions import DataError, MissingExtraError
+from crowdwise.extras import how_to_install
+from crowdwise.paper.reproduce.run_folder import RunFolder
+
+# Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9")
+_DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2)),
+    (0, (4, 1.5, 1, 1.5)),
+    (0, (1, 1.2)),
+    (0, (8, 2, 1, 2, 1, 2)),
+    (0, (3, 3)),
+)
+_STYLE = {
+    "figure.figsize": (5.2, 3.6),
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.8,
+    "legend.frameon": False,
+    "legend.handlelength": 3.2,
+    "pdf.fonttype": 42,  # text stays text
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure, and what the legend calls it."""
+
+    label: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+def draw(
+    folder: RunFolder,
+    name: str,
+    curves: Sequence[Curve],
+    *,
+    x_label: str,
+    y_label: str,
+    legend: str,
+    x_limits: tuple[float, float],
+    y_limits: tuple[float, float],
+    level: float | None = None,
+) -> list[Path]:
+    """Draw at most six curves into ``name.png`` and ``name.pdf``, with a thin dashed line at the height `level`."""
+    if len(curves) > len(_DASHES):
+        raise DataError(f"a figure has room for {len(_DASHES)} curves; got {len(curves)}. Ask for fewer steepnesses.")
+    plt = _pyplot()
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(layout="constrained")
+        if level is not None:
+            axes.axhline(level, color="0.45", linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+        for curve, colour, dash in zip(curves, _COLOURS, _DASHES, strict=False):
+            axes.plot(curve.x, curve.y, color=colour, linestyle=dash, label=curve.label)
+        axes.set(xlabel=x_label, ylabel=y_label, xlim=x_limits, ylim=y_limits)
+        axes.locator_params(nbins=6, steps=[1, 2, 5, 10])
+        axes.legend(title=legend, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
+        paths = [folder.write(f"{name}.{kind}", _rendered(figure, kind)) for kind in ("png", "pdf")]
+        plt.close(figure)
+    return paths
+
+
+def _rendered(figure: Any, kind: str) -> bytes:
+    buffer = BytesIO()
+    # Without dates and versions the same curves give the same bytes.
+    metadata = {"Software": None} if kind == "png" else {"CreationDate": None, "Producer": None, "Creator": None}
+    figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError(f"Figures need Matplotlib: {how_to_install('plot')}.") from error
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    return plt

@@ -1,0 +1,86 @@
+"""Table 1: what ten simulated annotators say about examples from one end of the line to the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise.crowd.differences import disagreement
+from crowdwise.paper.reproduce.experiment import Options, Report, save
+from crowdwise.paper.reproduce.paper import TABLE1, TABLE1_SLIPS
+from crowdwise.paper.reproduce.run_folder import open_run
+from crowdwise.paper.reproduce.tables import Table
+from crowdwise.paper.reproduce.trials import trial_seed
+from crowdwise.simulate import flip_score, simulate_annotators
+
+_COLUMNS = {"f": float, "flip_score": float, "truth": int, "labels": str, "disagreement": int}
+_SCORES = np.arange(-10, 11) / 10
+
+
+def reproduce(options: Options) -> Report:
+    """Simulate the labels, and compare what does not depend on chance with the paper."""
+    with open_run(options.out / "table1", "table1", {"seed": options.seed}, {}) as folder:
+        rows = simulated_rows(options.seed)
+        folder.write_rows(_COLUMNS, ("f",), rows)
+        summary = {
+            "seed": options.seed,
+            "rows": [_compared(row, *stated) for row, stated in zip(rows, TABLE1, strict=True)],
+        }
+        return save(folder, "table1", summary, _table(summary))
+
+
+def simulated_rows(seed: int) -> list[dict[str, Any]]:
+    """A row per example: score, flip score, truth, labels and their disagreement."""
+    truth = np.where(_SCORES < 0, -1, 1)
+    labels = simulate_annotators(None, truth, 10, scores=_SCORES, random_state=trial_seed(seed))
+    differs = disagreement(labels, scale=None)
+    return [
+        {
+            "f": float(f),
+            "flip_score": round(float(flip), 2),
+            "truth": int(right),
+            # Brackets as in the paper; without them a spreadsheet would take the signs for a formula.
+            "labels": f"[{''.join('+' if label > 0 else '-' for label in row)}]",
+            "disagreement": int(d),
+        }
+        for f, flip, right, row, d in zip(_SCORES, flip_score(_SCORES), truth, labels.to_matrix(), differs, strict=True)
+    ]
+
+
+def _compared(row: dict[str, Any], flip: float, labels: str, stated_disagreement: int) -> dict[str, Any]:
+    """The row beside the paper's, whose disagreement is counted again from the labels it prints."""
+    k = labels.count("+")
+    expected = TABLE1_SLIPS.get(row["f"], flip)
+    agrees = row["flip_score"] == expected and 4 * k * (len(labels) - k) == stated_disagreement
+    slip = f"a slip in the paper ({flip})" if expected != flip else ""
+    return {
+        **row,
+        "paper_flip_score": flip,
+        "paper_labels": f"[{labels}]",
+        "paper_disagreement": stated_disagreement,
+        "verdict": slip or ("agrees" if agrees else f"flip score {row['flip_score']}, paper {flip}"),
+    }
+
+
+def _table(summary: dict[str, Any]) -> Table:
+    rows = [
+        [
+            f"{row['f']:.1f}",
+            f"{row['flip_score']:.2f}",
+            f"{row['paper_flip_score']:.2f}",
+            f"{row['truth']:+d}",
+            row["labels"],
+            str(row["disagreement"]),
+            row["paper_labels"],
+            str(row["paper_disagreement"]),
+            row["verdict"],
+        ]
+        for row in summary["rows"]
+    ]
+    columns = ["f", "flip score", "paper", "truth", "labels", "d", "labels in the paper", "d in the paper", "verdict"]
+    notes = [
+        f"Seed {summary['seed']}. Labels are random, so they and their disagreement d differ from the paper's: "
+        "the verdict is about the flip score, and about d as counted from the labels that the paper prints."
+    ]
+    return Table("Labels of ten simulated annotators", columns, rows, notes)

@@ -1,0 +1,142 @@
+"""Table 2: wins of the weighted method over the unweighted one on synthetic data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from crowdwise.paper.reproduce import seeds
+from crowdwise.paper.reproduce.draws import draw_usable, synthetic
+from crowdwise.paper.reproduce.experiment import Options, Report, save
+from crowdwise.paper.reproduce.measures import COLUMNS, measure
+from crowdwise.paper.reproduce.paper import TABLE2
+from crowdwise.paper.reproduce.rows import Key, Row
+from crowdwise.paper.reproduce.run_folder import open_run
+from crowdwise.paper.reproduce.tables import Table
+from crowdwise.paper.reproduce.trials import run_trials, trial_seed
+from crowdwise.paper.reproduce.wins import Wins, p_text, wins_by_steepness
+
+CLARITIES = (1.0, 2.0, 5.0)
+STEEPNESSES = (0.1, 1.0, 2.0, 5.0)
+_CLEAR = (1.0, 2.0)  # steepnesses that the paper finds clearly significant at p = 1
+
+
+def reproduce(options: Options) -> Report:
+    """Twelve settings, a hundred data sets each.
+
+    With several seeds, each is run in a directory of its own and the report is about all of them.
+    """
+    if options.seeds > 1:
+        per_seed = [replace(options, seed=options.seed + i, seeds=1) for i in range(options.seeds)]
+        place = options.out / "table2-seeds"
+        return seeds.report(place, [reproduce(replace(run, out=place / f"seed{run.seed}")) for run in per_seed])
+    steepnesses = options.steepnesses or STEEPNESSES
+    n_trials = options.n_trials(quick=10)
+    binding = {
+        "seed": options.seed,
+        "redraw": options.redraw,
+        "steepnesses": list(steepnesses),
+    }
+    with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
+        columns = {"clarity": float, "trial": int, **COLUMNS}
+        log = folder.log(columns, ("clarity", "trial"), 1 + len(steepnesses))
+        keys = [(clarity, trial) for clarity in CLARITIES for trial in range(n_trials)]
+        work = partial(trial_rows, options=options, steepnesses=steepnesses)
+        run_trials(log, keys, work, jobs=options.jobs, title="table2", progress=options.progress)
+        summary = summarize(log.rows_of(keys), {**binding, "trials": n_trials})
+        return save(folder, "table2", summary, table(summary))
+
+
+def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list[Row]:
+    """The rows of one trial: a data set, its labels, and the model of every steepness."""
+    clarity, trial = key
+    rng = np.random.default_rng(trial_seed(options.seed, CLARITIES.index(clarity), trial))
+    drawn = draw_usable(partial(synthetic, clarity=clarity), rng, redraw=options.redraw)
+    rows = measure(drawn, steepnesses)
+    return [{"clarity": clarity, "trial": trial, **row} for row in rows]
+
+
+def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
+    """Wins, p-values and means of every setting beside the paper's, from the rows alone."""
+    settings = []
+    for clarity in CLARITIES:
+        of_clarity = [row for row in rows if row["clarity"] == clarity]
+        redrawn = sum(row["redrawn"] for row in of_clarity if row["steepness"] == 0)
+        roc, prc = (wins_by_steepness(of_clarity, measure) for measure in ("roc", "prc"))
+        for steepness in roc:
+            stated = TABLE2.get((clarity, steepness))
+            settings.append(
+                {
+                    "clarity": clarity,
+                    "steepness": steepness,
+                    "redrawn": redrawn,
+                    "roc": roc[steepness].as_dict(),
+                    "prc": prc[steepness].as_dict(),
+                    "paper": None if stated is None else stated._asdict(),
+                    "verdict": verdict(clarity, steepness, roc[steepness], prc[steepness]),
+                }
+            )
+    unsettled = sum(1 - row["converged"] for row in rows)
+    agrees = sum(setting["verdict"] == "agrees" for setting in settings)
+    return {**run, "settings": settings, "agrees": agrees, "unsettled": unsettled, "fits": len(rows)}
+
+
+def verdict(clarity: float, steepness: float, roc: Wins, prc: Wins) -> str:
+    """Whether a setting agrees with the paper, or by how much it does not.
+
+    At p = 1 both counts of wins must be within 15 of the paper's, and steepness 1 and 2 clearly significant. With less
+    noise the paper finds no strong effect, and there must be none.
+    """
+    stated = TABLE2.get((clarity, steepness))
+    if stated is None:
+        return "not in the paper"
+    measures = (("AU-ROC", roc, stated.roc_wins), ("AU-PRC", prc, stated.prc_wins))
+    outside = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in measures if not wins.agrees(paper)]
+    if clarity == 1.0:
+        weak = [] if steepness not in _CLEAR or (roc.significant and prc.significant) else ["not significant"]
+        return ", ".join([*outside, *weak]) or "agrees"
+    strong = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in measures if wins.strong]
+    return f"strong effect: {', '.join(strong)}" if strong else "agrees"
+
+
+def table(summary: dict[str, Any]) -> Table:
+    """The summary as a table, the paper's numbers in brackets."""
+    rows = []
+    for setting in summary["settings"]:
+        paper, roc, prc = setting["paper"], Wins(**setting["roc"]), Wins(**setting["prc"])
+        rows.append(
+            [
+                f"α={setting['steepness']:g}, p={setting['clarity']:g}",
+                f"{roc.wins} ({paper['roc_wins']})" if paper else f"{roc.wins}",
+                f"{p_text(roc.p_value)} ({p_text(paper['roc_p'])})" if paper else p_text(roc.p_value),
+                f"{prc.wins} ({paper['prc_wins']})" if paper else f"{prc.wins}",
+                f"{p_text(prc.p_value)} ({p_text(paper['prc_p'])})" if paper else p_text(prc.p_value),
+                f"{roc.mean:.3f} / {roc.mean_unweighted:.3f}",
+                f"{prc.mean:.3f} / {prc.mean_unweighted:.3f}",
+                f"{setting['redrawn']}",
+                setting["verdict"],
+            ]
+        )
+    columns = [
+        "setting",
+        "AU-ROC wins",
+        "p-value",
+        "AU-PRC wins",
+        "p-value",
+        "mean AU-ROC",
+        "mean AU-PRC",
+        "redrawn",
+        "verdict",
+    ]
+    redraw = "redrawn" if summary["redraw"] else "kept"
+    notes = [
+        f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. In brackets "
+        "the paper's numbers (of 100); means are weighted / unweighted; p-values are of the two-sided Wilcoxon "
+        f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
+        f"{summary['unsettled']} of {summary['fits']} fits did not settle."
+    ]
+    return Table("Wins of the weighted method on synthetic data", columns, rows, notes)

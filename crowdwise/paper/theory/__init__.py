@@ -1,0 +1,55 @@
+"""Why easy examples first: the perceptron, its mistake bounds, and margins estimated from annotators."""
+
+from crowdwise.paper.theory.alignment import alignment_expertise
+from crowdwise.paper.theory.balls import ball_averages, ball_radii, simulate_ball_annotators
+from crowdwise.paper.theory.bounds import (
+    Regions,
+    break_even_spread,
+    count_regions,
+    deviation,
+    equal_mistakes_bound,
+    improvement,
+    noisy_bound,
+    novikoff_bound,
+    regions,
+    spread_bound,
+)
+from crowdwise.paper.theory.counted import MistakeBound, mistake_bound
+from crowdwise.paper.theory.margins import (
+    MarginEstimates,
+    estimate_labels,
+    estimate_margins,
+    margin_upper_bounds,
+    nested_ball_margins,
+)
+from crowdwise.paper.theory.online import feed
+from crowdwise.paper.theory.perceptron import EasyFirstPerceptron
+from crowdwise.paper.theory.signs import label_signs, weighted_majority
+
+__all__ = [
+    "EasyFirstPerceptron",
+    "MarginEstimates",
+    "MistakeBound",
+    "Regions",
+    "alignment_expertise",
+    "ball_averages",
+    "ball_radii",
+    "break_even_spread",
+    "count_regions",
+    "deviation",
+    "equal_mistakes_bound",
+    "estimate_labels",
+    "estimate_margins",
+    "feed",
+    "improvement",
+    "label_signs",
+    "margin_upper_bounds",
+    "mistake_bound",
+    "nested_ball_margins",
+    "noisy_bound",
+    "novikoff_bound",
+    "regions",
+    "simulate_ball_annotators",
+    "spread_bound",
+    "weighted_majority",
+]
