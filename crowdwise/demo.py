@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from importlib.resources import files
 from pathlib import Path
 
 from crowdwise.datasets import fetch_crowd
@@ -11,19 +11,20 @@ from crowdwise.runs.new_folder import holds_only, new_folder
 from crowdwise.runs.result_table import ResultTable
 
 # The names of the files, and of the folder that the first command makes.
-FILES = ("labels.csv", "texts.csv", "truth.csv", "SOURCE.txt")
+FILES = ("labels.csv", "truth.csv", "SOURCE.txt")
 RUN = "run"
 ABOUT = """\
-74 people were shown 2,040 pairs of a name in the news and a web address, such as
-"Barack Obama - http://dbpedia.org/page/Barack_Obama", and were asked: is this the page about it, yes or no?
-Each pair was answered by 2 to 17 people, who often disagree. The right answers are known, and used only to judge."""
+39 people looked at 108 photographs of birds and said of each: is it an indigo bunting or a blue grosbeak?
+Everyone labelled every photograph, and they often disagree. The right answers are known, and used only to judge.
+The labels are 0 and 1; the data do not tell which bird is which."""
 SOURCE = """\
-ZenCrowd, G. Demartini, D. E. Difallah, P. Cudré-Mauroux (WWW 2012), as published in
-https://github.com/orchidproject/active-crowd-toolkit under the Apache License 2.0.
-Changes: workers are named w0, w1, ...; of several answers of a worker to a pair, the last one is kept.
+P. Welinder, S. Branson, S. Belongie, P. Perona: The multidimensional wisdom of crowds (NIPS 2010), as published in
+demo/bluebirds of https://github.com/welinder/cubam (fe5ba700) under the Clear BSD licence, which follows.
+Changes: workers are named w0, w1, ...; labels are 0 and 1; the tables have the columns task, worker, label.
+
 """
 COMMANDS = (
-    ("fit", "labels.csv", "texts.csv", "--text", "text", "--truth", "truth.csv", "--out", RUN),
+    ("fit", "labels.csv", "--truth", "truth.csv", "--out", RUN),
     ("next", RUN, "-n", "3"),
 )
 
@@ -38,21 +39,21 @@ def write_demo(out: PathLike, *, force: bool = False) -> Path:
     >>> from crowdwise.demo import write_demo
     >>> folder = write_demo(Path(tempfile.mkdtemp()) / "demo")
     >>> (folder / "labels.csv").read_text().splitlines()[:2]
-    ['task,worker,label', '0,w0,no']
+    ['task,worker,label', '11573,w0,1']
     """
-    data = fetch_crowd("zencrowd_us")
-    given, tasks, names = data.labels.to_table(), data.labels.examples.tolist(), data.classes
+    data = fetch_crowd("bluebirds")
+    given = data.labels.to_table()
     tables = {
         "labels.csv": {
             "task": given["example"].tolist(),
             "worker": given["annotator"].tolist(),
-            "label": [names[code] for code in given["label"]],
+            "label": given["label"].tolist(),
         },
-        "texts.csv": {"task": tasks, "text": [re.sub("-(?=https?:)", " - ", text, count=1) for text in data.texts]},
-        "truth.csv": {"task": tasks, "label": [names[code] for code in data.truth]},
+        "truth.csv": {"task": data.labels.examples.tolist(), "label": data.truth.tolist()},
     }
     with new_folder(out, may_replace=lambda old: force and holds_only(old, (*FILES, RUN))) as folder:
         for name, columns in tables.items():
             (folder / name).write_text(ResultTable(name, columns).as_csv(), encoding="utf-8")
-        (folder / "SOURCE.txt").write_text(SOURCE, encoding="utf-8")
+        licence = files("crowdwise.datasets").joinpath("shipped", "LICENSE.clear-bsd.txt").read_text(encoding="utf-8")
+        (folder / "SOURCE.txt").write_text(SOURCE + licence.lstrip(), encoding="utf-8")
     return Path(out)
