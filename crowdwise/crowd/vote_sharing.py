@@ -35,7 +35,12 @@ class LabelPairs:
     share: Floats  # (n_pairs,): how much of the other's vote each is
 
     def sums(self, values: Floats) -> Floats:
-        """For every label, the sum over those it shares a vote with of values of theirs, times the share."""
+        """For every label, the sum over those it shares a vote with of values of theirs, times the share.
+
+        One zero for all where nobody shares a vote.
+        """
+        if not len(self.left):
+            return np.zeros(1)
         n = len(values)
         sums: Floats = np.bincount(self.left, self.share * values[self.right], n).astype(np.float64)
         return sums + np.bincount(self.right, self.share * values[self.left], n)
@@ -104,7 +109,8 @@ class VoteSharing(FrozenArrays):
         """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""
         if not len(self):
             return None
-        return 1 / (1 + self.pairs(labels).sums(np.ones(labels.n_labels)))
+        pairs = self.pairs(labels)
+        return 1 / (1 + pairs.sums(np.ones(labels.n_labels))) if len(pairs.left) else None
 
     def vote_weights(self, labels: CrowdLabels) -> Floats:
         """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""

@@ -43,9 +43,15 @@ class Incidence:
         matrix = sparse.csr_array((counts, columns, labels.indptr.astype(index)), shape=shape)
         return cls(matrix, labels.n_annotators, n_answers)
 
+    def counted(self, weight: Floats) -> Incidence:
+        """The same labels, each of which counts something else; where they are is not copied."""
+        entries = (weight, self.matrix.indices, self.matrix.indptr)
+        return Incidence(sparse.csr_array(entries, shape=self.matrix.shape), self.n_annotators, self.n_answers)
+
     def log_likelihood(self, confusion: Floats) -> Floats:
         """Logarithm of the probability of each example's labels for every class, of shape (n_examples, n_classes)."""
-        table = np.log(np.maximum(confusion.swapaxes(1, 2), _SMALLEST))
+        table = np.maximum(confusion.swapaxes(1, 2), _SMALLEST)
+        np.log(table, out=table)
         return np.asarray(self.matrix @ table.reshape(-1, confusion.shape[1]))
 
     def counts(self, posterior: Floats) -> Floats:
@@ -224,10 +230,13 @@ def with_assumed(total: Floats) -> Floats:
 
 
 def _rows(counts: Floats) -> Floats:
-    """Rows that sum to one; evenly where there is nothing to count."""
+    """Rows that sum to one, written over the counts; evenly where there is nothing to count."""
     sums = counts.sum(axis=-1, keepdims=True)
-    counts = np.where(sums > 0, counts, 1.0)
-    return counts / counts.sum(axis=-1, keepdims=True)
+    if not sums.all():
+        counts += sums == 0
+        sums = counts.sum(axis=-1, keepdims=True)
+    counts /= sums
+    return counts
 
 
 def check_annotator_model(model: Any) -> AnnotatorModel:

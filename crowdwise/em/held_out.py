@@ -85,8 +85,9 @@ class EstimatorModels:
 
 
 def soft_targets(chunks: MemoryChunks, targets: Targets) -> SoftTargets:
-    """Targets of all examples in one record."""
-    return SoftTargets(chunks.gather(targets.posterior_of), chunks.gather(targets.weight_of), targets.class_weight)
+    """Targets of all examples in one record; rounding decides nothing, as it would where a tree has to break a tie."""
+    posterior: Floats = chunks.gather(targets.posterior_of).round(12)
+    return SoftTargets(posterior, chunks.gather(targets.weight_of), targets.class_weight)
 
 
 def splits_of(cv: Any, training: TrainingSet) -> Splits:

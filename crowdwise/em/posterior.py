@@ -50,12 +50,17 @@ class Counting:
         incidence = Incidence.of(answers, weight)
         if self.independent:
             return incidence, incidence
-        counted = np.where(answers.values < self.n_classes, weight, 0.0)  # abstentions are no votes
-        example = answers.example_index if self.abstentions else chunk.example_index
-        votes = self.n_votes(chunk)[example]
-        others = np.maximum(votes - counted - self.sharing.pairs(answers).sums(counted), 0.0)
-        heard = weight * others / np.maximum(votes - counted + weight, np.finfo(np.float64).tiny)
-        return incidence, Incidence.of(answers, heard)
+        total = self.n_votes(chunk)[answers.example_index if self.abstentions else chunk.example_index]
+        counted = weight
+        if self.abstentions:  # which are no votes
+            counted = np.where(answers.values < self.n_classes, weight, 0.0)
+            total += weight - counted
+        heard = total - weight
+        heard -= self.sharing.pairs(answers).sums(counted)
+        np.maximum(heard, 0.0, out=heard)
+        heard *= weight
+        heard /= np.maximum(total, np.finfo(np.float64).tiny, out=total)
+        return incidence, incidence.counted(heard)
 
     def n_votes(self, chunk: Chunk) -> Floats:
         """What the labels of each example count together."""
@@ -68,7 +73,7 @@ class Counting:
     def weighted_votes(self, chunk: Chunk, weight: Floats) -> Floats:
         """The same with any weights of the labels."""
         labels = chunk.labels
-        place = chunk.example_index * self.n_classes + labels.values
+        place = np.multiply(chunk.example_index, self.n_classes, dtype=np.intp) + labels.values
         votes: Floats = np.bincount(place, weight, len(labels) * self.n_classes).astype(np.float64)
         return votes.reshape(-1, self.n_classes)
 

@@ -202,10 +202,12 @@ def _class_results(
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
-    of_rows = training.used_labels, training.sample_weight, training.used_truth
-    chunks, unseen = MemoryChunks.of(*of_rows[:2], None, of_rows[2]), class_scores(scores[training.used])
-    chunks.put("scores", unseen)
-    some = _some(*of_rows, unseen)
+    labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
+    unseen, at = class_scores(scores[training.used]), _some(labels)
+    chunks = some = _with_scores(MemoryChunks.of(labels, weight, None, truth, whole=at.step == 1), unseen)
+    if at.step > 1:
+        few = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
+        some = _with_scores(few, unseen[at])
     sharing = sharing_of(training, groups, independent=False)
     counting = Counting(len(training.classes), sharing)
     labels_fit = fit_labels(some, counting, Shared(), own_weight)
@@ -222,15 +224,16 @@ def _class_results(
     return replace(fitted, annotators=annotators), results
 
 
-def _some(labels: CrowdLabels, weight: Floats, truth: Array | None, scores: Floats) -> MemoryChunks:
+def _some(labels: CrowdLabels) -> slice:
     """Examples that are enough to estimate annotators and the scaling of scores: evenly spread ones of many."""
     assert labels.classes is not None
     wanted = _LABELS_PER_CLASS * len(labels.classes) * labels.n_annotators * len(labels) / labels.n_labels
-    step = max(1, int(len(labels) / max(wanted, _ENOUGH)))
-    at = slice(None, None, step)
-    some = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
-    some.put("scores", scores[at])
-    return some
+    return slice(None, None, max(1, int(len(labels) / max(wanted, _ENOUGH))))
+
+
+def _with_scores(chunks: MemoryChunks, scores: Floats) -> MemoryChunks:
+    chunks.put("scores", scores)
+    return chunks
 
 
 def _ones(chunk: Chunk) -> Floats:

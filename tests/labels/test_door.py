@@ -6,8 +6,9 @@ from crowds import crowd
 from numpy.testing import assert_equal
 
 import crowdwise
-from crowdwise import CrowdLabels, aggregate, formats, theory
+from crowdwise import CrowdLabels, aggregate, formats
 from crowdwise import crowd as of_crowd
+from crowdwise.paper import theory
 
 X, MATRIX = crowd(1, n_examples=40)
 MATRIX = MATRIX.astype(int)
