@@ -154,8 +154,8 @@ class TrainingSet:
         return replace(consensus, label=rating, std=std)
 
     def of_named_classes(self) -> TrainingSet:
-        """The same without the classes that nobody named on the examples that take part, and that no truth is."""
-        named: Bools = np.array(self.used_labels.tally.any(axis=0))
+        """The same without the classes that no label and no known answer has."""
+        named: Bools = np.array(self.labels.tally.any(axis=0))
         if self.truth is not None:
             named[self.truth[self.truth >= 0]] = True
         if named.all():

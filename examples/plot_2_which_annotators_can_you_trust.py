@@ -32,7 +32,7 @@ print(frame.tail(5).to_string(index=False))
 # Estimates against the truth. People with few labels (small dots) are drawn towards the crowd's average, since little
 # is known about them.
 
-given = np.asarray(labels)
+given = labels.to_matrix()
 right = np.nanmean(np.where(np.isnan(given), np.nan, given == crowd.truth[:, np.newaxis]), axis=0)
 flagged = np.array([name in found.annotator_flags for name in found.annotators])
 

@@ -16,7 +16,7 @@ from crowdwise import CrowdLabels, aggregate, what_to_label_next
 from crowdwise.datasets import fetch_crowd
 
 crowd = fetch_crowd("weather")
-matrix = np.asarray(crowd.labels)  # NaN where there is no label
+matrix = crowd.labels.to_matrix()  # NaN where there is no label
 given = ~np.isnan(matrix)
 
 

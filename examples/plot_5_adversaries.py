@@ -61,7 +61,7 @@ for name, answers in (
 # Left: in the first crowd the expert is found without the truth. Right: every crowd is a dot, the diamonds are means.
 
 labels, truth, model, _ = crowds[0]
-accuracy = 100 * np.mean(np.asarray(labels) == truth[:, np.newaxis], axis=0)
+accuracy = 100 * np.mean(labels.to_matrix() == truth[:, np.newaxis], axis=0)
 expertise = model.expertise_ / model.expertise_.mean()
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -449,3 +449,21 @@ def labels_here_and_there(name, n_examples, n_annotators):
         "label": (X[:, 0] > 0).astype(int).repeat(5) ^ (rng.random(5 * n_examples) < 0.2),
     }
     return X, CrowdLabels.from_table(table, kind=kind_of(name))
+
+
+@over(CLASSIFIERS)
+def test_a_class_whose_examples_have_no_weight_is_still_one_of_the_models(name):
+    X, truth, _ = crowd(n=60)
+    given = np.where(np.arange(60) < 5, 2, truth)
+    labels = np.column_stack([given, given, given])
+    model = fit_quietly(new(name), X, labels, sample_weight=(np.arange(60) >= 5).astype(float))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.consensus(X, labels).label[:5].tolist() == [2] * 5
+
+
+@over([name for name in MODELS if name not in ANY])
+def test_times_are_no_features_of_new_examples_either(name):
+    X, labels = data_for(name)
+    model = fit_quietly(new(name), X, labels)
+    with pytest.raises(DataError, match="times"):
+        model.predict(np.full((2, 3), "2020-01-01", dtype="datetime64[D]"))

@@ -15,6 +15,7 @@ from crowdwise.cluster.blocks import is_dask
 from crowdwise.counts import count
 from crowdwise.exceptions import DataError
 from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
+from crowdwise.training_set import refuse_texts_and_times
 
 # Parts that examples are split into, so that each is scored by a model that has not seen it.
 N_FOLDS = 5
@@ -225,6 +226,7 @@ def check_new(estimator: Any, X: Any) -> Any:
             "predictions are of examples in memory, and X is a Dask collection. Map the method over its blocks: "
             "X.map_blocks(model.predict, drop_axis=1, dtype=...), or X.map_partitions for a data frame."
         )
+    refuse_texts_and_times(X)
     X = validate_data(
         estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
