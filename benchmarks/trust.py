@@ -423,7 +423,7 @@ ROWS = {
     for model, (_, kinds, _) in MODELS.items()
     for kind in kinds
 }
-PLACES = (SUMMARY, CLASSIFIERS, KNOWN, MISSED, *ROWS.values())
+PLACES = (SUMMARY, CLASSIFIERS, KNOWN, MISSED)
 
 
 def number(value: float, sign: str = "+") -> str:
@@ -643,7 +643,8 @@ def main() -> None:
     summary(run, results)
     failures = missed(run, results)
     known_table(run, results)
-    row_tables(run, results)
+    if not run.writes:  # a line per row is printed, and too long for a page
+        row_tables(run, results)
     if failures:
         sys.exit("\n".join(["failed:", *failures]))
 
