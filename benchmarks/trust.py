@@ -610,6 +610,7 @@ def read_options() -> Namespace:
     made.add_argument("--results", type=Path, default=cache, help="where results are kept: %(default)s")
     made.add_argument("--jobs", type=int, default=1, help="processes: %(default)s")
     made.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="all by default")
+    made.add_argument("--rows", action="store_true", help="print a line per row too")
     made.add_argument("--only", default="", help="rows with this in their name")
     return made.parse_args()
 
@@ -643,7 +644,7 @@ def main() -> None:
     summary(run, results)
     failures = missed(run, results)
     known_table(run, results)
-    if not run.writes:  # a line per row is printed, and too long for a page
+    if options.rows and not run.writes:  # too long for a page
         row_tables(run, results)
     if failures:
         sys.exit("\n".join(["failed:", *failures]))
