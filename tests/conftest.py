@@ -31,13 +31,6 @@ def heard_interrupts():
     signal.signal(signal.SIGINT, usual)
 
 
-@pytest.fixture
-def trusted(monkeypatch):
-    """Features are taken to predict the truth, for tests that are not about whether they do."""
-    for model in ("logistic.in_memory", "em.any_classifier"):
-        monkeypatch.setattr(f"crowdwise.{model}.predicts_truth", lambda *_: True)
-
-
 @pytest.fixture(scope="session")
 def fitted():
     """Every model, fitted once to labels with names, when it is first asked for: {name: (X, labels, model)}."""

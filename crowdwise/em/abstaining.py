@@ -1,7 +1,6 @@
 """A model of annotators -> the same model where abstaining is one more answer, of annotators and not of the truth.
 
-How often an annotator abstains depends on the true class, and on whether an example is hard. What is said by those who
-answer is as the model has it.
+How often an annotator abstains depends on the true class. What is said by those who answer is as the model has it.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Ordinal:
         return np.stack([distance, distance**2, distance**3, distance**4])
 
     def _tilted(self, counts: Floats, crowd: Floats) -> Floats:
-        """Logarithms of the matrices that make counts most probable, an annotator's on each difficulty by itself."""
+        """Logarithms of the matrices that make counts most probable, each annotator's by itself."""
         n_classes = counts.shape[-1]
         counts = counts.reshape(len(counts), -1, n_classes, n_classes)
         base = np.broadcast_to(np.log(crowd).reshape(counts.shape[1:]), counts.shape)
@@ -100,7 +100,7 @@ def drawn_to_distances(counts: Floats) -> Floats:
     Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
     would be the truth, and everybody else lenient. Levels that are hardly ever given are not expected beside others:
     else a truth next to them would be improbable, as its labels are nearer to the middle than the distance says. Counts
-    are of (n_states, n_classes), a state being a true class, of easy and then of hard examples.
+    have a row for each true class.
     """
     n_classes = counts.shape[-1]
     matrices = []

@@ -1,1 +1,1 @@
-"""The classification model of Raykar et al.: in memory, over blocks, and on streams."""
+"""The classification model of Raykar et al.: in memory, over blocks of a file, and on a cluster."""

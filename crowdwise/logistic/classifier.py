@@ -50,8 +50,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     steepness : float, default=0.0
         How fast an example's weight falls with disagreement. 0 weights all equally; see `diagnose`.
     l2 : float or "auto", default="auto"
-        Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the power of ten, relative
-        to the variance of the features, that predicts the vote shares of held-out examples best.
+        Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the one, of a grid
+        relative to the curvature of the loss, that predicts the vote shares of held-out examples best.
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
