@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, ratio
+from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
+from crowdwise._text import count
 from crowdwise.consensus import Consensus, RatingConsensus
-from crowdwise.counts import count
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.fit_record import FitRecord

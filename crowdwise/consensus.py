@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions, read_only
+from crowdwise._arrays import Array, Floats, FrozenArrays, Positions, read_only
+from crowdwise._threads import each_block
 from crowdwise.labels.frames import make_frame
-from crowdwise.threads import each_block
 
 ConsensusBy = Literal["mode", "median", "mean"]
 # Sums of probabilities are so exact: a half that was rounded down is a half.

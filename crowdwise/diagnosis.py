@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_seed
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._checks import check_seed
+from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
@@ -27,7 +28,6 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import codes_of_truth
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.em.aggregate import Aggregation
 from crowdwise.em.fitted import FittedAnnotators

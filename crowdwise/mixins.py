@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

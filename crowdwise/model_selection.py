@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
-from crowdwise.arrays import Array, Positions
-from crowdwise.checks import check_choice
+from crowdwise._arrays import Array, Positions
+from crowdwise._checks import check_choice
 from crowdwise.crowd.differences import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
-from crowdwise.extras import how_to_install
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import shown

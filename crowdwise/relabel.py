@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import entr
 from sklearn.utils import check_random_state
 
-from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
-from crowdwise.checks import check_choice, check_whole
+from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise._checks import check_choice, check_whole
 from crowdwise.consensus import RatingConsensus
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.encode import encode_declared

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, ratio, read_only
+from crowdwise._arrays import Array, Floats, FrozenArrays, ratio, read_only
+from crowdwise._text import table
 from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.easy_weights import easiness
-from crowdwise.html_tables import table
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.truths.check import RatingCheck, TruthCheck

@@ -12,8 +12,8 @@ from scipy.special import expit
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
-from crowdwise.arrays import Array, Codes, Floats
-from crowdwise.checks import check_number, check_seed, check_whole
+from crowdwise._arrays import Array, Codes, Floats
+from crowdwise._checks import check_number, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels

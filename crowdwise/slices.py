@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions, ratio
-from crowdwise.checks import check_number
-from crowdwise.counts import count
+from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, Positions, ratio
+from crowdwise._checks import check_number
+from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels, match_examples

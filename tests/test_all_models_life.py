@@ -30,7 +30,7 @@ from all_models import (
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from crowdwise import CrowdLabels, threads
+from crowdwise import CrowdLabels, _threads
 from crowdwise.exceptions import CrowdWarning, LabelError
 
 
@@ -101,8 +101,8 @@ def fits_on_threads(name, X, y, monkeypatch, **settings):
     """The same fit with one and with two threads, of BLAS and of our own."""
     fits = []
     for n_threads in (1, 2):
-        monkeypatch.setattr(threads, "available_cores", lambda n=n_threads: n)
-        monkeypatch.setattr(threads, "_PARALLEL_FROM", 1.0)
+        monkeypatch.setattr(_threads, "available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(_threads, "_PARALLEL_FROM", 1.0)
         with threadpool_limits(n_threads, "blas"):
             fits.append(fit_quietly(new(name, **settings), X, y))
     return fits

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
 
 NO_NUMBERS = [None, "5", "", True, False, np.True_, [1.0], {}, 1j, math.nan, math.inf, -math.inf, np.nan, 10**400]
 

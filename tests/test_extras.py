@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from crowdwise.extras import how_to_install
+from crowdwise._text import how_to_install
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,7 +15,7 @@ def sources():
 
 def test_all_sentences_about_extras_are_made_in_one_place():
     found = [path.name for path, text in sources().items() if re.search(r"pip install '(crowdwise|\.)\[", text)]
-    assert found == ["extras.py"]
+    assert found == ["_text.py"]
 
 
 def test_the_extras_that_are_named_exist():

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crowdwise import aggregate, formats, model_file, report
+from crowdwise._files import sweep, write_file
 from crowdwise.exceptions import OutputError
-from crowdwise.files import sweep, write_file
 
 LABELS = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]
 AGGREGATION = aggregate(LABELS)

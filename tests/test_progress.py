@@ -10,7 +10,7 @@ from all_models import LEARNERS, data_for, fit_quietly, new
 from numpy.testing import assert_array_equal
 
 from crowdwise import aggregate, diagnose
-from crowdwise.progress import Reporter, Round
+from crowdwise._progress import Reporter, Round
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 

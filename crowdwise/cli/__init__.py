@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TextIO
 
-from crowdwise.counts import printable
-from crowdwise.extras import how_to_install
+from crowdwise._text import how_to_install, printable
 
 _INTERRUPTED = "interrupted; what is finished is kept, start again to go on."
 

@@ -51,7 +51,7 @@ def command(
     run becomes csv, crowd-kit, or label-studio (tasks with predictions, to be imported).
     """
     from crowdwise import formats
-    from crowdwise.counts import count
+    from crowdwise._text import count
     from crowdwise.runs import is_run, open_run
 
     started()

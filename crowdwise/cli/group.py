@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import crowdwise
-from crowdwise.counts import printable
+from crowdwise._text import printable
 
 # A module of this package, and the first line of its help.
 COMMANDS = {

@@ -46,7 +46,7 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
 
     The folder gets labels.csv, features.csv and truth.csv.
     """
-    from crowdwise.counts import count
+    from crowdwise._text import count
     from crowdwise.runs.simulated import FILES, Simulation, write_simulation
 
     started()

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from crowdwise.counts import printable
+from crowdwise._text import printable
 
 
 @dataclass(frozen=True)

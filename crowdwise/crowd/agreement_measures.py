@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_number, check_seed, check_whole
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise.crowd.coefficients import (
     Coefficient,
     Patterns,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
-from crowdwise.checks import check_number, check_whole
+from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
+from crowdwise._checks import check_number, check_whole
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import ratio
-from crowdwise.checks import check_choice
+from crowdwise._arrays import ratio
+from crowdwise._checks import check_choice
+from crowdwise._threads import run_parallel, spans
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.threads import run_parallel, spans
 
 Scale = Literal["observed", "possible"] | None
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
-from crowdwise.checks import check_number
-from crowdwise.threads import EXPONENTIAL, each_block
+from crowdwise._checks import check_number
+from crowdwise._threads import EXPONENTIAL, each_block
 
 # If even the easiest example would weigh less than this, weights are taken relative to it.
 _VANISHING = 1e-12

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Array, Bools, Floats
+from crowdwise._arrays import Array, Bools, Floats
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown

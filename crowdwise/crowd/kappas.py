@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats, ratio
-from crowdwise.checks import check_choice, check_whole
+from crowdwise._arrays import Array, Codes, Floats, ratio
+from crowdwise._checks import check_choice, check_whole
 from crowdwise.crowd.pairs import label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, Positions, ratio
+from crowdwise._arrays import Array, Bools, Floats, Positions, ratio
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
-from crowdwise.arrays import Array, Bools, Floats, FrozenArrays, Positions
 from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import numbered

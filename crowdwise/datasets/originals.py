@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from crowdwise._files import write_file
 from crowdwise.datasets.store import known_files
 from crowdwise.exceptions import MissingDataError
-from crowdwise.files import write_file
 
 Rows = list[dict[str, str]]
 Tables = dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]]

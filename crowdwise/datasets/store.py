@@ -18,8 +18,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from crowdwise._files import write_file
 from crowdwise.exceptions import DataError, MissingDataError
-from crowdwise.files import write_file
 
 ENVIRONMENT = "CROWDWISE_DATA"
 _OPENERS: dict[str, Any] = {"": open, ".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}

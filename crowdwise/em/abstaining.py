@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.em.confusion import AnnotatorModel, Shared
 
 # How often somebody abstains is drawn towards the crowd in the way that labels are.

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_choice, check_number, check_rounds
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._checks import check_choice, check_number, check_rounds
+from crowdwise._progress import OnRound, Reporter
+from crowdwise._threads import one_blas_thread
 from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
@@ -24,10 +26,8 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.model_file import save
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import AnnotatorResults, FitResults, Flags, results_html
 from crowdwise.rows.chunks import MemoryChunks
-from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.check import TruthCheck
 

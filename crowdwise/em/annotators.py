@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Bools, Floats
+from crowdwise._arrays import Bools, Floats
 from crowdwise.em.confusion import AnnotatorModel
 
 

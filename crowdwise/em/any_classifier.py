@@ -13,9 +13,11 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice, check_number, check_rounds, check_seed
 from crowdwise._limits import FEATURE_ROUNDS
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed
+from crowdwise._progress import OnRound, Reporter
+from crowdwise._threads import one_blas_thread
 from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
@@ -42,9 +44,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities.temperature import Scaling
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.rows.chunks import Chunk, MemoryChunks
-from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
 from crowdwise.weights.criteria import counts_of

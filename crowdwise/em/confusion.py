@@ -15,9 +15,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
+from crowdwise._arrays import Floats
+from crowdwise._checks import check_number
 from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT, CROWD_STRENGTH
-from crowdwise.arrays import Floats
-from crowdwise.checks import check_number
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # No probability of a label is taken to be smaller: a label never seen is not impossible.

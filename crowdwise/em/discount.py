@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import DISCOUNT
-from crowdwise.arrays import Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 

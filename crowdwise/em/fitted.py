@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._limits import COPY_KAPPA
-from crowdwise.arrays import Array, Bools, Floats, Positions
 from crowdwise.choices import Choice
 from crowdwise.consensus import Consensus, chosen_classes
 from crowdwise.crowd.flags import flag_annotators

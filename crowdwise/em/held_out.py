@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from crowdwise.arrays import Floats, Positions
-from crowdwise.checks import check_whole
+from crowdwise._arrays import Floats, Positions
+from crowdwise._checks import check_whole
 from crowdwise.em.posterior import shares_of
 from crowdwise.em.round_weights import OfChunk, SoftTargets, Targets
 from crowdwise.em.weighted_copies import Learner, has_probabilities, usable_weights

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
-from crowdwise.arrays import Floats
+from crowdwise._progress import Report
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.posterior import Counting, Posterior, shares_of
 from crowdwise.em.residual_correlation import correlation_of, residual_sums
 from crowdwise.em.round_weights import OfChunk
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.progress import Report
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 
 # Examples that are enough for the correlation of residuals.

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice
 from crowdwise.consensus import ConsensusBy
 from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model

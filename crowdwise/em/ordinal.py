@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from crowdwise.arrays import Floats
-from crowdwise.checks import check_number
+from crowdwise._arrays import Floats
+from crowdwise._checks import check_number
 from crowdwise.em.confusion import with_assumed
 
 # Newton's steps are halved at most so often, and end when one promises to gain no more than this per label.

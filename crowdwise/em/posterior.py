@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import Incidence, answers_of

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import OVERFITTED_LABELS, USUAL_CORRELATION
-from crowdwise.arrays import Floats
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.posterior import Counting
 from crowdwise.rows.chunks import Chunk, Sums

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise._arrays import Array, Floats
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights

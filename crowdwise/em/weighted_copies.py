@@ -17,13 +17,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.validation import _check_feature_names, has_fit_parameter
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._threads import one_blas_thread
 from crowdwise.em.round_weights import SoftTargets
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import Method
 from crowdwise.rows.features import check_finite, check_squares
-from crowdwise.threads import one_blas_thread
 
 # A class less likely than this gets no copy of an example: it would cost a row and say next to nothing.
 NEGLIGIBLE = 1e-3

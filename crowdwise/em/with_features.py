@@ -14,8 +14,9 @@ from typing import Protocol
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import FEATURE_ROUNDS
-from crowdwise.arrays import Floats
+from crowdwise._progress import Report
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
@@ -23,7 +24,6 @@ from crowdwise.em.posterior import Counting, Posterior
 from crowdwise.em.round_weights import OfChunk, RoundWeights, Targets, own_weight
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.probabilities.temperature import Scaling, best_temperature, fit_scaling
-from crowdwise.progress import Report
 from crowdwise.rows.chunks import Chunk, Chunks
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
 from crowdwise.labels.encode import is_missing
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_numbers, as_texts, as_vectors, is_nothing
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array
-from crowdwise.counts import some_names
+from crowdwise._arrays import Array
+from crowdwise._text import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe

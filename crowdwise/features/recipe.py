@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_numbers, as_vectors
 from crowdwise.features.columns import MOST_CATEGORIES, Categories, Numbers, Words, distinct

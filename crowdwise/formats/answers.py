@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.build import Kind, parts_of_codes
 from crowdwise.labels.crowd_labels import CrowdLabels

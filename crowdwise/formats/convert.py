@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from crowdwise.checks import check_choice
+from crowdwise._checks import check_choice
 from crowdwise.exceptions import OutputError
 from crowdwise.formats.csv_file import safe_cell, save_file, write_csv
 from crowdwise.formats.label_file import LabelFile

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from crowdwise._files import write_file
 from crowdwise.exceptions import OutputError
-from crowdwise.files import write_file
 
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number. Apostrophes before it count, too, so
 # that no two texts become one.

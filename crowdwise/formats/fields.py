@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.names import shell_word

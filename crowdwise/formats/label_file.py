@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import MISSING, Answers
 from crowdwise.labels.build import Kind

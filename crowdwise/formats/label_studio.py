@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, Placed, Record, list_in, one_label, record_in
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file

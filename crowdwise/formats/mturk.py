@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.exceptions import DataError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, one_label

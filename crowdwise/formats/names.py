@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crowdwise.counts import some_names
+from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
 
 # What people call the columns; more than `labels.frames.USUAL_NAMES` has, for here a doubt is an error. A name of a

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from crowdwise.counts import some_names
+from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import NUMBER, Answers
 from crowdwise.formats.label_file import WIDE, LabelFile, Wishes, make_label_file

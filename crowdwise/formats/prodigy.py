@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given, Placed, Record, list_in, one_label
 from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file

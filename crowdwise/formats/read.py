@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from crowdwise.counts import some_names
+from crowdwise._text import some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats.answers import MISSING
 from crowdwise.formats.argilla import is_argilla, read_argilla

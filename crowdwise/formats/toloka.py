@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.exceptions import LabelError
 from crowdwise.formats.answers import Answers
 from crowdwise.formats.fields import Collected, Given

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from crowdwise.checks import check_choice
+from crowdwise._checks import check_choice
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.exceptions import DataError
 from crowdwise.formats.csv_file import save_file, write_csv

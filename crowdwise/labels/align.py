@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Array, Positions
-from crowdwise.checks import check_choice
-from crowdwise.counts import count
+from crowdwise._arrays import Array, Positions
+from crowdwise._checks import check_choice
+from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, LabelError, warn
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array
-from crowdwise.checks import check_choice
-from crowdwise.counts import count
+from crowdwise._arrays import Array
+from crowdwise._checks import check_choice
+from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import (
     as_array,

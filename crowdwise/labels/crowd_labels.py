@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array
-from crowdwise.checks import check_choice, check_seed
-from crowdwise.counts import count
+from crowdwise._arrays import Array
+from crowdwise._checks import check_choice, check_seed
+from crowdwise._text import count, table
 from crowdwise.exceptions import LabelError
-from crowdwise.html_tables import table
 from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
 from crowdwise.labels.encode import (
     as_column,

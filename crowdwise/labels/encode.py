@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError
 
 # Lookup tables for integer values may be this much longer than the values themselves.

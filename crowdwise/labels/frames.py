@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError, MissingExtraError
 from crowdwise.labels.encode import as_column, loses_digits
 

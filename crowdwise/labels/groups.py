@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Positions
-from crowdwise.counts import count
+from crowdwise._arrays import Array, Positions
+from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing, shown
 from crowdwise.labels.frames import index_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Positions
+from crowdwise._arrays import Array, Positions
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import as_column, encode, encode_declared, shown, smallest_integer_type
 from crowdwise.labels.frames import find_column, is_frame, table_columns

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, FrozenArrays
+from crowdwise._arrays import Array, FrozenArrays
+from crowdwise._threads import each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import smallest_integer_type
-from crowdwise.threads import each_block
 
 # Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's
 # table, whose ids were sorted.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crowdwise.arrays import Array
-from crowdwise.counts import count
+from crowdwise._arrays import Array
+from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.encode import encode, missing_mask, shown
 from crowdwise.labels.frames import USUAL_NAMES

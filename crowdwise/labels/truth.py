@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
+from crowdwise._progress import OnRound, Reporter
+from crowdwise._threads import one_blas_thread
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.easy_weights import example_weights
@@ -26,12 +28,10 @@ from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.probabilities.log_space import log_softmax
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
-from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled
 from crowdwise.weights.class_weights import check_class_weight
 from crowdwise.weights.curricula import Curriculum, check_curriculum

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from crowdwise._arrays import Array, Bools, Floats
 from crowdwise._limits import FEATURE_ROUNDS
-from crowdwise.arrays import Array, Bools, Floats
+from crowdwise._progress import Reporter
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.fitted import annotators_with_features
@@ -22,7 +23,6 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import check_groups
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.logistic.regression import FoldedLogistic
-from crowdwise.progress import Reporter
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
 from crowdwise.rows.features import Rows
 from crowdwise.rows.summary import DataSummary, first_of_sample, levels_of_labels

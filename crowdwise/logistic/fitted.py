@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.consensus import Consensus
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.labels.crowd_labels import CrowdLabels

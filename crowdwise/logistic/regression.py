@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import L2_GRID
-from crowdwise.arrays import Floats
 from crowdwise.em.round_weights import Targets
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from crowdwise._files import sweep_beside, write_file
 from crowdwise.exceptions import MissingDataError, MissingExtraError, ModelFileError, OutputError
-from crowdwise.files import sweep_beside, write_file
 from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
 from crowdwise.model_file.codec import MODELS, Decoder, Encoder
 

@@ -17,7 +17,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.exceptions import ModelFileError
 
 MANIFEST = "manifest.json"

@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from crowdwise.arrays import Array, read_only
+from crowdwise._arrays import Array, read_only
 from crowdwise.exceptions import ModelFileError
 from crowdwise.model_file.archive import ArchiveReader, ArchiveWriter
 from crowdwise.model_file.foreign import dump_foreign, is_foreign, load_foreign

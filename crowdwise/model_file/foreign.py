@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Sequence
 from typing import Any
 
+from crowdwise._text import how_to_install
 from crowdwise.exceptions import MissingExtraError, ModelFileError
-from crowdwise.extras import how_to_install
 from crowdwise.model_file.archive import check_stored, npy_header
 
 

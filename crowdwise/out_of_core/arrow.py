@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
+from crowdwise._text import how_to_install
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError
-from crowdwise.extras import how_to_install
 from crowdwise.labels.frames import USUAL_NAMES
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv"}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from crowdwise._files import Unchanged
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.files import Unchanged
 
 T = TypeVar("T")
 Result = TypeVar("Result")

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Positions
+from crowdwise._arrays import Array, Bools, Positions
 from crowdwise.exceptions import AlignmentError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import ids_spelt_otherwise

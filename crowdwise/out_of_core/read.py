@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.checks import check_choice, check_whole
+from crowdwise._checks import check_choice, check_whole
 from crowdwise.exceptions import AlignmentError, DataError, MissingDataError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, named_like_ids, open_dataset

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 
 # Further apart than this, one of two logarithms does not count beside the other.
 _FAR = 700.0

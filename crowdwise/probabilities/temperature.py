@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import OFFSET_SMOOTHING
-from crowdwise.arrays import Floats
 from crowdwise.probabilities.log_space import log_softmax, shares_of_sum
 
 # Scores are multiplied by a number between these, on a logarithmic scale.

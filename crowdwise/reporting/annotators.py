@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.crowd.kappas import cohen_kappas
 from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.fit_record import FitRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise._arrays import Array, Floats
 from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.diagnosis import margins, rank_correlation

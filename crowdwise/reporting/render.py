@@ -8,9 +8,8 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from crowdwise.counts import count
+from crowdwise._text import count, how_to_install
 from crowdwise.exceptions import MissingExtraError
-from crowdwise.extras import how_to_install
 from crowdwise.reporting import words
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"

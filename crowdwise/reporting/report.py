@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from crowdwise._files import write_file
 from crowdwise.exceptions import OutputError
-from crowdwise.files import write_file
 from crowdwise.fit_record import results_of
 from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.render import render_html, render_json, render_markdown

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._error_correlation import votes_by_truth
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._text import versions
 from crowdwise.consensus import Consensus
 from crowdwise.exceptions import DataError
 from crowdwise.fit_record import FitRecord
@@ -21,7 +22,6 @@ from crowdwise.reporting.examples import Examples, changed, contested, named, or
 from crowdwise.reporting.parts import classifier_part, disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval, known_accuracy
 from crowdwise.reporting.words import headline, numbers
-from crowdwise.versions import versions
 
 VERSION = 1
 _N_NEXT = 50

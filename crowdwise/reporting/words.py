@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.reporting.quality import share_interval
 
 Summary = dict[str, Any]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
+from crowdwise._threads import one_blas_thread
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.data import EXACT_COLUMNS
 from crowdwise.ridge.expertise import Votes
@@ -15,7 +16,6 @@ from crowdwise.ridge.problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.rows.features import N_FOLDS, Rows, mean_variance, row_space
-from crowdwise.threads import one_blas_thread
 from crowdwise.weights.auto_steepness import choose_steepness
 
 # More examples than this make the answer no surer.

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_choice, check_rounds, check_seed, check_whole
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice, check_rounds, check_seed, check_whole
+from crowdwise._progress import OnRound, Reporter
+from crowdwise._threads import one_blas_thread
 from crowdwise.cluster.blocks import is_dask
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, warn
@@ -20,7 +22,6 @@ from crowdwise.labels.build import Kind
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.out_of_core.blocks import Block, Blocks
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
@@ -38,7 +39,6 @@ from crowdwise.ridge.path import Folds, KeptFit, KeptSums, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.rows.features import check_new
-from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 

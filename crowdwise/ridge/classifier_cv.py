@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_choice, check_number, check_whole
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._checks import check_choice, check_number, check_whole
+from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd.differences import Scale
 from crowdwise.mixins import all_or_nothing
-from crowdwise.progress import OnRound, Reporter
 from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData

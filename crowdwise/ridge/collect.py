@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise import threads
-from crowdwise.arrays import Array, Codes, Floats, Positions
+from crowdwise import _threads
+from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._threads import run_parallel
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.ridge.targets import Targets
 from crowdwise.rows.features import Rows
-from crowdwise.threads import run_parallel
 
 # Writes the values of some rows into an array made for them.
 WriteValues = Callable[[Any, Floats], None]
@@ -266,16 +266,16 @@ def values_from(array: Floats) -> WriteValues:
 def _tasks(rows: Rows, cell: Array | None, n_cells: int) -> Iterator[tuple[int, list[Any]]]:
     """Cells and lists of blocks of their rows: slices if there is one cell, else gathered rows in ascending order."""
     if cell is None or n_cells == 1:
-        for span in threads.spans(rows.n_examples):
+        for span in _threads.spans(rows.n_examples):
             yield 0, list(rows.blocks(span))
         return
     narrow = cell.astype(np.int16) if n_cells < 2**15 else cell  # sorted faster
-    n_sorted = min(_SORT_ROWS, max(threads.TASK_ROWS, _CELL_ROWS * n_cells))
+    n_sorted = min(_SORT_ROWS, max(_threads.TASK_ROWS, _CELL_ROWS * n_cells))
     for begin in range(0, rows.n_examples, n_sorted):
         part = narrow[begin : begin + n_sorted]
         order = begin + np.argsort(part, kind="stable")
         ends = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_cells))]).tolist()
         for k in np.flatnonzero(np.diff(ends)).tolist():
-            for start in range(ends[k], ends[k + 1], threads.TASK_ROWS):
-                span = range(start, min(start + threads.TASK_ROWS, ends[k + 1]))
+            for start in range(ends[k], ends[k + 1], _threads.TASK_ROWS):
+                span = range(start, min(start + _threads.TASK_ROWS, ends[k + 1]))
                 yield k, [order[block] for block in rows.blocks(span)]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
+from crowdwise._threads import each_block
 from crowdwise.consensus import RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.targets import Targets
-from crowdwise.threads import each_block
 
 # With labels missing, this many labels of the crowd's average quality are added to those of an annotator.
 PRIOR_LABELS = 3.0

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from crowdwise._arrays import Array, Floats, in_c_order
 from crowdwise._limits import FEATURE_ROUNDS
-from crowdwise.arrays import Array, Floats, in_c_order
 from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing

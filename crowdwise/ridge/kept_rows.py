@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
 from crowdwise.weights.folds import Keys

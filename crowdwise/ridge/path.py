@@ -13,18 +13,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import check_cv
 
-from crowdwise.arrays import Array, Codes, Floats, Positions
-from crowdwise.checks import check_whole
+from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._checks import check_whole
+from crowdwise._progress import Reporter
+from crowdwise._threads import run_parallel
 from crowdwise.crowd.differences import distinct_levels
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.exceptions import DataError, warn
-from crowdwise.progress import Reporter
 from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import check_finite
-from crowdwise.threads import run_parallel
 from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
 

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from crowdwise.arrays import Codes, Floats, Positions
+from crowdwise._arrays import Codes, Floats, Positions
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.data import RidgeData, Weights

@@ -7,9 +7,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise._arrays import Array, Floats
+from crowdwise._progress import Report
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.progress import Report
 from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.problem import Problem

@@ -13,9 +13,9 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
+from crowdwise._threads import run_parallel
 from crowdwise.rows.features import Rows
-from crowdwise.threads import run_parallel
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.targets import Targets
 

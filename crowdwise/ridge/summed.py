@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array
+from crowdwise._arrays import Array
 from crowdwise.crowd.differences import Scale
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults

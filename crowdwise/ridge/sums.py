@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Floats, FrozenArrays, Positions
+from crowdwise._arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.crowd.differences import (
     CLASS_DISTANCE,
     PairMoments,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise._arrays import Array, Floats
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._text import count
+from crowdwise._threads import one_blas_thread, run_all, run_parallel, spans
 from crowdwise.cluster.blocks import is_dask
-from crowdwise.counts import count
 from crowdwise.exceptions import DataError
-from crowdwise.threads import one_blas_thread, run_all, run_parallel, spans
 from crowdwise.training_set import refuse_texts_and_times
 
 # Parts that examples are split into, so that each is scored by a model that has not seen it.

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from crowdwise.arrays import Array, Floats
+from crowdwise._arrays import Array, Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.folds import Keys
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
 from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels

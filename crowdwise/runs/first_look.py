@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Array
-from crowdwise.counts import count, some_names
+from crowdwise._arrays import Array
+from crowdwise._text import count, some_names
 from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME

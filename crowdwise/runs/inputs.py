@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdwise import formats
-from crowdwise.arrays import Array
-from crowdwise.checks import check_choice
-from crowdwise.counts import count
+from crowdwise._arrays import Array
+from crowdwise._checks import check_choice
+from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats.answers import MISSING, NUMBER, Stripped

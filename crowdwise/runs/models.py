@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crowdwise.arrays import Array
-from crowdwise.checks import check_choice, check_number
+from crowdwise._arrays import Array
+from crowdwise._checks import check_choice, check_number
+from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, check_kind
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
-from crowdwise.progress import OnRound
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from crowdwise._files import check_room, held
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
-from crowdwise.files import check_room
-from crowdwise.locks import held
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.counts import printable
+from crowdwise._text import printable
 from crowdwise.exceptions import DataError
 from crowdwise.formats.csv_file import safe_cell
 

@@ -17,14 +17,14 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdwise import formats
-from crowdwise.checks import check_choice
+from crowdwise._checks import check_choice
+from crowdwise._files import Unchanged, write_file
+from crowdwise._progress import OnRound
+from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
-from crowdwise.extras import how_to_install
 from crowdwise.features import Recipe, read_features
-from crowdwise.files import Unchanged, write_file
 from crowdwise.fit_record import FitRecord, results_of
 from crowdwise.model_file import load
-from crowdwise.progress import OnRound
 from crowdwise.relabel import what_to_label_next
 from crowdwise.reporting import summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
@@ -34,7 +34,6 @@ from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
 from crowdwise.runs.result_table import ResultTable, read_table
-from crowdwise.versions import versions
 
 NOTE, MODEL, RECIPE, NAMES = "run.json", "model.crowdwise", "features.json", "names.csv"
 _SCHEMA = "crowdwise.run/1"
@@ -152,7 +151,7 @@ def fit(
     say : callable, default=nothing
         Is told what is worth knowing.
     on_round : callable, default=None
-        Is given a `crowdwise.progress.Round` after every round of the fit.
+        Is given a `Round` after every round of the fit.
 
     Returns
     -------
@@ -226,7 +225,7 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
     on_round : callable, default=None
-        Is given a `crowdwise.progress.Round` after every round of the fit.
+        Is given a `Round` after every round of the fit.
 
     Returns
     -------

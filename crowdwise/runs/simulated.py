@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from crowdwise.checks import check_whole
+from crowdwise._checks import check_whole
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.runs.inputs import PathLike
 from crowdwise.runs.new_folder import holds_only, new_folder

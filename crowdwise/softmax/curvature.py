@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.softmax.descent import Solve
 

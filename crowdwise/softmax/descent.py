@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Bools, Floats
+from crowdwise._arrays import Bools, Floats
 
 # Points and slopes are of shape (n_problems, n): a row per problem.
 Solve = Callable[[Floats], Floats]

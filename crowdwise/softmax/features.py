@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.rows.features import Rows, RowSpace, distant_offset, mean_variance, row_space
 
 # Features that differ by less or by more are brought to size one first: beside them, the intercept and the tolerance of

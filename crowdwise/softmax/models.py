@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 from crowdwise.softmax.curvature import curvature, factored, solver

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise._arrays import Codes, Floats
 from crowdwise.rows.chunks import Chunk
 from crowdwise.weights.folds import hashed_folds
 

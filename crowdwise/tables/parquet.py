@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from crowdwise._text import how_to_install
 from crowdwise.exceptions import BusyError, DataError, MissingExtraError
-from crowdwise.extras import how_to_install
 from crowdwise.tables.block import Block
 from crowdwise.tables.json_rows import as_text
 from crowdwise.tables.source import Source

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from crowdwise._files import Unchanged
 from crowdwise.exceptions import DataError, MissingDataError
-from crowdwise.files import Unchanged
 
 # So much is read at a time, and looked at to guess what a file is.
 _CHUNK = 2**20

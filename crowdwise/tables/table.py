@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from crowdwise.counts import some_names
+from crowdwise._text import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.tables.block import Block, checked_header
 from crowdwise.tables.delimited import DELIMITERS, DelimitedRows, guess_delimiter

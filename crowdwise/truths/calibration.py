@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._limits import ANSWER_PRECISION, SMALLEST_PROBABILITY, TRUTHS_BEFORE
-from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Codes, Floats
-from crowdwise.checks import check_number
-from crowdwise.counts import count
+from crowdwise._arrays import Codes, Floats
+from crowdwise._checks import check_number
+from crowdwise._text import count
 
 # Of intervals, and how many standard deviations of a normal distribution hold this share of it.
 _CONFIDENCE = 0.95

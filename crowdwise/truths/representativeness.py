@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._limits import CHOSEN_DISTANCE, CHOSEN_NOISE
-from crowdwise.arrays import Array, Codes, Floats, Positions
 from crowdwise.exceptions import warn
 from crowdwise.labels.encode import shown
 

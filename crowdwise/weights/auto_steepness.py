@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from crowdwise._arrays import Floats
 from crowdwise._limits import MISLED_ERRORS, MISLED_STEEPNESS
-from crowdwise.arrays import Floats
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.weights.criteria import contested_examples, counts_of, standard_errors_above_chance

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.crowd.differences import distinct_levels
 
 # Examples are taken from the lowest disagreement upwards until they are this share of all.

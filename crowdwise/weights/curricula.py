@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import zeta
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 
 # An expected number of rounds below this is taken as none.
 _UNLIKELY = 0.01

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise.arrays import Array, Codes, Floats, Positions
+from crowdwise._arrays import Array, Codes, Floats, Positions
+from crowdwise._threads import each_block
 from crowdwise.labels.encode import smallest_integer_type
-from crowdwise.threads import each_block
 
 Keys = NDArray[np.uint64]
 

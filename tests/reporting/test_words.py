@@ -6,7 +6,7 @@ from all_models import fit_quietly
 from crowds import clear_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
-from crowdwise.counts import count
+from crowdwise._text import count
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
 from crowdwise.reporting.words import (
     agreement_sentence,

@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import crowdwise._threads
 import crowdwise.rows.features
-import crowdwise.threads
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
 from crowdwise.crowd import disagreement
 from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
@@ -187,19 +187,19 @@ def test_splitting_into_blocks_changes_nothing(missing, monkeypatch):
     X, matrix = crowd(n_examples=500, missing=missing)
     whole = fit(X, matrix)
     monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)  # blocks of 64 rows
-    monkeypatch.setattr(crowdwise.threads, "TASK_ROWS", 100)
-    monkeypatch.setattr(crowdwise.threads, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(crowdwise.threads, "available_cores", lambda: 3)
+    monkeypatch.setattr(crowdwise._threads, "TASK_ROWS", 100)
+    monkeypatch.setattr(crowdwise._threads, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(crowdwise._threads, "available_cores", lambda: 3)
     assert_same_model(fit(X, matrix), whole, rtol=1e-10)
 
 
 def test_threads_change_no_bit(monkeypatch):
     X, matrix = crowd(n_examples=500)
     monkeypatch.setattr(crowdwise.rows.features, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(crowdwise.threads, "TASK_ROWS", 100)
+    monkeypatch.setattr(crowdwise._threads, "TASK_ROWS", 100)
     alone = fit(X, matrix)
-    monkeypatch.setattr(crowdwise.threads, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(crowdwise.threads, "available_cores", lambda: 3)
+    monkeypatch.setattr(crowdwise._threads, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(crowdwise._threads, "available_cores", lambda: 3)
     assert_array_equal(fit(X, matrix).coef_, alone.coef_)
 
 

@@ -15,11 +15,11 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeClassifierCV,
     CrowdRidgeRegressor,
+    _threads,
     simulate_annotators,
-    threads,
 )
+from crowdwise._threads import one_blas_thread
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.threads import one_blas_thread
 from crowdwise.weights import Curriculum, SelfPaced, Smooth
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
@@ -289,14 +289,14 @@ def test_jitter_does_not_change_the_steepness_that_is_found(seed):
 
 
 def test_tasks_that_share_the_cores_start_no_more_threads_than_there_are(monkeypatch):
-    monkeypatch.setattr(threads, "available_cores", lambda: 4)
+    monkeypatch.setattr(_threads, "available_cores", lambda: 4)
 
     def works_alone():
-        return set(threads.run_parallel(lambda _: threading.get_ident(), range(8), 1e12)) == {threading.get_ident()}
+        return set(_threads.run_parallel(lambda _: threading.get_ident(), range(8), 1e12)) == {threading.get_ident()}
 
-    with threads.sharing_cores(4):
+    with _threads.sharing_cores(4):
         assert works_alone()
-        with threads.sharing_cores(2):
+        with _threads.sharing_cores(2):
             assert not works_alone()
         assert works_alone()
     assert not works_alone()

@@ -92,8 +92,8 @@ def test_threads_change_no_bit(n_classes, rng, monkeypatch):
     weight, fold = rng.uniform(0.1, 2, 300), rng.integers(0, 3, 300)
     cuts = range(30, 300, 30)
     one = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
-    monkeypatch.setattr("crowdwise.threads._PARALLEL_FROM", 0)
-    monkeypatch.setattr("crowdwise.threads.available_cores", lambda: 3)
+    monkeypatch.setattr("crowdwise._threads._PARALLEL_FROM", 0)
+    monkeypatch.setattr("crowdwise._threads.available_cores", lambda: 3)
     three = models_of(X, posterior, weight, 0.5, fold=fold, cuts=cuts).fit(kept_targets, weight, **EXACTLY)
     assert_array_equal(three, one)
 

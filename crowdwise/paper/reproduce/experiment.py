@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crowdwise.checks import check_choice, check_number, check_whole
+from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise.paper.reproduce.paper import TABLE3
 from crowdwise.paper.reproduce.run_folder import RunFolder
 from crowdwise.paper.reproduce.tables import Table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.arrays import Codes, Floats
+from crowdwise._arrays import Codes, Floats
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.paper.reproduce.stratified_ridge import N_FOLDS, stratified_folds

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdwise._text import how_to_install
 from crowdwise.exceptions import DataError, MissingExtraError
-from crowdwise.extras import how_to_install
 from crowdwise.paper.reproduce.run_folder import RunFolder
 
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from crowdwise._files import write_file
 from crowdwise.exceptions import DataError
-from crowdwise.files import write_file
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import crowdwise
+from crowdwise._files import check_room, held, sweep, write_file
+from crowdwise._text import versions
 from crowdwise.exceptions import DataError, OutputError
-from crowdwise.files import check_room, sweep, write_file
-from crowdwise.locks import held
 from crowdwise.paper.reproduce.rows import Row, RowLog
-from crowdwise.versions import versions
 
 _LOCK = ".lock"
 _ROWS = "rows.csv"

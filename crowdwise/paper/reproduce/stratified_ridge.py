@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.ridge.classifier_cv import PAPER_L2S
 from crowdwise.ridge.collect import row_sums, values_from
 from crowdwise.ridge.solver import Spectrum, held_out_errors, leave_one_out

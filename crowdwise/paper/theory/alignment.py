@@ -27,8 +27,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import lsq_linear
 
-from crowdwise.arrays import Floats, Positions, ratio
-from crowdwise.checks import check_choice, check_seed, check_whole
+from crowdwise._arrays import Floats, Positions, ratio
+from crowdwise._checks import check_choice, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.paper.theory.inputs import read_crowd
 from crowdwise.paper.theory.signs import label_signs

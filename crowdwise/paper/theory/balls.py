@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from crowdwise.arrays import Floats, Positions
-from crowdwise.checks import check_seed, check_whole
+from crowdwise._arrays import Floats, Positions
+from crowdwise._checks import check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, encode

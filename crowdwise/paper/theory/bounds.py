@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdwise.arrays import Floats
-from crowdwise.checks import check_number, check_whole
+from crowdwise._arrays import Floats
+from crowdwise._checks import check_number, check_whole
 from crowdwise.exceptions import BoundError
 
 # A quotient this close to a whole number (relative) is one: 0.3 / 0.1 is 3, not a little less.

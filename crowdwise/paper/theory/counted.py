@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.arrays import Floats
-from crowdwise.checks import check_whole
+from crowdwise._arrays import Floats
+from crowdwise._checks import check_whole
 from crowdwise.exceptions import BoundError
 from crowdwise.paper.theory.bounds import deviation, noisy_bound, regions
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.arrays import Array, Floats
-from crowdwise.checks import check_seed
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_seed
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.frames import make_frame

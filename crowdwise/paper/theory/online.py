@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.arrays import Floats, Positions
-from crowdwise.progress import Report
+from crowdwise._arrays import Floats, Positions
+from crowdwise._progress import Report
 
 # Rows of a block, and about how many numbers it should have at most.
 _BLOCK_ROWS, _FEWEST_ROWS, _BLOCK_NUMBERS = 64, 8, 2**14

@@ -11,8 +11,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crowdwise.arrays import Array, Floats, Positions
-from crowdwise.checks import check_choice, check_seed, check_whole
+from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._checks import check_choice, check_seed, check_whole
+from crowdwise._progress import OnRound, Reporter
+from crowdwise._threads import one_blas_thread
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError
@@ -26,8 +28,6 @@ from crowdwise.paper.theory.inputs import checked_features
 from crowdwise.paper.theory.margins import MarginEstimates, estimate_labels, estimate_margins
 from crowdwise.paper.theory.online import Progress
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
-from crowdwise.progress import OnRound, Reporter
-from crowdwise.threads import one_blas_thread
 from crowdwise.training_set import (
     TrainingSet,
     check_features,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Floats
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 

@@ -17,7 +17,7 @@ def check_number(
 
     Examples
     --------
-    >>> from crowdwise.checks import check_number
+    >>> from crowdwise._checks import check_number
     >>> check_number("l2", 3)
     3.0
     """

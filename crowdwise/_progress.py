@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from crowdwise.checks import check_whole
+from crowdwise._checks import check_whole
 
 
 @dataclass(frozen=True)
