@@ -99,7 +99,7 @@ class _Scorer:
             truth = self.truth.of_rows(X, labels, isinstance(y, CrowdLabels))
             return self._against_truth(model, X, truth)
         if self.metric == "ranking":
-            examples = easiest_examples(disagreement(labels, scale="possible"), labels.tally)
+            examples = easiest_examples(disagreement(labels, relative_to="possible"), labels.tally)
             assert labels.classes is not None
             return _ranking_of(model, X, examples, labels.classes[labels.tally[examples].argmax(axis=1)])
         return float(model.score(X, labels))

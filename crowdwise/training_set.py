@@ -16,7 +16,7 @@ from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import BLOCK_ROWS
 from crowdwise.consensus import Consensus
-from crowdwise.crowd.differences import Scale, disagreement
+from crowdwise.crowd.differences import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind
@@ -72,7 +72,7 @@ class TrainingSet:
         sample_weight: Any,
         *,
         truth: Array | None = None,
-        scale: Scale = "observed",
+        relative_to: RelativeTo = "observed",
         weighting: bool = True,
     ) -> TrainingSet:
         """From features and labels of the same rows; `weighting` says whether disagreement is going to be used."""
@@ -93,7 +93,7 @@ class TrainingSet:
         if weighting:
             warn_if_no_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if used.all() else weight[used]
-        differs = _disagreement_of_all(labels, core, used, scale, weight)
+        differs = _disagreement_of_all(labels, core, used, relative_to, weight)
         return cls(X, labels, used, active, core, weight, differs, truth)
 
     @property
@@ -319,11 +319,13 @@ def warn_if_few_effective(weight: Floats, n_features: int, n_each: Array | None 
         )
 
 
-def _disagreement_of_all(labels: CrowdLabels, core: CrowdLabels, used: Bools, scale: Scale, weight: Floats) -> Floats:
+def _disagreement_of_all(
+    labels: CrowdLabels, core: CrowdLabels, used: Bools, relative_to: RelativeTo, weight: Floats
+) -> Floats:
     """Disagreement of all examples, on the scale of those that take part."""
-    differs = disagreement(core, scale=scale, sample_weight=weight)
+    differs = disagreement(core, relative_to=relative_to, sample_weight=weight)
     if used.all():
         return differs
-    of_all = disagreement(labels, scale=scale)
+    of_all = disagreement(labels, relative_to=relative_to)
     of_all[used] = differs
     return of_all

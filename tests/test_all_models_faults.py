@@ -282,13 +282,13 @@ def test_fault_16_minus_one_is_a_label_like_any_other(name):
 # ---------------------------------------------------------------------- faults: weights
 
 
-@pytest.mark.parametrize("scale", ["observed", "possible", None])
+@pytest.mark.parametrize("relative_to", ["observed", "possible", None])
 @pytest.mark.parametrize("steepness", [1e6, 1e308])
 @over(EVERYTHING, without=PERCEPTRONS)
-def test_fault_17_immense_steepness_gives_a_finite_result(name, steepness, scale):
-    if scale != "observed" and name in (*LOGISTIC, *ANY, "aggregate"):
-        pytest.skip("has no scale")
-    settings = {} if scale == "observed" else {"scale": scale}
+def test_fault_17_immense_steepness_gives_a_finite_result(name, steepness, relative_to):
+    if relative_to != "observed" and name in (*LOGISTIC, *ANY, "aggregate"):
+        pytest.skip("has no relative_to")
+    settings = {} if relative_to == "observed" else {"relative_to": relative_to}
     X, y = data_for(name)
     model = fit_quietly(new(name, steepness=steepness, **settings), X, y)
     assert model.easiness_.max() > 0

@@ -56,7 +56,7 @@ ODD = {
     "curriculum": ["smooth", 3.0],
     "annotator_model": ["shared", Shared],
     "class_weight": ["even", 3.0, {0: -1.0}],
-    "scale": ["largest", 1.0],
+    "relative_to": ["largest", 1.0],
     "fit_intercept": ["yes", None],
     "n_epochs": [0, 1.5, "5"],
     "max_regions": [0, 1.5],

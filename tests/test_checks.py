@@ -64,7 +64,7 @@ def test_whole_numbers_of_every_type_become_ints():
 
 
 def test_choices_are_listed_where_none_was_made():
-    assert check_choice("scale", None, ("observed", None)) is None
+    assert check_choice("relative_to", None, ("observed", None)) is None
     assert check_choice("init", "mean", ("majority", "mean")) == "mean"
     with pytest.raises(ValueError, match=r'^init must be "majority" or "mean"; got \'median\'.$'):
         check_choice("init", "median", ("majority", "mean"))

@@ -53,16 +53,16 @@ def test_fault_16_minus_one_is_a_label_unless_it_is_said_to_be_missing():
     assert CrowdLabels.from_matrix(matrix, missing=-1).n_labels == 2
 
 
-@pytest.mark.parametrize("scale", ["observed", "possible", None])
+@pytest.mark.parametrize("relative_to", ["observed", "possible", None])
 @pytest.mark.parametrize("steepness", [1e6, 1e308])
-def test_fault_17_immense_steepness_gives_finite_weights_that_do_not_all_vanish(steepness, scale):
+def test_fault_17_immense_steepness_gives_finite_weights_that_do_not_all_vanish(steepness, relative_to):
     rng = np.random.default_rng(0)
     labels = CrowdLabels.from_matrix(rng.integers(0, 2, (120, 5)))
-    weight = easiness(disagreement(labels, scale=scale), steepness)
+    weight = easiness(disagreement(labels, relative_to=relative_to), steepness)
     assert np.isfinite(weight).all()
     assert weight.max() > 0
     nobody_agrees = CrowdLabels.from_matrix(np.tile([0, 1], (60, 1)).repeat(2, axis=0))
-    assert easiness(disagreement(nobody_agrees, scale=scale), steepness).max() > 0
+    assert easiness(disagreement(nobody_agrees, relative_to=relative_to), steepness).max() > 0
 
 
 @pytest.mark.slow

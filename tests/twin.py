@@ -21,7 +21,7 @@ def distance(a, b):
     return float(((a - b) ** 2).sum()) * (0.5 if len(a) > 1 else 1.0)
 
 
-def disagreement(matrix, classes, scale, weight=None):
+def disagreement(matrix, classes, relative_to, weight=None):
     """`matrix` is a list of lists with None for a missing label; `weight` is how often each row of it counts."""
     weight = [1.0] * len(matrix) if weight is None else weight
     sums, n_pairs = [], []
@@ -30,7 +30,7 @@ def disagreement(matrix, classes, scale, weight=None):
         pairs = list(combinations(given, 2))
         sums.append(sum(distance(a, b) for a, b in pairs))
         n_pairs.append(len(pairs))
-    if scale is None:
+    if relative_to is None:
         return np.array(sums)
     if not sum(n_pairs):
         return np.zeros(len(matrix))
@@ -38,7 +38,7 @@ def disagreement(matrix, classes, scale, weight=None):
         w * n for w, n in zip(weight, n_pairs, strict=True)
     )
     per_pair = [s / n if n else crowd for s, n in zip(sums, n_pairs, strict=True)]
-    if scale == "observed":
+    if relative_to == "observed":
         largest = [max(p for p, n in zip(per_pair, n_pairs, strict=True) if n)] * len(matrix)
     else:
         largest = [largest_possible(sum(label is not None for label in row), len(classes)) for row in matrix]
@@ -100,7 +100,7 @@ def fit(
     *,
     steepness=2.0,
     l2=1.0,
-    scale="observed",
+    relative_to="observed",
     init="majority",
     fit_intercept=True,
     sample_weight=None,
@@ -120,7 +120,7 @@ def fit(
     X = np.asarray(X, dtype=float)
     n_examples, n_annotators = len(matrix), len(matrix[0])
     given = [1.0] * n_examples if sample_weight is None else list(sample_weight)
-    easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, scale, given)]
+    easiness = [2 / (1 + math.exp(steepness * d)) for d in disagreement(matrix, classes, relative_to, given)]
     easiness = [1.0 if i in known else e for i, e in enumerate(easiness)]
     answered = [[j for j in range(n_annotators) if row[j] is not None] for row in matrix]
     expertise, first, scores, worth = [1.0] * n_annotators, True, None, None

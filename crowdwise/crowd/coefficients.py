@@ -58,7 +58,7 @@ def krippendorff_alpha(labels: Any) -> float:
     if not paired.any():
         raise LabelError("no example has two labels: there is nothing to compare.")
     kept = labels[paired]
-    within = float((disagreement(kept, scale=None) / (n[paired] - 1)).sum()) / kept.n_labels
+    within = float((disagreement(kept, relative_to=None) / (n[paired] - 1)).sum()) / kept.n_labels
     at_random = _pair_sum_of_all(kept) / (kept.n_labels * (kept.n_labels - 1))
     return float(1 - within / at_random) if at_random > 0 else float("nan")
 

@@ -15,7 +15,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 
-Scale = Literal["observed", "possible"] | None
+RelativeTo = Literal["observed", "possible"] | None
 
 # Two different classes are this far apart: the squared difference of +1 and -1.
 CLASS_DISTANCE = 4.0
@@ -30,7 +30,7 @@ _SEARCH = 200.0
 
 
 def disagreement(
-    labels: Any, *, scale: Scale = "observed", sample_weight: NDArray[np.float64] | None = None
+    labels: Any, *, relative_to: RelativeTo = "observed", sample_weight: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """How far the annotators of each example differ; zero means that they agree.
 
@@ -42,7 +42,7 @@ def disagreement(
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         Classes or ratings.
-    scale : {"observed", "possible"} or None, default="observed"
+    relative_to : {"observed", "possible"} or None, default="observed"
         None gives the sum itself. "observed" divides the mean over pairs by the largest one present,
         "possible" by the largest one that the number of labels of the example allows.
     sample_weight : ndarray of shape (n_examples,), default=None
@@ -59,25 +59,25 @@ def disagreement(
     >>> from crowdwise import CrowdLabels
     >>> from crowdwise.crowd import disagreement
     >>> labels = CrowdLabels.from_matrix([[1, 1, 1, 1], [1, 1, 1, -1], [1, -1, 1, -1]])
-    >>> disagreement(labels, scale=None).tolist()
+    >>> disagreement(labels, relative_to=None).tolist()
     [0.0, 12.0, 16.0]
     >>> disagreement(labels).tolist()
     [0.0, 0.75, 1.0]
     """
-    check_choice("scale", scale, ("observed", "possible", None))
+    check_choice("relative_to", relative_to, ("observed", "possible", None))
     labels = as_labels(labels, kind=None)
-    if scale is not None and labels.classes is None:
+    if relative_to is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0
     n_classes = None if labels.classes is None else len(labels.classes)
     if n_classes == 2 and labels.is_complete and labels.n_annotators:
-        return _of_two_classes(labels, scale)
+        return _of_two_classes(labels, relative_to)
     total, n_labels = pair_sums(labels), labels.labels_per_example
     moments = PairMoments.of(total, n_labels, sample_weight)
-    return scaled_pair_sums(total, n_labels, scale, moments, n_classes=n_classes, span=span)
+    return scaled_pair_sums(total, n_labels, relative_to, moments, n_classes=n_classes, span=span)
 
 
-def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
+def _of_two_classes(labels: CrowdLabels, relative_to: RelativeTo) -> NDArray[np.float64]:
     """The disagreement of complete labels of two classes: computed once for every number of labels of the second."""
     n, of_second = labels.n_annotators, labels.tally[:, 1]
     second = np.arange(n + 1.0)
@@ -85,7 +85,7 @@ def _of_two_classes(labels: CrowdLabels, scale: Scale) -> NDArray[np.float64]:
     count = np.bincount(of_second, minlength=n + 1)
     found = count > 0
     moments = PairMoments.of(total[found], n_labels[found], count[found])
-    return scaled_pair_sums(total, n_labels, scale, moments, n_classes=2).take(of_second)
+    return scaled_pair_sums(total, n_labels, relative_to, moments, n_classes=2).take(of_second)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class PairMoments:
 def scaled_pair_sums(
     total: NDArray[np.float64],
     n_labels: NDArray[np.integer],
-    scale: Scale,
+    relative_to: RelativeTo,
     moments: PairMoments,
     *,
     n_classes: int | None,
@@ -159,7 +159,7 @@ def scaled_pair_sums(
 
     `moments` are those of all examples, `n_classes` is None for ratings, and `span` is how far these are apart.
     """
-    if scale is None:
+    if relative_to is None:
         return total
     n = n_labels.astype(np.float64)
     pairs = n * (n - 1) / 2
@@ -167,7 +167,7 @@ def scaled_pair_sums(
     if moments.pairs == 0:
         return np.zeros(len(total))
     per_pair = ratio(total, pairs, moments.total / moments.pairs)
-    if scale == "possible":  # the more labels, the less they can differ
+    if relative_to == "possible":  # the more labels, the less they can differ
         limit = _largest_possible(np.where(paired, n, moments.fewest), n_classes, span)
     else:
         limit = np.full(len(total), moments.largest)

@@ -54,7 +54,7 @@ def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> Estimate:
         return Estimate(found.value, found.low, found.high)
     alpha = krippendorff_alpha(kept)
     n, n_labels = kept.labels_per_example, kept.n_labels
-    within = disagreement(kept, scale=None) / (n - 1)
+    within = disagreement(kept, relative_to=None) / (n - 1)
     if kept.classes is None:
         spread = (kept.values - kept.values.mean()) ** 2
         at_random, moved = spread.mean(), spread - spread.mean()

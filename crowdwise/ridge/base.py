@@ -15,7 +15,7 @@ from crowdwise._checks import check_choice, check_rounds, check_seed, check_whol
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.cluster.blocks import is_dask
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind
@@ -67,7 +67,7 @@ class RidgeModel(CrowdResultsMixin):
     n_features_in_: int
     feature_names_in_: Array
     get_params: Callable[..., dict[str, Any]]
-    scale: Scale
+    relative_to: RelativeTo
     fit_intercept: bool
     max_rounds: int
     tol: float
@@ -325,7 +325,7 @@ class RidgeModel(CrowdResultsMixin):
 
     def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
         """Store what is learned from sums, and the sums."""
-        summed = SummedData.of(sums, self.scale)
+        summed = SummedData.of(sums, self.relative_to)
         self._forget()
         self.sums_, self._groups = sums, groups
         self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), groups, summed)
@@ -362,7 +362,9 @@ class RidgeModel(CrowdResultsMixin):
         """What `fit` was given, checked; `weighting` says whether disagreement is going to be used."""
         checked, labels = check_features(self, X, y, kind)
         answers = known_answers(truth, X, labels)
-        training = TrainingSet.of(checked, labels, sample_weight, truth=answers, scale=self.scale, weighting=weighting)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=answers, relative_to=self.relative_to, weighting=weighting
+        )
         return RidgeData.of(training, intercept=self.fit_intercept, init=init)
 
     def _check_settings(self) -> Curriculum:

@@ -12,7 +12,7 @@ from crowdwise._arrays import Floats
 from crowdwise._checks import check_choice, check_number
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.consensus import Consensus
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.differences import RelativeTo
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.base import Path, RidgeModel, flat
@@ -39,8 +39,8 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         contested labels can be predicted from the features, as on most real crowds, else 3 to 6.
     l2 : float, default=1.0
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
-    scale : {"observed", "possible"} or None, default="observed"
-        How disagreement is scaled, see `disagreement`.
+    relative_to : {"observed", "possible"} or None, default="observed"
+        What disagreement is measured by: the largest in the data or the largest possible; see `disagreement`.
     init : {"majority", "mean"}, default="majority"
         The first consensus: the majority vote, or the mean of the labels.
     fit_intercept : bool, default=True
@@ -162,7 +162,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         steepness: float | Literal["auto"] = 2.0,
         *,
         l2: float = 1.0,
-        scale: Scale = "observed",
+        relative_to: RelativeTo = "observed",
         init: str = "majority",
         fit_intercept: bool = True,
         max_rounds: int = 100,
@@ -175,7 +175,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
-        self.scale = scale
+        self.relative_to = relative_to
         self.init = init
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds

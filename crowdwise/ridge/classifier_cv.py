@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._progress import OnRound, Reporter
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.differences import RelativeTo
 from crowdwise.mixins import all_or_nothing
 from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
@@ -49,8 +49,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     tune : {"every round", "once"}, default="every round"
         Whether l2 is chosen in every round or for the first consensus only. Where sums per fold do not fit into memory,
         "every round" chooses at the first and at the settled consensus; `route_` then says "rows" or "iterative".
-    scale : {"observed", "possible"} or None, default="observed"
-        How disagreement is scaled, see `disagreement`.
+    relative_to : {"observed", "possible"} or None, default="observed"
+        What disagreement is measured by: the largest in the data or the largest possible; see `disagreement`.
     init : {"majority", "mean"}, default="majority"
         The first consensus: the majority vote, or the mean of the labels.
     fit_intercept : bool, default=True
@@ -110,7 +110,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         cv: int | Iterable[Any] | Any = 10,
         criterion: Literal["auto", "truth", "agreement"] = "auto",
         tune: Literal["every round", "once"] = "every round",
-        scale: Scale = "observed",
+        relative_to: RelativeTo = "observed",
         init: str = "majority",
         fit_intercept: bool = True,
         max_rounds: int = 100,
@@ -126,7 +126,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.cv = cv
         self.criterion = criterion
         self.tune = tune
-        self.scale = scale
+        self.relative_to = relative_to
         self.init = init
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds

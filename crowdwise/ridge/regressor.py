@@ -13,7 +13,7 @@ from crowdwise._arrays import Floats
 from crowdwise._checks import check_number
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.consensus import RatingConsensus
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import all_or_nothing
@@ -36,8 +36,8 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         How fast an example's weight falls with disagreement. 0 weights all alike.
     l2 : float, default=1.0
         Ridge strength; 0 gives the solution of smallest norm.
-    scale : {"observed", "possible"} or None, default="observed"
-        How disagreement (the sum of squared differences between ratings) is scaled, see `disagreement`.
+    relative_to : {"observed", "possible"} or None, default="observed"
+        What disagreement (the sum of squared differences between ratings) is relative to, see `disagreement`.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
@@ -135,7 +135,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         steepness: float = 2.0,
         *,
         l2: float = 1.0,
-        scale: Scale = "observed",
+        relative_to: RelativeTo = "observed",
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
@@ -146,7 +146,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
-        self.scale = scale
+        self.relative_to = relative_to
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array
-from crowdwise.crowd.differences import Scale
+from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results import StreamResults
 from crowdwise.ridge.data import RidgeData, first_consensus
@@ -41,16 +41,16 @@ class SummedData:
     sums: RidgeSums  # what they were made from
 
     @classmethod
-    def of(cls, sums: RidgeSums, scale: Scale) -> SummedData:
-        """From sums, with disagreement on a scale."""
+    def of(cls, sums: RidgeSums, relative_to: RelativeTo) -> SummedData:
+        """From sums, with disagreement on the scale of all."""
         _check(sums)
         warn_if_unlabelled(sums.n_unlabelled, sums.n_given)
         if sums.plan.by_level:
             warn_if_no_disagreement(sums.statistics.n_annotators, sums.most_labels)
         n_labels, totals = sums.levels.T
-        differs = sums.scaled(totals, n_labels, scale)
+        differs = sums.scaled(totals, n_labels, relative_to)
         levels, folds = _folds(sums, LevelSums(_for_model(sums), differs, sums.n_folds))
-        return cls(_data(sums, levels.statistics, scale), folds, levels, sums)
+        return cls(_data(sums, levels.statistics, relative_to), folds, levels, sums)
 
     def results(self, fit: PathFit, groups: Any) -> tuple[FittedRidge, StreamResults]:
         """The fitted model, and what it says about annotators; `groups` of them have one vote together."""
@@ -109,14 +109,14 @@ def _folds(sums: RidgeSums, levels: LevelSums) -> tuple[LevelSums, Folds]:
     return levels, Folds(fold, len(used))
 
 
-def _data(sums: RidgeSums, statistics: Statistics, scale: Scale) -> RidgeData:
+def _data(sums: RidgeSums, statistics: Statistics, relative_to: RelativeTo) -> RidgeData:
     """The sample, as if it had been given to `fit`, but centred and scaled as all examples are."""
     kept = sums.kept
     labels = kept.labels(sums.annotators, sums.classes)
     active = sums.labels_per_annotator > 0
     core = labels.select_annotators(active)
     everyone = np.ones(len(kept), dtype=bool)
-    training = TrainingSet(kept.X, labels, everyone, active, core, kept.weight, sums.disagreement(core, scale))
+    training = TrainingSet(kept.X, labels, everyone, active, core, kept.weight, sums.disagreement(core, relative_to))
     rows = Rows(kept.X, statistics.shift, statistics.intercept, _is_far(sums.statistics))
     first = first_consensus(core, statistics.targets, sums.plan.init)
     return RidgeData(training, kept.X, rows, None, statistics.targets, first)

@@ -19,7 +19,7 @@ from crowdwise.crowd.differences import (
     CLASS_DISTANCE,
     PairMoments,
     RatingMoments,
-    Scale,
+    RelativeTo,
     distinct_levels,
     pair_sums,
     scaled_pair_sums,
@@ -247,15 +247,15 @@ class RidgeSums(FrozenArrays):
             batches=one.batches + two.batches,
         )
 
-    def disagreement(self, labels: CrowdLabels, scale: Scale) -> Floats:
+    def disagreement(self, labels: CrowdLabels, relative_to: RelativeTo) -> Floats:
         """Of some examples, on the scale of all."""
-        return self.scaled(pair_sums(labels), labels.labels_per_example, scale)
+        return self.scaled(pair_sums(labels), labels.labels_per_example, relative_to)
 
-    def scaled(self, totals: Floats, n_labels: Array, scale: Scale) -> Floats:
+    def scaled(self, totals: Floats, n_labels: Array, relative_to: RelativeTo) -> Floats:
         """Disagreement from sums over pairs and numbers of labels, on the scale of all examples."""
         n_classes = None if self.classes is None else len(self.classes)
         span = self.moments.high - self.moments.low if n_classes is None else 0.0
-        return scaled_pair_sums(totals, n_labels, scale, self.pairs, n_classes=n_classes, span=span)
+        return scaled_pair_sums(totals, n_labels, relative_to, self.pairs, n_classes=n_classes, span=span)
 
     def with_one_fold(self) -> RidgeSums:
         """The same sums with folds added up, which takes less memory; the sample keeps its folds."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, Positions
-from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, Scale, pair_sums, scaled_pair_sums
+from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
@@ -116,12 +116,12 @@ class DataSummary:
         """The annotators with a label."""
         return self.annotators[self.labels_per_annotator > 0]
 
-    def disagreement(self, scale: Scale) -> Floats:
+    def disagreement(self, relative_to: RelativeTo) -> Floats:
         """Of every level."""
         n_labels, pairs = np.divmod(self.levels, _PAIRS)
         totals = CLASS_DISTANCE * pairs
         moments = PairMoments.of(totals, n_labels, self.examples_per_level)
-        return scaled_pair_sums(totals, n_labels, scale, moments, n_classes=len(self.classes))
+        return scaled_pair_sums(totals, n_labels, relative_to, moments, n_classes=len(self.classes))
 
     @property
     def is_complete(self) -> bool:

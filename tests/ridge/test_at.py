@@ -69,7 +69,7 @@ def test_another_steepness_and_l2_are_those_of_a_new_fit(kind, missing, keep_sum
         ({"curriculum": Smooth(2.0), "tol": 1e-3}, {}),
         ({"curriculum": SelfPaced(), "tol": 1e-3}, {}),
         ({"class_weight": "balanced"}, {}),
-        ({"fit_intercept": False, "init": "mean", "scale": "possible"}, {}),
+        ({"fit_intercept": False, "init": "mean", "relative_to": "possible"}, {}),
     ],
 )
 def test_whatever_else_was_given_still_counts(settings, given):
@@ -144,7 +144,7 @@ def test_where_nothing_was_kept_the_error_says_how_to_keep_it(tmp_path, monkeypa
 
 def test_settings_are_those_of_the_fit_whatever_was_set_since():
     X, y = data_of("class", missing=0.3)
-    model = CrowdRidgeClassifier(l2=3.0, **TIGHT).fit(X, y).set_params(l2=50.0, init="mean", scale="possible")
+    model = CrowdRidgeClassifier(l2=3.0, **TIGHT).fit(X, y).set_params(l2=50.0, init="mean", relative_to="possible")
     assert_same(model.at(steepness=4.0), CrowdRidgeClassifier(4.0, l2=3.0, **TIGHT).fit(X, y))
     blocks = CrowdRidgeClassifier().partial_fit(X, y).set_params(init="mean")
     with pytest.raises(DataError, match="a setting that the sums of this stream depend on was changed"):

@@ -62,11 +62,11 @@ def test_equals_the_slow_twin(n_classes, missing, steepness, fit_intercept, init
 
 
 @few_rounds
-@pytest.mark.parametrize("scale", ["observed", "possible"])
-def test_equals_the_slow_twin_for_every_scale(scale):
+@pytest.mark.parametrize("relative_to", ["observed", "possible"])
+def test_equals_the_slow_twin_for_whatever_disagreement_is_relative_to(relative_to):
     X, matrix = crowd(missing=0.3, n_classes=3)
-    model = fit(X, matrix, 3, scale=scale, max_rounds=4, tol=0.0)
-    slow = twin.fit(X, matrix.tolist(), [0, 1, 2], scale=scale, n_rounds=4)
+    model = fit(X, matrix, 3, relative_to=relative_to, max_rounds=4, tol=0.0)
+    slow = twin.fit(X, matrix.tolist(), [0, 1, 2], relative_to=relative_to, n_rounds=4)
     assert_allclose(model.coef_.T, slow["coef"], rtol=1e-8)
     assert_allclose(model.expertise_, slow["expertise"], rtol=1e-8)
 

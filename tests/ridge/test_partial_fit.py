@@ -88,11 +88,11 @@ def test_blocks_give_what_one_fit_gives(cuts, n_classes, missing, offset, weight
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("scale", ["observed", "possible", None])
+@pytest.mark.parametrize("relative_to", ["observed", "possible", None])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_ratings_in_few_levels_give_what_one_fit_gives(missing, scale, offset):
+def test_ratings_in_few_levels_give_what_one_fit_gives(missing, relative_to, offset):
     X, ratings = stars(missing=missing)
-    model = CrowdRidgeRegressor(scale=scale, **TIGHT)
+    model = CrowdRidgeRegressor(relative_to=relative_to, **TIGHT)
     assert_same(in_blocks(clone(model), X, ratings + offset, [7, 8, 50]), clone(model).fit(X, ratings + offset))
 
 
@@ -101,8 +101,8 @@ def test_ratings_in_few_levels_give_what_one_fit_gives(missing, scale, offset):
     [
         {"fit_intercept": False},
         {"init": "mean"},
-        {"scale": "possible"},
-        {"scale": None, "steepness": 0.1},
+        {"relative_to": "possible"},
+        {"relative_to": None, "steepness": 0.1},
         {"steepness": 0.0},
         {"curriculum": Smooth(2.0), "max_rounds": 20, "tol": 1e-2},
         {"l2": 30.0},

@@ -342,9 +342,9 @@ def test_an_own_curriculum_is_asked_for_its_weights():
 
     X, matrix = crowd(4)
     labels = labels_of(matrix)
-    model = CrowdRidgeClassifier(curriculum=OnlyTheEasiest(), scale="possible").fit(X, labels)
+    model = CrowdRidgeClassifier(curriculum=OnlyTheEasiest(), relative_to="possible").fit(X, labels)
     kept = model.easiness_ >= np.median(model.easiness_)
-    plain = CrowdRidgeClassifier(0.0, scale="possible").fit(X[kept], labels[kept])
+    plain = CrowdRidgeClassifier(0.0, relative_to="possible").fit(X[kept], labels[kept])
     assert_allclose(model.coef_, plain.coef_, rtol=1e-6)
     assert_allclose(model.expertise_, plain.expertise_, rtol=1e-6)
 
@@ -521,8 +521,8 @@ def test_examples_without_labels_or_weight_take_no_part():
     for settings in ({"class_weight": "balanced"}, {"curriculum": SelfPaced()}, {"curriculum": Smooth(3.0)}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = CrowdRidgeClassifier(scale="possible", **settings).fit(X, labels_of(matrix), own)
-        plain = CrowdRidgeClassifier(scale="possible", **settings).fit(X[rest], labels_of(matrix[rest]))
+            model = CrowdRidgeClassifier(relative_to="possible", **settings).fit(X, labels_of(matrix), own)
+        plain = CrowdRidgeClassifier(relative_to="possible", **settings).fit(X[rest], labels_of(matrix[rest]))
         assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
         assert_allclose(model.consensus_proba_[rest], plain.consensus_proba_, rtol=1e-9)
         assert_allclose(

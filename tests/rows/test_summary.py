@@ -38,8 +38,8 @@ def test_neither_cuts_nor_order_of_chunks_change_the_summary(make, monkeypatch):
         assert_array_equal(found.labels_per_class, labels.tally.sum(axis=0))
         assert_array_equal(found.labels_per_annotator, labels.labels_per_annotator)
         level = np.searchsorted(found.levels, levels_of_labels(labels))
-        for scale in ("observed", "possible", None):
-            assert_allclose(found.disagreement(scale)[level], disagreement(labels, scale=scale))
+        for relative_to in ("observed", "possible", None):
+            assert_allclose(found.disagreement(relative_to)[level], disagreement(labels, relative_to=relative_to))
     assert not whole.is_complete
 
 

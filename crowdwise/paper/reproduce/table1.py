@@ -34,7 +34,7 @@ def simulated_rows(seed: int) -> list[dict[str, Any]]:
     """A row per example: score, flip score, truth, labels and their disagreement."""
     truth = np.where(_SCORES < 0, -1, 1)
     labels = simulate_annotators(None, truth, 10, scores=_SCORES, random_state=trial_seed(seed))
-    differs = disagreement(labels, scale=None)
+    differs = disagreement(labels, relative_to=None)
     return [
         {
             "f": float(f),

@@ -20,7 +20,7 @@ def test_the_columns_without_chance_equal_the_papers_but_for_its_slip(tmp_path):
 
 def test_our_disagreement_of_the_papers_labels_is_the_papers():
     signs = [[1 if sign == "+" else -1 for sign in labels] for _, labels, _ in TABLE1]
-    found = disagreement(CrowdLabels.from_matrix(signs), scale=None)
+    found = disagreement(CrowdLabels.from_matrix(signs), relative_to=None)
     assert found.tolist() == [stated for _, _, stated in TABLE1]
 
 
