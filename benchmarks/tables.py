@@ -181,7 +181,7 @@ class Run:
             return "*Quick run, not for a page.*"
         seconds = time.perf_counter() - self.began
         command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
-        return f"<sub>`{command}`, {date.today()}, {self.source}, {environment()}, {seconds:.0f} s</sub>"
+        return f"<sub>`{command}`, {date.today()}, {self.source}, {seconds:.0f} s</sub>"
 
 
 def commit() -> str:
