@@ -1,4 +1,4 @@
-"""Real crowds as features, labels and truth, with unseen examples to test on; and simulated ones.
+"""Real crowds as features, labels and truth, with unseen examples to test on.
 
 Features never see the truth, and are made from the labelled examples alone.
 """
@@ -14,14 +14,13 @@ from urllib.parse import unquote
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import make_classification
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from crowdwise import CrowdLabels, simulate_annotators
+from crowdwise import CrowdLabels
 from crowdwise.datasets import CROWD_NAMES, fetch_crowd
 
 WITH_FEATURES = ("music", "sentiment", "medical_cause", "product", "zencrowd_us")
@@ -137,19 +136,3 @@ def _codes(name: str) -> set[str]:
     """Words of at least four signs with a digit among them, without hyphens: model numbers."""
     return {code for word in re.findall(r"[\w/-]+", name)
             if len(code := re.sub(r"\W", "", word)) > 3 and re.search(r"\d", code)}  # fmt: skip
-
-
-# Clarity (the paper's p) and share of labels missing.
-SIMULATED = tuple((clarity, missing) for clarity in (1.0, 2.0, 5.0) for missing in (0.0, 0.7))
-
-
-def missing_text(missing: float) -> str:
-    """As shown in tables."""
-    return f"{100 * missing:.0f} %" if missing else "none"
-
-
-def simulated_crowd(seed: int, clarity: float, missing: float) -> tuple[np.ndarray, np.ndarray, CrowdLabels]:
-    """A thousand examples with truth; labels of ten annotators, an expert and an adversary for the first half."""
-    X, truth = make_classification(1000, 10, n_informative=5, n_redundant=0, random_state=seed)
-    settings = {"clarity": clarity, "experts": 1, "adversaries": 1, "missing": missing}
-    return X, truth, simulate_annotators(X[:500], truth[:500], 10, random_state=seed, **settings)

@@ -63,7 +63,7 @@ sphinx_gallery_conf = {
 }
 
 # Pages that need the space of the list of headings.
-WIDE_TABLES = [f"evidence/{page}" for page in ("models", "data", "diagnosis", "curricula", "imbalance", "reproduction")]
+WIDE_TABLES = [f"evidence/{page}" for page in ("models", "data", "weighting", "reproduction")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "crowdwise"
