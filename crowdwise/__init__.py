@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.logistic.classifier import CrowdLogisticClassifier
     from crowdwise.model_file import load
-    from crowdwise.out_of_core.read import read_blocks
     from crowdwise.relabel import what_to_label_next
     from crowdwise.reporting.report import report
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
+    from crowdwise.rows.read import read_blocks
     from crowdwise.simulate import simulate_annotators
     from crowdwise.slices import slice_accuracy
 
@@ -37,7 +37,7 @@ _HOMES = {
     "diagnose": "diagnosis",
     "error_correlation": "_error_correlation",
     "load": "model_file",
-    "read_blocks": "out_of_core.read",
+    "read_blocks": "rows.read",
     "read_labels": "formats.read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",

@@ -16,7 +16,7 @@ from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe
 from crowdwise.formats.names import candidates
 from crowdwise.labels.encode import as_objects
-from crowdwise.out_of_core.read import map_array
+from crowdwise.rows.read import map_array
 from crowdwise.tables import Source, open_table
 
 _NUMPY = b"\x93NUMPY"

@@ -13,7 +13,6 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.cluster.blocks import is_dask
 from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
@@ -26,10 +25,11 @@ from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_of_chunks, fit_logistic, with_start
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
-from crowdwise.out_of_core.blocks import Blocks
 from crowdwise.probabilities.log_space import log_softmax
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
+from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
+from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.rows.features import check_finite, check_new
 from crowdwise.rows.summary import DataSummary
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective, warn_if_unlabelled

@@ -14,14 +14,12 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.cluster.blocks import is_dask
 from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.out_of_core.blocks import Block, Blocks
 from crowdwise.results import ABOUT_EXAMPLES, StreamResults
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
@@ -38,6 +36,8 @@ from crowdwise.ridge.partial import (
 from crowdwise.ridge.path import Folds, KeptFit, KeptSums, PathFit, ridge_path
 from crowdwise.ridge.summed import SummedData
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
+from crowdwise.rows.blocks import Block, Blocks
+from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.rows.features import check_new
 from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective
 from crowdwise.weights.curricula import Curriculum, check_curriculum

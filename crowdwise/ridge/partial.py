@@ -12,13 +12,13 @@ import numpy as np
 from crowdwise._arrays import Array, Floats
 from crowdwise._progress import Reporter
 from crowdwise._threads import available_cores, one_blas_thread, sharing_cores
-from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
-from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks, n_rows
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
+from crowdwise.rows.blocks import Block, Blocks, map_blocks, n_rows
+from crowdwise.rows.dask_blocks import DaskBlocks
 from crowdwise.training_set import check_features, check_sample_weight
 
 # Blocks that are summed up at a time: each is in memory.

@@ -22,12 +22,12 @@ from sklearn.utils.validation import _get_feature_names
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._threads import available_cores, one_blas_thread, run_parallel
-from crowdwise.cluster.blocks import DaskBlocks
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
-from crowdwise.out_of_core.blocks import Block, Blocks, map_blocks
+from crowdwise.rows.blocks import Block, Blocks, map_blocks
+from crowdwise.rows.dask_blocks import DaskBlocks
 from crowdwise.training_set import check_sample_weight
 
 Result = TypeVar("Result")

@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import one_blas_thread, run_all, run_parallel, spans
-from crowdwise.cluster.blocks import is_dask
 from crowdwise.exceptions import DataError
+from crowdwise.rows.dask_blocks import is_dask
 from crowdwise.training_set import refuse_texts_and_times
 
 # Parts that examples are split into, so that each is scored by a model that has not seen it.

@@ -18,9 +18,9 @@ from crowdwise import (
     CrowdRidgeRegressor,
     read_blocks,
 )
-from crowdwise.cluster.blocks import DaskBlocks, is_dask
 from crowdwise.exceptions import AlignmentError, DataError, LabelError, WorkerError
 from crowdwise.ridge import sums
+from crowdwise.rows.dask_blocks import DaskBlocks, is_dask
 from crowdwise.rows.summary import DataSummary
 from crowdwise.weights import SelfPaced
 

@@ -87,7 +87,7 @@ def read_ahead(items: Iterator[T]) -> Generator[T]:
 
     Examples
     --------
-    >>> from crowdwise.out_of_core.blocks import read_ahead
+    >>> from crowdwise.rows.blocks import read_ahead
     >>> list(read_ahead(iter("abc")))
     ['a', 'b', 'c']
     """
@@ -107,7 +107,7 @@ def map_blocks(
 
     Examples
     --------
-    >>> from crowdwise.out_of_core.blocks import map_blocks
+    >>> from crowdwise.rows.blocks import map_blocks
     >>> sum(map_blocks(len, ["one", "three", ""], n_threads=2))
     8
     """

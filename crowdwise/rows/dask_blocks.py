@@ -26,7 +26,7 @@ from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.out_of_core.blocks import Block
+from crowdwise.rows.blocks import Block
 
 Result = TypeVar("Result")
 

@@ -12,9 +12,18 @@ import numpy as np
 from crowdwise._checks import check_choice, check_whole
 from crowdwise.exceptions import AlignmentError, DataError, MissingDataError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.out_of_core.arrow import Columns, batches, features_of, ids_of, is_table, named_like_ids, open_dataset
-from crowdwise.out_of_core.blocks import MAX_BYTES, Block, Blocks, rows_per_block
-from crowdwise.out_of_core.matching import Join, LabelsById
+from crowdwise.rows.blocks import MAX_BYTES, Block, Blocks, rows_per_block
+from crowdwise.rows.tables import (
+    Columns,
+    Join,
+    LabelsById,
+    batches,
+    features_of,
+    ids_of,
+    is_table,
+    named_like_ids,
+    open_dataset,
+)
 
 
 def read_blocks(

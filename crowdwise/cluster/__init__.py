@@ -1,1 +1,0 @@
-"""Dask collections -> results summed on a cluster."""
