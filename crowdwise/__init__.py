@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
-    from crowdwise.formats.read import read_labels
+    from crowdwise.formats._read import read_labels
     from crowdwise.labels.align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.logistic.classifier import CrowdLogisticClassifier
@@ -38,7 +38,7 @@ _HOMES = {
     "error_correlation": "_error_correlation",
     "load": "model_file",
     "read_blocks": "rows.read",
-    "read_labels": "formats.read",
+    "read_labels": "formats._read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",

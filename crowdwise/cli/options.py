@@ -73,7 +73,7 @@ class Encoding(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if Python knows it."""
-        from crowdwise.tables.lines import check_encoding
+        from crowdwise.tables import check_encoding
 
         try:
             check_encoding(value)
@@ -177,7 +177,7 @@ def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
         if given["format"] not in FORMATS:
             raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {given['format']}.")
     if given["missing"]:
-        from crowdwise.formats.answers import MISSING
+        from crowdwise.formats._answers import MISSING
 
         given["missing"] = (*MISSING, *given["missing"])
     else:

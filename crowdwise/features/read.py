@@ -14,7 +14,7 @@ from crowdwise._text import some_names
 from crowdwise.exceptions import DataError
 from crowdwise.features.cells import as_texts
 from crowdwise.features.recipe import MATRIX, Recipe
-from crowdwise.formats.names import candidates
+from crowdwise.formats._names import candidates
 from crowdwise.labels.encode import as_objects
 from crowdwise.rows.read import map_array
 from crowdwise.tables import Source, open_table

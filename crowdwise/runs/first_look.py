@@ -19,7 +19,7 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import Aggregation, aggregate
 from crowdwise.em.levels import ClassKind, scale_of
 from crowdwise.exceptions import DataError
-from crowdwise.formats.names import shell_word
+from crowdwise.formats._names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
 from crowdwise.reporting.words import WHAT_CHANCE_IS, percent

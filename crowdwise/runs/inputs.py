@@ -17,8 +17,8 @@ from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
-from crowdwise.formats.answers import MISSING, NUMBER, Stripped
-from crowdwise.formats.names import candidates, shell_word
+from crowdwise.formats._answers import MISSING, NUMBER, Stripped
+from crowdwise.formats._names import candidates, shell_word
 from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects

@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdwise._text import printable
 from crowdwise.exceptions import DataError
-from crowdwise.formats.csv_file import safe_cell
+from crowdwise.formats._write import safe_cell
 
 _WIDEST = 72
 _DIGITS = 6

@@ -1,7 +1,21 @@
 """Files as people have them (CSV of any kind, JSON Lines, Parquet, compressed or not) -> columns of text."""
 
-from crowdwise.tables.block import Block
-from crowdwise.tables.source import Source
-from crowdwise.tables.table import Table, open_table
+from crowdwise.tables._block import Block
+from crowdwise.tables._json import Placed, Record, as_text, is_document, json_records, parse_document
+from crowdwise.tables._source import Source, check_encoding, encoding_of
+from crowdwise.tables._table import Table, open_table
 
-__all__ = ["Block", "Source", "Table", "open_table"]
+__all__ = [
+    "Block",
+    "Placed",
+    "Record",
+    "Source",
+    "Table",
+    "as_text",
+    "check_encoding",
+    "encoding_of",
+    "is_document",
+    "json_records",
+    "open_table",
+    "parse_document",
+]

@@ -9,9 +9,9 @@ import pytest
 import crowdwise
 from crowdwise import CrowdLabels, formats
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.formats import names, plain
-from crowdwise.formats.answers import Answers
-from crowdwise.formats.names import candidates
+from crowdwise.formats import _names, _plain
+from crowdwise.formats._answers import Answers
+from crowdwise.formats._names import candidates
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_a_wide_table_has_a_row_per_example(saved, content, message):
 
 
 def test_reading_can_be_watched(saved, monkeypatch):
-    monkeypatch.setattr("crowdwise.tables.delimited.N_ROWS", 2)
+    monkeypatch.setattr("crowdwise.tables._delimited.N_ROWS", 2)
     seen = []
     formats.read(saved("task,worker,label\n" + "".join(f"{i},ann,yes\n" for i in range(5))), on_rows=seen.append)
     assert seen == [2, 4, 5]
@@ -300,12 +300,13 @@ print(labels.n_labels, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 
 def test_answers_one_by_one_are_those_in_columns():
     rows = [("b", "ann", "1"), ("a", "bob", "NA"), ("a", "ann", "0")]
-    single, many = Answers(), Answers()
+    single, many = Answers("labels.csv"), Answers("labels.csv")
     for row in rows:
         single.add(*row)
     many.extend(*zip(*rows, strict=True))
-    assert single.n_missing == many.n_missing == {"NA": 1}
-    assert single.labels() == many.labels()
+    single, many = single.label_file("table"), many.label_file("table")
+    assert single.notes == many.notes == ("left out: rows without a label (1 'NA')",)
+    assert single.labels == many.labels
 
 
 def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved):
@@ -414,14 +415,14 @@ def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
 @pytest.mark.parametrize("named", ["task,worker,label", "id,w,x"])
 def test_a_name_is_looked_at_a_few_times_however_many_columns_there_are(saved, monkeypatch, named):
     n_looks = 0
-    look = names.plain_name
+    look = _names.plain_name
 
     def counted(name):
         nonlocal n_looks
         n_looks += 1
         return look(name)
 
-    for module in (names, plain):
+    for module in (_names, _plain):
         monkeypatch.setattr(module, "plain_name", counted)
     header = [*named.split(","), *(f"c{i}" for i in range(300))]
     rows = [[str(i), *("yes" if i % 2 else "no" for _ in header[1:])] for i in range(4)]
@@ -438,7 +439,7 @@ def test_more_than_50_000_columns_are_refused(saved):
 
 def test_answers_in_common_are_those_of_columns_that_touch_one_another():
     columns = [{"a", "b"}, {"b", "c"}, {"x"}, {"y"}, {"c", "d"}, {"1", "2"}, {"2"}, {"d", "e"}]
-    assert plain._answers_in_common(columns) == {"1", "2"}
-    assert plain._answers_in_common(columns[:5]) == {"a", "b", "c", "d"}
-    assert plain._answers_in_common([{"a"}, {"b"}, {"c"}, {"a", "b", "c"}]) == {"a", "b", "c"}
-    assert plain._answers_in_common([{"a"}, {"b"}]) == set()
+    assert _plain._answers_in_common(columns) == {"1", "2"}
+    assert _plain._answers_in_common(columns[:5]) == {"a", "b", "c", "d"}
+    assert _plain._answers_in_common([{"a"}, {"b"}, {"c"}, {"a", "b", "c"}]) == {"a", "b", "c"}
+    assert _plain._answers_in_common([{"a"}, {"b"}]) == set()

@@ -3,12 +3,13 @@
 import gzip
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from crowdwise import formats
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise import aggregate, formats
+from crowdwise.exceptions import BusyError, DataError, LabelError
 
 FILES = Path(__file__).parent / "files"
 
@@ -29,7 +30,52 @@ def saved(tmp_path):
     return save
 
 
+def choosing(*answers):
+    """A task of Label Studio per tuple of answers, each a list of choices to the question of the same place."""
+    return [
+        {
+            "id": number,
+            "data": {"text": f"text {number}"},
+            "annotations": [
+                {
+                    "id": f"{number}-{who}",
+                    "completed_by": who,
+                    "result": [
+                        {"from_name": f"q{place}", "to_name": "text", "type": "choices", "value": {"choices": choices}}
+                        for place, choices in enumerate(given)
+                    ],
+                }
+                for who, given in enumerate(given_by_annotators)
+            ],
+        }
+        for number, given_by_annotators in enumerate(answers)
+    ]
+
+
 # ---------------------------------------------------------------------- Label Studio
+
+
+def test_a_class_named_like_several_choices_is_no_choice_of_several(saved):
+    mixed = choosing([[["a", "b"]], [["a|b"]]], [[["a"]], [["b"]]])
+    with pytest.raises(LabelError, match=r"'a\|b' is the name of a class and also .* Rename the class"):
+        formats.read(saved(mixed))
+    alone = formats.read(saved(choosing([[["a|b"]], [["a"]]])))
+    assert alone.labels.classes.tolist() == ["a", "a|b"]
+    assert not [note for note in alone.notes if "several choices" in note]
+    of_another_question = choosing([[["a", "b"], ["a|b"]], [["a"], ["c"]]])
+    assert formats.read(saved(of_another_question), question="q1").labels.classes.tolist() == ["a|b", "c"]
+    listed = {"t1": {"ann": ["a", "b"], "bob": "a|b"}}
+    with pytest.raises(LabelError, match="Rename the class"):
+        formats.read(saved(listed), format="peerannot")
+
+
+def test_a_class_named_like_several_choices_is_written_as_the_one_that_it_is(saved, tmp_path):
+    path = saved(choosing([[["a|b"]], [["a|b"]]], [[["b", "a", "c"]], [["c", "a", "b"]]]))
+    consensus = aggregate(formats.read(path).labels).consensus
+    formats.write(consensus, tmp_path / "tasks.json", format="label-studio", tasks=path)
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    values = [task["predictions"][0]["result"][0]["value"] for task in tasks]
+    assert values == [{"choices": ["a|b"]}, {"choices": ["a", "b", "c"]}]
 
 
 def test_label_studio_counts_the_newest_answer_of_every_annotator_and_leaves_out_what_is_none():
@@ -199,10 +245,36 @@ def test_doccano_without_annotators_or_with_spans_is_refused(saved, tmp_path):
 
 
 def test_an_archive_that_would_swell_is_refused_before_it_is_unpacked(monkeypatch):
-    monkeypatch.setattr("crowdwise.formats.doccano._LARGE", 10)
-    monkeypatch.setattr("crowdwise.formats.doccano._LARGEST_RATIO", 0)
+    monkeypatch.setattr("crowdwise.tables._source._LARGE", 10)
+    monkeypatch.setattr("crowdwise.tables._source._LARGEST_RATIO", 0)
     with pytest.raises(DataError, match="more than any export has"):
         formats.read(FILES / "doccano.zip")
+
+
+def test_an_archive_that_changes_while_it_is_read_is_refused(saved, monkeypatch):
+    path = saved((FILES / "doccano.zip").read_bytes(), "export.zip")
+    read_member = zipfile.ZipFile.read
+
+    def changed(archive, *arguments):
+        with open(path, "ab") as file:
+            file.write(b"more")
+        return read_member(archive, *arguments)
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", changed)
+    with pytest.raises(BusyError, match="changed while it was read"):
+        formats.read(path)
+
+
+def test_an_archive_that_is_cut_off_while_it_is_read_is_refused_as_changed(saved, monkeypatch):
+    path = saved((FILES / "doccano.zip").read_bytes(), "export.zip")
+
+    def cut(archive, *arguments):
+        path.write_bytes(b"PK")
+        raise zipfile.BadZipFile("cut")
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", cut)
+    with pytest.raises(BusyError, match="changed while it was read"):
+        formats.read(path)
 
 
 # ---------------------------------------------------------------------- marketplaces

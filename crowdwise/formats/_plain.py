@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
-from crowdwise.formats.answers import NUMBER, Answers
-from crowdwise.formats.label_file import WIDE, LabelFile, Wishes, make_label_file
-from crowdwise.formats.names import (
+from crowdwise.formats._answers import NUMBER, WIDE, Answers, ReadOptions
+from crowdwise.formats._names import (
     TEXT_WORDS,
     candidates,
     find_columns,
@@ -32,54 +31,58 @@ _ONE_OF_MANY = re.compile(
 )
 
 
-def read_plain(table: Table, wishes: Wishes) -> LabelFile:
-    """Labels from a plain table, long or wide."""
-    if wishes.question is not None:
+def read_plain(table: Table, answers: Answers) -> str:
+    """Take a plain table, long or wide; which of them it is."""
+    options = answers.options
+    if options.question is not None:
         raise LabelError(
             f"{table.source.name} is a plain table, which has no questions: name the column with --label COLUMN."
         )
-    if _is_wide(table.header, wishes):
-        return _read_wide(table, wishes)
-    if wishes.wide is None and _looks_wide(table, wishes):
-        how = "seen by their values; if it is not so, name --example, --annotator and --label"
-        return _read_wide(table, wishes, how=how)
-    return _read_long(table, wishes)
+    answers.notes += table.notes
+    if _is_wide(table.header, options):
+        _read_wide(table, answers)
+        return WIDE
+    if options.wide is None and _looks_wide(table, options):
+        _read_wide(table, answers, " (seen by their values; if it is not so, name --example, --annotator and --label)")
+        return WIDE
+    _read_long(table, answers)
+    return "table"
 
 
-def _is_wide(header: Sequence[str], wishes: Wishes) -> bool:
-    """Whether there is a column per annotator: said so, or all but the ids and texts are numbered annotators."""
-    if wishes.wide is not None:
-        return wishes.wide
-    if not (wishes.annotator is None and wishes.label is None):
-        return isinstance(wishes.annotator, tuple)
+def _is_wide(header: Sequence[str], options: ReadOptions) -> bool:
+    """Whether there is a column per annotator: by the options, or all but the ids and texts are numbered annotators."""
+    if options.wide is not None:
+        return options.wide
+    if options.annotator is not None or options.label is not None:
+        return isinstance(options.annotator, tuple)
     numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
-    ids = [name for name in (wishes.example, *candidates(header, "example")) if name is not None]
-    text = text_column(header, ids, wishes.text)
+    ids = [name for name in (options.example, *candidates(header, "example")) if name is not None]
+    text = text_column(header, ids, options.text)
     return len(numbered) >= 2 and {*header} <= {*numbered, *ids, text, *candidates(header, "truth")}
 
 
-def _looks_wide(table: Table, wishes: Wishes) -> bool:
+def _looks_wide(table: Table, options: ReadOptions) -> bool:
     """Whether nothing is named like an annotator or a label, and all columns beside ids and texts hold the same few.
 
     Where ids repeat, or are not there and labels are numbers, a row may as well be a label: that is a doubt.
     """
     header = table.header
-    if wishes.annotator or wishes.label or candidates(header, "annotator") or candidates(header, "label"):
+    if options.annotator or options.label or candidates(header, "annotator") or candidates(header, "label"):
         return False
     named = [name for name in candidates(header, "example") if plain_name(name) not in TEXT_WORDS]
-    ids = named if wishes.example is None else [wishes.example]
-    others = (*ids, text_column(header, ids, wishes.text), *candidates(header, "truth"))
+    ids = named if options.example is None else [options.example]
+    others = (*ids, text_column(header, ids, options.text), *candidates(header, "truth"))
     block = next(table.blocks(), None)
     if block is None or not header or len(ids) > 1 or not set(ids) <= set(header):
         return False
     cells = dict(zip(header, block.columns, strict=True))
-    none = {"", *wishes.missing, *wishes.abstain}
-    given = [set(cells[name]) for name in header if name not in others]
+    none = options.no_labels
+    values = [set(cells[name]) for name in header if name not in others]
     if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
         return False
-    if not ids and any(NUMBER.fullmatch(value) for values in given for value in values - none):
+    if not ids and any(NUMBER.fullmatch(value) for each in values for value in each - none):
         return False
-    return _same_few(given, none, len(block.columns[0]))
+    return _same_few(values, none, len(block.columns[0]))
 
 
 def _same_few(columns: Sequence[set[str]], none: set[str], n_rows: int) -> bool:
@@ -100,28 +103,32 @@ def _same_few(columns: Sequence[set[str]], none: set[str], n_rows: int) -> bool:
     )
 
 
-def _read_long(table: Table, wishes: Wishes) -> LabelFile:
-    given = {"example": wishes.example, "annotator": _single(wishes.annotator), "label": wishes.label}
-    found = find_columns(table.source.name, table.header, given)
-    at = [table.position(column) for column in found.values()]
-    text = text_column(table.header, list(found.values()), wishes.text) if wishes.texts else None
-    answers = Answers(wishes.missing, strip=wishes.strip)
-    answers.notes += [*table.notes, "columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items())]
+def _read_long(table: Table, answers: Answers) -> None:
+    options = answers.options
+    if isinstance(options.annotator, tuple):
+        raise LabelError(
+            "annotator must be one column of a table with a row per label; several are those of a wide table."
+        )
+    named = {"example": options.example, "annotator": options.annotator, "label": options.label}
+    found = find_columns(table.source.name, table.header, named)
+    names = list(found.values())
+    text = text_column(table.header, names, options.text) if options.texts else None
+    answers.notes.append("columns: " + ", ".join(f"{column} -> {role}" for role, column in found.items()))
     for block in table.blocks():
-        columns: Sequence[Sequence[str]] = [block.columns[i] for i in at]
+        columns: Sequence[Sequence[str]] = [block.columns[table.position(name)] for name in names]
+        if text is not None:
+            for example, words in zip(columns[0], block.columns[table.position(text)], strict=True):
+                if example:
+                    answers.texts.setdefault(example, words)
         if "" in columns[0] or "" in columns[1]:
-            columns = _without_empty_rows(table, block, columns, list(found.values()), answers.missing)
+            columns = _without_empty_rows(table, block, columns, names, {"", *options.missing})
             answers.left_out["empty rows"] += len(block.columns[0]) - len(columns[0])
         answers.extend(*columns)
-        if text is not None:
-            for example, words in zip(block.columns[at[0]], block.columns[table.position(text)], strict=True):
-                answers.texts.setdefault(example, words)
-        if wishes.on_rows is not None:
-            wishes.on_rows(len(answers))
+        if options.on_rows is not None:
+            options.on_rows(len(answers))
     if text is not None:
         answers.notes.append(f"texts: {text}")
-    answers.notes += _unused(table.header, [*found.values(), text])
-    return make_label_file(table.source.name, "table", answers, wishes)
+    answers.notes += _unused(table.header, [*names, text])
 
 
 def _unused(header: Sequence[str], used: Collection[str | None]) -> list[str]:
@@ -134,14 +141,6 @@ def _without(names: Iterable[str], others: Iterable[str | None]) -> list[str]:
     """The names that are not among others, in time that grows with how many there are of both."""
     left_out = {*others}
     return [name for name in names if name not in left_out]
-
-
-def _single(annotator: str | tuple[str, ...] | None) -> str | None:
-    if isinstance(annotator, tuple):
-        raise LabelError(
-            "annotator must be one column of a table with a row per label; several are those of a wide table."
-        )
-    return annotator
 
 
 def _without_empty_rows(
@@ -162,26 +161,27 @@ def _without_empty_rows(
     return list(zip(*rows, strict=True)) if rows else [(), (), ()]
 
 
-def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
-    name, header = table.source.name, table.header
-    found = find_example(name, header, wishes.example)
-    ids = [] if found is None else [found]
-    text = text_column(header, ids, wishes.text)
-    annotators = _annotator_columns(table, wishes, [*ids, *([text] if text else [])])
-    known = _without(candidates(header, "truth"), [*ids, text, *annotators])
+def _read_wide(table: Table, answers: Answers, how: str = "") -> None:
+    header, options, none = table.header, answers.options, answers.options.no_labels
+    id_column = find_example(answers.name, header, options.example)
+    text = text_column(header, [id_column] if id_column else [], options.text)
+    annotators = _annotator_columns(table, options, [id_column, text])
+    known = _without(candidates(header, "truth"), [id_column, text, *annotators])
     truth = known[0] if len(known) == 1 else None
-    columns = table.columns([*ids, *[column for column in (text, truth) if column], *annotators])
-    examples = columns[ids[0]] if ids else [str(i) for i in range(len(columns[annotators[0]]))]
-    if not ids:
-        _refuse_ids(columns, annotators, wishes)
-    none = {"", *wishes.missing, *wishes.abstain}
-    if wishes.annotator is None and wishes.kind == "class":
-        _refuse_no_annotator(name, {each: columns[each] for each in annotators}, none)
-    _refuse_empty_or_repeated(table, ids, examples)
-    answers = Answers(wishes.missing, strip=wishes.strip)
-    answers.notes += [*table.notes, f"a column per annotator: {some_names(annotators)}{how and f' ({how})'}"]
+    columns = table.columns([*(name for name in (id_column, text, truth) if name), *annotators])
+    if id_column:
+        examples = columns[id_column]
+        _refuse_empty_or_repeated(table, id_column, examples)
+    else:
+        examples = [str(i) for i in range(len(columns[annotators[0]]))]
+        _refuse_ids(columns, annotators, options)
+    if options.annotator is None and options.kind == "class":
+        _refuse_no_annotator(answers.name, {name: columns[name] for name in annotators}, none)
+    answers.notes.append(f"a column per annotator: {some_names(annotators)}{how}")
     answers.notes.append(
-        f"columns: {ids[0]} -> example" if ids else "examples are numbered from 0: no column is named like them"
+        f"columns: {id_column} -> example"
+        if id_column
+        else "examples are numbered from 0: no column is named like them"
     )
     for annotator in annotators:
         answers.extend(examples, [annotator] * len(examples), columns[annotator])
@@ -189,20 +189,16 @@ def _read_wide(table: Table, wishes: Wishes, how: str = "") -> LabelFile:
         answers.notes.append(f"texts: {text}")
         answers.texts.update(zip(examples, columns[text], strict=True))
     if truth:
-        given = {example: cell for example, cell in zip(examples, columns[truth], strict=True) if cell not in none}
-        answers.truth.update(given)
-        answers.notes.append(f"known answers: {truth} ({len(given):,})")
-    answers.notes += _unused(header, [*ids, text, truth, *annotators])
-    return make_label_file(name, WIDE, answers, wishes)
+        answers.truth |= {key: cell for key, cell in zip(examples, columns[truth], strict=True) if cell not in none}
+        answers.notes.append(f"known answers: {truth} ({len(answers.truth):,})")
+    answers.notes += _unused(header, [id_column, text, truth, *annotators])
 
 
-def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> list[str]:
-    if wishes.annotator is None:
+def _annotator_columns(table: Table, options: ReadOptions, taken: Sequence[str | None]) -> list[str]:
+    if options.annotator is None:
         columns = _without(table.header, [*taken, *candidates(table.header, "truth")])
     else:
-        columns = [wishes.annotator] if isinstance(wishes.annotator, str) else list(wishes.annotator)
-    for name in columns:
-        table.position(name)
+        columns = [options.annotator] if isinstance(options.annotator, str) else list(options.annotator)
     if not columns:
         raise LabelError(
             f"{table.source.name}: no column is left for an annotator; the columns are {some_names(table.header)}."
@@ -210,10 +206,10 @@ def _annotator_columns(table: Table, wishes: Wishes, taken: Sequence[str]) -> li
     return columns
 
 
-def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], wishes: Wishes) -> None:
+def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], options: ReadOptions) -> None:
     matrix = as_objects([cell for name in annotators for cell in columns[name]]).reshape(len(annotators), -1).T
     matrix[matrix == ""] = None
-    refuse_id_column(matrix, annotators, ratings=wishes.kind == "rating")
+    refuse_id_column(matrix, annotators, ratings=options.kind == "rating")
 
 
 def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:
@@ -253,15 +249,13 @@ def _answers_in_common(columns: Sequence[set[str]]) -> set[str]:
     return min((set_of[value] for value in shared), key=len, default=set())
 
 
-def _refuse_empty_or_repeated(table: Table, ids: Sequence[str], examples: Sequence[str]) -> None:
-    if not ids or (len(set(examples)) == len(examples) and "" not in examples):
-        return
+def _refuse_empty_or_repeated(table: Table, column: str, examples: Sequence[str]) -> None:
     seen: set[str] = set()
-    for number, example in enumerate(examples, start=1):
+    for number, example in enumerate(examples):
         if not example or example in seen:
             what = f"{example!r} occurs a second time" if example else "it is empty"
             raise LabelError(
-                f"{table.source.name}, row {number} after the header: a table with a column per annotator has a row "
-                f"per example, and in the column {ids[0]!r} {what}."
+                f"{table.place(number)}: a table with a column per annotator has a row per example, and in the column "
+                f"{column!r} {what}."
             )
         seen.add(example)

@@ -1,9 +1,11 @@
-"""A path, or "-" for standard input -> its bytes, decompressed, with errors that name the file."""
+"""A path, or "-" for standard input -> its bytes, decompressed, and lines of text, with errors that name the line."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
+import io
 import os
 import shutil
 import stat
@@ -14,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +30,15 @@ _HEAD = 2**16
 _LARGE = 2**28
 _LARGEST_RATIO = 200
 _GZIP = b"\x1f\x8b"
+# No line and no cell may be longer: a quote that is not closed, or a file that is no table, would fill the memory.
+LONGEST = 2**24
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +89,13 @@ class Source:
 
     def read(self) -> bytes:
         """All bytes; a compressed file that would swell out of all proportion is refused."""
-        chunks, n_bytes, limit = [], 0, max(_LARGE, _LARGEST_RATIO * self.size)
+        chunks, n_bytes = [], 0
         for chunk in self.chunks():
             n_bytes += len(chunk)
-            if n_bytes > limit:
+            if n_bytes > self.largest:
                 raise DataError(
-                    f"{self.name}: a file of {self.size:,} bytes holds more than {limit:,} when it is decompressed, "
-                    "which no usual file does. Decompress it first if it is meant to be so."
+                    f"{self.name}: a file of {self.size:,} bytes holds more than {self.largest:,} when it is "
+                    "decompressed, which no usual file does. Decompress it first if it is meant to be so."
                 )
             chunks.append(chunk)
         return b"".join(chunks)
@@ -97,7 +109,7 @@ class Source:
             try:
                 while chunk := file.read(size):
                     yield chunk
-                self._files.check()
+                self.check_unchanged()
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError(
                     f"{self.name}: the compressed file is cut off or damaged ({str(error).rstrip('.')}). "
@@ -107,7 +119,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it is on the disk, open at its start."""
         try:
-            self._files.check()
+            self.check_unchanged()
             return open(self._on_disk, "rb")
         except MissingDataError:
             raise
@@ -125,8 +137,16 @@ class Source:
             return raw.seek(0, os.SEEK_END)
 
     @cached_property
+    def largest(self) -> int:
+        """The most bytes that it may hold when it is decompressed."""
+        return max(_LARGE, _LARGEST_RATIO * self.size)
+
+    def check_unchanged(self) -> None:
+        """Raise if it is not what it was: it is read more than once, and must stay as it is meanwhile."""
+        self._files.check()
+
+    @cached_property
     def _files(self) -> Unchanged:
-        """It is read more than once, and must stay as it is meanwhile."""
         return Unchanged([self._on_disk])
 
     @property
@@ -157,3 +177,81 @@ def _incoming(path: str) -> Iterator[BinaryIO]:
         raise MissingDataError("standard input is closed; give a file.")
     else:
         yield sys.stdin.buffer
+
+
+def encoding_of(head: bytes) -> str:
+    """The encoding that the first bytes announce, else UTF-8.
+
+    Examples
+    --------
+    >>> from crowdwise.tables import encoding_of
+    >>> encoding_of("a".encode("utf-16"))
+    'utf-16'
+    """
+    return next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), "utf-8")
+
+
+def check_encoding(encoding: str) -> str:
+    """An encoding of texts that Python knows; some are of other things, such as names of hosts."""
+    try:
+        b"a".decode(encoding, "ignore")
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"encoding must be one that Python knows, such as utf-8 or latin-1; got {encoding!r}."
+        ) from None
+    return encoding
+
+
+def decoded(source: Source, encoding: str) -> Iterator[str]:
+    """The text of a file, some at a time."""
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    for chunk in chain(source.chunks(), [b""]):
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            good = error.object[: error.start].decode(encoding, "ignore")
+            raise DataError(_no_text(source, line + good.count("\n"), encoding, error)) from None
+        except UnicodeError as error:  # UTF-16 without its mark
+            raise DataError(
+                f"{source.name}: this is not {encoding}: {error}. Name its encoding: --encoding NAME."
+            ) from None
+        if "\0" in text:
+            raise DataError(_nul(source, line + text.count("\n", 0, text.index("\0"))))
+        yield text
+        line += text.count("\n")
+
+
+def _no_text(source: Source, line: int, encoding: str, error: UnicodeDecodeError) -> str:
+    came = f"byte 0x{error.object[error.start]:02x}" if error.start < len(error.object) else "the end of the file"
+    return (
+        f"{source.name}, line {line}: this is not {encoding.removesuffix('-sig').upper()} ({came} cannot be read). "
+        'Name the encoding, such as --encoding latin-1 or --encoding cp1252 (in Python: encoding="latin-1").'
+    )
+
+
+def _nul(source: Source, line: int) -> str:
+    even, odd = source.head[::2].count(0), source.head[1::2].count(0)
+    if 4 * max(even, odd) > len(source.head):
+        guess = "utf-16-le" if odd > even else "utf-16-be"
+        return (
+            f"{source.name}, line {line}: this looks like UTF-16 without a mark. Name it: --encoding {guess} "
+            f'(in Python: encoding="{guess}").'
+        )
+    return f"{source.name}, line {line}: a NUL character, which text does not have. Is this a table? Remove it if so."
+
+
+def line_blocks(source: Source, encoding: str) -> Iterator[list[str]]:
+    """The lines of a file with their ends, some at a time."""
+    rest, n_lines = "", 0
+    for text in decoded(source, encoding):
+        lines = io.StringIO(rest + text, newline="").readlines()
+        # The last line may go on, and a carriage return at the end may be half of a line end.
+        rest = lines.pop() if lines and not lines[-1].endswith("\n") else ""
+        n_lines += len(lines)
+        if len(rest) > LONGEST:
+            raise DataError(
+                f"{source.name}, line {n_lines + 1}: a line of more than {LONGEST:,} characters. Is this a table?"
+            )
+        yield lines
+    if rest:
+        yield [rest]

@@ -42,7 +42,7 @@ def plain_name(name: str) -> str:
 
     Examples
     --------
-    >>> from crowdwise.formats.names import plain_name
+    >>> from crowdwise.formats._names import plain_name
     >>> plain_name("WorkerId"), plain_name("!amt worker-ID")
     ('worker_id', 'amt_worker_id')
     """

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
 from crowdwise.exceptions import DataError
-from crowdwise.tables.block import N_ROWS, Block, no_header
-from crowdwise.tables.lines import decoded, encoding_of, line_blocks
-from crowdwise.tables.source import Source
+from crowdwise.tables._block import N_ROWS, Block, no_header
+from crowdwise.tables._source import Source, decoded, encoding_of, line_blocks
 
 Record = dict[str, Any]
+# A record with its place in words, such as "tasks.json, record 3".
+Placed = tuple[str, Record]
 # Names of columns are collected from so many records.
 _N_NAMED = 1000
 
@@ -22,7 +23,7 @@ def as_text(value: Any) -> str:
 
     Examples
     --------
-    >>> from crowdwise.tables.json_rows import as_text
+    >>> from crowdwise.tables import as_text
     >>> as_text("a"), as_text(None), as_text(3), as_text([1, "b"])
     ('a', '', '3', '[1, "b"]')
     """
@@ -66,24 +67,31 @@ def _constant(name: str) -> Any:
 def json_records(source: Source, encoding: str | None = None) -> Iterator[tuple[int, Record]]:
     """The records of JSON Lines, or of a JSON document that is a list, each with its line or number."""
     encoding = encoding or encoding_of(source.head)
-    if is_document(source, encoding):
-        document = parse_document(source, encoding)
-        if not isinstance(document, list):
-            document = [document]
-        for number, record in enumerate(document, start=1):
-            yield number, _checked_record(source, f"record {number}", record)
-        return
-    lines = chain.from_iterable(line_blocks(source, encoding))
-    for number, line in enumerate(lines, start=1):
+    whole = is_document(source, encoding)
+    for number, record in _document_values(source, encoding) if whole else _line_values(source, encoding):
+        if not isinstance(record, dict):
+            raise DataError(
+                f"{source.name}, {'record' if whole else 'line'} {number}: a record with names and values was "
+                f"expected, {{...}}; got {as_text(record)[:40]}."
+            )
+        yield number, record
+
+
+def _document_values(source: Source, encoding: str) -> Iterator[tuple[int, Any]]:
+    document = parse_document(source, encoding)
+    return enumerate(document if isinstance(document, list) else [document], start=1)
+
+
+def _line_values(source: Source, encoding: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(chain.from_iterable(line_blocks(source, encoding)), start=1):
         if line.strip():
             try:
-                record = _parse(line)
+                yield number, _parse(line)
             except (ValueError, RecursionError) as error:
                 raise DataError(
                     f"{source.name}, line {number}: this is not JSON ({error}). A line per record was expected, each "
                     "{...}. Is the file cut off?"
                 ) from None
-            yield number, _checked_record(source, f"line {number}", record)
 
 
 def is_document(source: Source, encoding: str) -> bool:
@@ -116,37 +124,25 @@ def _is_one_line(source: Source, encoding: str) -> bool:
     return True
 
 
-def _checked_record(source: Source, place: str, record: Any) -> Record:
-    if not isinstance(record, dict):
-        raise DataError(
-            f"{source.name}, {place}: a record with names and values was expected, {{...}}; got {as_text(record)[:40]}."
-        )
-    return record
-
-
 class JsonRows:
     """The rows of records, block by block; `header` holds the names that occur in the first of them."""
 
     def __init__(self, source: Source, encoding: str | None) -> None:
-        self.source, self.records = source, json_records(source, encoding)
-        self.first = list(islice(self.records, _N_NAMED))
-        if not self.first:
+        self.source, self._records = source, json_records(source, encoding)
+        self._first = list(islice(self._records, _N_NAMED))
+        if not self._first:
             raise no_header(source.name)
-        self.header = list(dict.fromkeys(name for _, record in self.first for name in record))
+        self.header = list(dict.fromkeys(name for _, record in self._first for name in record))
 
     def blocks(self) -> Iterator[Block]:
         """The rows."""
-        records = chain(self.first, self.records)
+        records, known = chain(self._first, self._records), set(self.header)
         while rows := list(islice(records, N_ROWS)):
-            yield self._block(rows)
-
-    def _block(self, rows: Sequence[tuple[int, Record]]) -> Block:
-        known = set(self.header)
-        for line, record in rows:
-            if not record.keys() <= known:
-                raise DataError(
-                    f"{self.source.name}, line {line}: the names {sorted(record.keys() - known)} do not occur in the "
-                    f"first {_N_NAMED:,} records. Give all records the same names."
-                )
-        columns = [[as_text(record.get(name)) for _, record in rows] for name in self.header]
-        return Block(columns, lambda i: rows[i][0])
+            for line, record in rows:
+                if not record.keys() <= known:
+                    raise DataError(
+                        f"{self.source.name}, line {line}: the names {sorted(record.keys() - known)} do not occur in "
+                        f"the first {_N_NAMED:,} records. Give all records the same names."
+                    )
+            columns = [[as_text(record.get(name)) for _, record in rows] for name in self.header]
+            yield Block(columns, [line for line, _ in rows].__getitem__)

@@ -32,7 +32,7 @@ def checked_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from crowdwise.tables.block import checked_header
+    >>> from crowdwise.tables._block import checked_header
     >>> checked_header("a.csv", ["", " task"])
     ('column 1', 'task')
     """

@@ -1,4 +1,4 @@
-"""doccano's exports -> labels: a zip archive or folder with a file per annotator, or one such file.
+"""doccano's exports -> answers: a zip archive or folder with a file per annotator, or one such file.
 
 The name of a file is that of the annotator. An example without labels in a file was not labelled by that annotator.
 """
@@ -13,20 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.formats.answers import Answers
-from crowdwise.formats.fields import SEVERAL, Record, one_label
-from crowdwise.formats.label_file import LabelFile, Wishes, make_label_file
-from crowdwise.tables import Source, open_table
-from crowdwise.tables.json_rows import as_text, json_records
+from crowdwise.formats._answers import SEVERAL, Answers
+from crowdwise.tables import Placed, Record, Source, as_text, json_records, open_table
 
-NAME = "doccano"
 # Where versions and kinds of projects keep labels and texts.
 _LABELS = ("label", "labels", "cats", "categories")
 _TEXTS = ("text", "data")
 _ENDINGS = (".jsonl", ".json", ".csv")
 _SPREADSHEETS = (".xlsx", ".xlsm", ".ods")
-# No export of texts is compressed more than so many times.
-_LARGE, _LARGEST_RATIO = 2**28, 200
 
 
 def is_doccano(record: Record) -> bool:
@@ -35,18 +29,17 @@ def is_doccano(record: Record) -> bool:
     return "id" in record and any(key in record for key in _TEXTS) and any(listed) and len(record) <= 5
 
 
-def read_doccano(source: Source, wishes: Wishes) -> LabelFile:
-    """Labels from an archive, a folder or a single file."""
-    answers = Answers(wishes.missing, strip=wishes.strip)
+def read_doccano(source: Source, answers: Answers) -> str:
+    """Take an archive, a folder or a single file; the name of the format."""
     if Path(source.path).is_dir():
         files = sorted(path for path in Path(source.path).iterdir() if path.suffix.lower() in _ENDINGS)
-        _read_files([(path.stem, Source(str(path))) for path in files], source, answers, wishes)
+        _read_files([(path.stem, Source(str(path))) for path in files], answers)
     elif source.head.startswith(b"PK\x03\x04"):
         with tempfile.TemporaryDirectory(prefix="crowdwise-") as folder:
-            _read_files(_unpacked(source, Path(folder)), source, answers, wishes)
+            _read_files(_unpacked(source, Path(folder)), answers)
     else:
-        _read_files([(Path(source.path.removesuffix(".gz")).stem, source)], source, answers, wishes)
-    return make_label_file(source.name, NAME, answers, wishes)
+        _read_files([(Path(source.path.removesuffix(".gz")).stem, source)], answers)
+    return "doccano"
 
 
 def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
@@ -54,39 +47,39 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
     found = []
     try:
         with source.open() as raw, zipfile.ZipFile(raw) as archive:
-            members = [one for one in archive.infolist() if PurePosixPath(one.filename).suffix.lower() in _ENDINGS]
-            total, limit = sum(one.file_size for one in members), max(_LARGE, _LARGEST_RATIO * source.size)
-            if total > limit:
-                raise DataError(
-                    f"{source.name}: its files say that they have {total:,} bytes, more than any export has."
-                )
+            members = [info for info in archive.infolist() if PurePosixPath(info.filename).suffix.lower() in _ENDINGS]
+            total = sum(info.file_size for info in members)
+            if total > source.largest:
+                raise DataError(f"{source.name}: its files claim {total:,} bytes, more than any export has.")
             for number, member in enumerate(members):
                 inside = PurePosixPath(member.filename)
                 path = folder / f"{number}{inside.suffix.lower()}"  # never a path that the archive names
                 path.write_bytes(archive.read(member))
                 found.append((inside.stem, Source(str(path), f"{source.name}: {inside.name}")))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+        source.check_unchanged()
         what = "spreadsheet" if source.suffix in _SPREADSHEETS else "archive"
         advice = " Open it, and save it as CSV." if what == "spreadsheet" else ""
         raise DataError(
             f"{source.name}: the {what} is cut off or damaged, or has a password ({error}).{advice}"
         ) from None
+    source.check_unchanged()
     return found
 
 
-def _read_files(files: list[tuple[str, Source]], source: Source, answers: Answers, wishes: Wishes) -> None:
+def _read_files(files: list[tuple[str, Source]], answers: Answers) -> None:
     if not files:
         raise DataError(
-            f"{source.name}: there is no file of an annotator in it (.jsonl, .json or .csv). A spreadsheet has to be "
+            f"{answers.name}: there is no file of an annotator in it (.jsonl, .json or .csv). A spreadsheet has to be "
             "saved as CSV first."
         )
     if [annotator for annotator, _ in files] == ["all"]:
         raise LabelError(
-            f"{source.name}: this is the export of a collaborative project, which does not say who labelled what. "
+            f"{answers.name}: this is the export of a collaborative project, which does not say who labelled what. "
             "Switch collaboration off in doccano before annotators start."
         )
     answers.notes.append(f"annotators, by the names of the files: {', '.join(annotator for annotator, _ in files)}")
-    known = {part for name in wishes.classes or () for part in name.split(SEVERAL)}
+    known = {part for name in answers.options.classes or () for part in name.split(SEVERAL)}
     if not known and any(file.suffix == ".csv" for _, file in files):
         known = {name for _, file in files for name in _sure_classes(file)}
     for annotator, file in files:
@@ -104,13 +97,13 @@ def _read_file(annotator: str, file: Source, answers: Answers, known: Collection
         labels = _labels(place, record)
         if file.suffix == ".csv":
             labels = _parts(place, labels[0], known)
-        if label := one_label(labels):
+        if label := answers.label_of(labels):
             answers.add(example, annotator, label)
         else:
             answers.left_out["examples that an annotator did not label"] += 1
 
 
-def _records(file: Source) -> Iterator[tuple[str, Record]]:
+def _records(file: Source) -> Iterator[Placed]:
     if file.suffix == ".csv":
         yield from open_table(file).records()
         return

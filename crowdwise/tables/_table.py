@@ -1,23 +1,25 @@
-"""A file -> its header, and its rows or columns of text, whatever the file is."""
+"""A file -> its header, and its rows or columns of text, whatever the file is; Parquet is read by Polars."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
-from crowdwise._text import some_names
-from crowdwise.exceptions import DataError
-from crowdwise.tables.block import Block, checked_header
-from crowdwise.tables.delimited import DELIMITERS, DelimitedRows, guess_delimiter
-from crowdwise.tables.json_rows import JsonRows
-from crowdwise.tables.lines import check_encoding, encoding_of
-from crowdwise.tables.parquet import MAGIC, ParquetRows
-from crowdwise.tables.source import Source
+from crowdwise._text import how_to_install, some_names
+from crowdwise.exceptions import BusyError, DataError, MissingExtraError
+from crowdwise.tables._block import Block, checked_header
+from crowdwise.tables._delimited import DELIMITERS, DelimitedRows, guess_delimiter
+from crowdwise.tables._json import JsonRows, as_text
+from crowdwise.tables._source import Source, check_encoding, encoding_of
 
+_PARQUET = b"PAR1"
 _FOREIGN = {b"PK\x03\x04": "a zip archive (or a spreadsheet)", b"\x93NUMPY": "a NumPy file", b"%PDF": "a PDF"}
+# A block of a Parquet file is larger than one of text: each is a search for its place in the file.
+_N_ROWS = 2**18
 
 
 class _Rows(Protocol):
@@ -58,8 +60,12 @@ class Table:
 
     def records(self) -> Iterator[tuple[str, dict[str, str]]]:
         """All rows, each with its place in words and its cells by the names of their columns."""
-        for number, row in enumerate(self.rows(), start=1):
-            yield f"{self.source.name}, row {number} after the header", dict(zip(self.header, row, strict=True))
+        for i, row in enumerate(self.rows()):
+            yield self.place(i), dict(zip(self.header, row, strict=True))
+
+    def place(self, i: int) -> str:
+        """Where a row is, in words, from its position."""
+        return f"{self.source.name}, row {i + 1} after the header"
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Whole columns, by default all of them."""
@@ -79,6 +85,56 @@ class Table:
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.header)}
+
+
+class _ParquetRows:
+    """The rows of a Parquet file, block by block."""
+
+    def __init__(self, source: Source) -> None:
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingExtraError(f"Parquet files need polars: {how_to_install('parquet')}.") from error
+        with source.open() as file:
+            path = os.path.abspath(file.name)
+        self._source = source
+        with self._reading():
+            # The path is a name, not a pattern.
+            self._frame = polars.scan_parquet(path, glob=False, hive_partitioning=False)
+            self.header = self._frame.collect_schema().names()
+            self._n_rows = self._frame.select(polars.len()).collect().item()
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows."""
+        for start in range(0, self._n_rows, _N_ROWS):
+            with self._reading():
+                frame = self._frame.slice(start, _N_ROWS).collect()
+                self._source.check_unchanged()  # polars opens the file again for every block
+                columns = [list(map(_as_cell, frame[name].to_list())) for name in self.header]
+            yield Block(columns, range(start + 1, start + 1 + len(frame)).__getitem__)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what goes wrong into our errors: polars panics, which is no Exception."""
+        try:
+            yield
+        except (BusyError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._source.check_unchanged()
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise DataError(
+                f"{self._source.name}: this Parquet file is cut off or damaged ({reason}). Make it again."
+            ) from None
+
+
+def _as_cell(value: Any) -> str:
+    """Numbers that are whole are written so: pandas turns integers into floats to make room for what is missing."""
+    if isinstance(value, float):
+        if value != value:
+            return ""
+        return str(int(value)) if value.is_integer() else repr(value)
+    return as_text(value) if value is None or isinstance(value, str | int | list | dict) else str(value)
 
 
 def open_table(
@@ -123,8 +179,8 @@ def open_table(
 def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[Callable[[], _Rows], tuple[str, ...]]:
     """How the rows are read, and what was guessed."""
     head = source.head
-    if head.startswith(MAGIC):
-        return lambda: ParquetRows(source), ("format: Parquet",)
+    if head.startswith(_PARQUET):
+        return lambda: _ParquetRows(source), ("format: Parquet",)
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from crowdwise.exceptions import DataError
-from crowdwise.tables.block import N_ROWS, Block, no_header
-from crowdwise.tables.lines import LONGEST, line_blocks
-from crowdwise.tables.source import Source
+from crowdwise.tables._block import N_ROWS, Block, no_header
+from crowdwise.tables._source import LONGEST, Source, line_blocks
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 # A first line of spreadsheets that names the delimiter and is not a part of the table.

@@ -1,0 +1,375 @@
+"""Answers as a file has them -> labels, texts and known answers.
+
+Cells are text. Identifiers, and classes, that are all whole numbers in their plain spelling become integers, as in a
+data frame; ``str`` gives back what was in the file. All else stays as it came.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from crowdwise._arrays import Array
+from crowdwise._text import count
+from crowdwise.exceptions import DataError, LabelError
+from crowdwise.formats._names import shell_word
+from crowdwise.labels.build import Kind, parts_of_codes
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_objects, tidy
+from crowdwise.labels.mistakes import perhaps, plain_spelling
+from crowdwise.tables import Record, as_text
+
+# Cells that hold no label, besides empty ones. "None" may well be a class.
+MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# Between several choices that are one answer.
+SEVERAL = "|"
+WIDE = "wide table"  # the format of a table with a column per annotator
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """Labels from a file, and what else was in it.
+
+    Parameters
+    ----------
+    labels : CrowdLabels
+        Which annotator gave which example which label.
+    texts : mapping from example to str, or None
+        What was labelled, where the file has it.
+    truth : mapping from example to label, or None
+        Answers that the file marks as the right ones; they are not among the labels.
+    format : str
+        What the file was taken for.
+    notes : tuple of str
+        What was guessed and what was left out, in plain sentences.
+    """
+
+    labels: CrowdLabels
+    texts: Mapping[Any, str] | None
+    truth: Mapping[Any, Any] | None
+    format: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the caller of `read` asked for; None where nothing was."""
+
+    example: str | None = None
+    annotator: str | tuple[str, ...] | None = None
+    label: str | None = None
+    wide: bool | None = None
+    question: str | None = None
+    missing: tuple[str, ...] = MISSING
+    abstain: tuple[str, ...] = ()
+    on_duplicate: Literal["error", "first", "last"] = "error"
+    kind: Kind = "class"
+    classes: tuple[str, ...] | None = None
+    strip: bool = False
+    texts: bool | str = True
+    on_rows: Callable[[int], object] | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The column of the texts, if it is named."""
+        return self.texts if isinstance(self.texts, str) else None
+
+    @property
+    def no_labels(self) -> set[str]:
+        """Cells that are no label."""
+        return {"", *self.missing, *self.abstain}
+
+
+class _Codes(dict[str, int]):
+    """A number for every text, from 0, in order of appearance."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return len(self) - 1
+
+
+class Stripped(dict[str, str]):
+    """Labels without spaces at their ends; one that is spelt like a label that means "none" is that one.
+
+    The usual ones of `missing`, such as NA, count as they are written only: "na" may be a class.
+
+    Examples
+    --------
+    >>> from crowdwise.formats._answers import Stripped
+    >>> stripped = Stripped(["NA", "unsure"])
+    >>> stripped[" Yes"], stripped["UNSURE "], stripped["na"]
+    ('Yes', 'unsure', 'na')
+    """
+
+    def __init__(self, missing: Collection[str]) -> None:
+        super().__init__()
+        self._none = {plain_spelling(text): text for text in missing if text not in MISSING}
+
+    def __missing__(self, text: str) -> str:
+        self[text] = self._none.get(plain_spelling(text), text.strip())
+        return self[text]
+
+
+class _Answer(NamedTuple):
+    """An answer of an annotator to one of several questions; its time is a text that sorts."""
+
+    question: str
+    example: str
+    annotator: str
+    label: str
+    time: str
+
+
+class Answers:
+    """All that is taken from a file, in its order.
+
+    Examples
+    --------
+    >>> from crowdwise.formats._answers import Answers
+    >>> answers = Answers("labels.csv")
+    >>> answers.add("a", "ann", "1")
+    >>> answers.add("a", "bob", "NA")
+    >>> answers.label_file("table").notes
+    ("left out: rows without a label (1 'NA')",)
+    """
+
+    def __init__(self, name: str, options: ReadOptions | None = None) -> None:
+        self.name, self.options = name, options or ReadOptions()
+        self.texts: dict[str, str] = {}
+        self.truth: dict[str, str] = {}
+        self.left_out: Counter[str] = Counter()  # what, and how many of it
+        self.notes: list[str] = []
+        self._stripped = Stripped(self.options.missing)
+        self._missing = frozenset({"", *self.options.missing})
+        self._n_missing: Counter[str] = Counter()
+        self._indices = _Codes(), _Codes(), _Codes()
+        self._columns = array("i"), array("i"), array("i")
+        self._to_questions: list[_Answer] = []
+        self._known: list[_Answer] = []
+        # A question and a label of several choices, or that looks like it -> the choices.
+        self._chosen: dict[tuple[str, str], frozenset[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def add(self, example: str, annotator: str, label: str) -> None:
+        """Take one answer."""
+        self.extend([example], [annotator], [label])
+
+    def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
+        """Take columns of answers; no example and no annotator may be empty where there is a label."""
+        if self.options.strip:
+            labels = list(map(self._stripped.__getitem__, labels))
+        if not self._missing.isdisjoint(labels):
+            self._n_missing.update(label for label in labels if label in self._missing)
+            rows = [row for row in zip(examples, annotators, labels, strict=True) if row[2] not in self._missing]
+            examples, annotators, labels = zip(*rows, strict=True) if rows else ((), (), ())
+        for column, index, texts in zip(self._columns, self._indices, (examples, annotators, labels), strict=True):
+            column.extend(map(index.__getitem__, texts))
+
+    def answer(self, question: str, example: str, annotator: str, label: str, time: str = "") -> None:
+        """Take an answer to one of several questions; the newest of an annotator to an example counts."""
+        self._to_questions.append(_Answer(question, example, annotator or "(unknown)", label, time))
+
+    def known_answer(self, question: str, example: str, label: str, time: str = "") -> None:
+        """Take an answer that the file marks as right."""
+        self._known.append(_Answer(question, example, "", label, time))
+
+    def label_of(self, value: Any, question: str = "") -> str:
+        """The label of an answer: several choices are a class of their own, in any order; none is an empty text.
+
+        Examples
+        --------
+        >>> from crowdwise.formats._answers import Answers
+        >>> answers = Answers("tasks.json")
+        >>> answers.label_of(["b", "a"]), answers.label_of(3), answers.label_of([])
+        ('a|b', '3', '')
+        """
+        choices = frozenset(filter(None, map(as_text, value if isinstance(value, list) else [value])))
+        label = SEVERAL.join(sorted(choices))
+        if SEVERAL in label and self._chosen.setdefault((question, label), choices) != choices:
+            raise LabelError(
+                f"{self.name}: {label!r} is the name of a class and also what the choice of several classes would be "
+                f"called. Rename the class without {SEVERAL!r}."
+            )
+        return label
+
+    def label_file(self, format: str) -> LabelFile:
+        """All that was taken; `format` is what the file was taken for. The answers are used up: they may be many."""
+        notes = [*self.notes, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
+        if len(self) == 0:
+            raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
+        options = self.options
+        if options.strip:
+            self._spell_alike()
+        if options.classes is not None:
+            self._refuse_others(options.classes)
+        examples, annotators, labels = map(list, self._indices)
+        used = [label for label in labels if label not in options.abstain]
+        id_of = _kind_of_ids([*examples, *self.texts, *self.truth])
+        label_of = _kind_of_labels([*used, *self.truth.values(), *(options.classes or ())])
+        values = [
+            _id_array(examples, id_of),
+            _id_array(annotators, _kind_of_ids(annotators)),
+            _label_array(used, label_of, options.kind),
+        ]
+        self._indices = _Codes(), _Codes(), _Codes()
+        codes = [np.frombuffer(column, dtype=np.intc) for column in self._columns]
+        self._columns = array("i"), array("i"), array("i")
+        del examples  # which would be held until the end
+        settings: dict[str, Any] = {"on_duplicate": options.on_duplicate, "kind": options.kind}
+        if options.classes is not None:
+            settings["classes"] = tidy([label_of(name) for name in options.classes])
+        if len(used) < len(labels):
+            value_of = dict(zip(used, values[2].tolist(), strict=True))
+            values[2] = as_objects([value_of.get(label, label) for label in labels])
+            cells = (each[code] for code, each in zip(codes, values, strict=True))
+            abstained = [label for label in labels if label in options.abstain]
+            table = dict(zip(("example", "annotator", "label"), cells, strict=True))
+            made = CrowdLabels.from_table(table, abstain=abstained, **settings)
+            notes.append(f"{count(made.n_abstentions, 'abstention')} (counted, not used as labels)")
+        else:
+            made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings))
+        texts = {id_of(example): text for example, text in self.texts.items()}
+        truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
+        return LabelFile(made, texts or None, truth or None, format, tuple(notes))
+
+    def choose_question(self, wanted: str | None) -> None:
+        """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
+        taken = (*self._to_questions, *self._known)
+        question = choose_question(self.name, (answer.question for answer in taken), wanted)
+        if any(answer.question != question for answer in taken):
+            self.notes.append(f"question: {question}")
+        newest: dict[tuple[str, str], _Answer] = {}
+        for answer in self._to_questions:
+            if answer.question == question:
+                before = newest.get((answer.example, answer.annotator))
+                if before is not None:
+                    self.left_out["earlier answers of the same annotator to the same example"] += 1
+                if before is None or answer.time >= before.time:
+                    newest[answer.example, answer.annotator] = answer
+        for answer in newest.values():
+            self.add(answer.example, answer.annotator, answer.label)
+        for answer in sorted(self._known, key=lambda answer: answer.time):
+            if answer.question == question and answer.label:
+                self.truth[answer.example] = answer.label
+        several = [each.label for each in newest.values() if len(self._chosen.get((question, each.label), ())) > 1]
+        if several:
+            self.notes.append(
+                f"{count(len(several), 'answer is', 'answers are')} several choices at once; each combination is a "
+                f"class, such as {several[0]!r}."
+            )
+
+    def _left_out(self, rows: str) -> list[str]:
+        parts = [f"{what} ({n:,})" for what, n in self.left_out.items() if n]
+        if self._n_missing:
+            kinds = ", ".join(f"{n:,} {repr(text) if text else 'empty'}" for text, n in self._n_missing.items())
+            parts.append(f"{rows} without a label ({kinds})")
+        return [f"left out: {', '.join(parts)}"] if parts else []
+
+    def _never_given(self) -> list[str]:
+        """What was declared to be no label and is not in this file: perhaps it is spelt otherwise."""
+        given = set(map(plain_spelling, self._indices[2]) if self.options.strip else self._indices[2])
+        spelt = plain_spelling if self.options.strip else str
+        absent = [text for text in self.options.missing if text and text not in (*MISSING, *self._n_missing)]
+        absent += [text for text in self.options.abstain if spelt(text) not in given]
+        shown = ", ".join(repr(text) + perhaps(list(map(repr, self._spelt_like(text)))) for text in absent)
+        return [f"never given, though said to be no label: {shown}"] if absent else []
+
+    def _spelt_like(self, text: str) -> list[str]:
+        """Labels that may be meant by another text: spelt alike, or named in it with commas."""
+        meant = {plain_spelling(part) for part in (text, *text.split(","))}
+        return [label for label in self._indices[2] if plain_spelling(label) in meant]
+
+    def _spell_alike(self) -> None:
+        """Give labels that are spelt alike one spelling: the declared one, else the most frequent."""
+        codes = np.frombuffer(self._columns[2], dtype=np.intc)
+        often = np.bincount(codes, minlength=len(self._indices[2])).tolist()
+        by_frequency = sorted(zip(self._indices[2], often, strict=True), key=lambda pair: pair[1])
+        declared = (*(self.options.classes or ()), *self.options.abstain)
+        spelling = {plain_spelling(text): text for text in (*(text for text, _ in by_frequency), *declared)}
+        one = _Codes()
+        table = np.array([one[spelling[plain_spelling(text)]] for text in self._indices[2]], dtype=np.intc)
+        self._columns = (*self._columns[:2], array("i", table[codes].tobytes()))
+        self._indices = (*self._indices[:2], one)
+        self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
+
+    def _refuse_others(self, classes: Sequence[str]) -> None:
+        """An error if a label is none of the declared classes."""
+        examples, annotators, labels = map(list, self._indices)
+        for code, label in enumerate(labels):
+            if label not in {*classes, *self.options.abstain}:
+                row = self._columns[2].index(code)
+                raise LabelError(
+                    f"labels must be among the declared classes, {', '.join(map(repr, classes))}; found {label!r} for "
+                    f"example {examples[self._columns[0][row]]!r}, annotator {annotators[self._columns[1][row]]!r}. "
+                    "Declare it too, or declare that it is no label: --missing or --abstain (missing=..., abstain=...)."
+                )
+
+
+def choose_question(name: str, questions: Iterable[str], wanted: str | None) -> str:
+    """The question whose answers are the labels: the one wanted, or the only one."""
+    found = list(dict.fromkeys(questions))
+    if wanted is not None:
+        if wanted in found:
+            return wanted
+        raise LabelError(f"{name} has no question {wanted!r}; its questions are {', '.join(found) or '(none)'}.")
+    if not found:
+        raise LabelError(f"{name}: there is no question in it that was answered with a class or a rating.")
+    if len(found) > 1:
+        raise LabelError(
+            f"{name} has {len(found)} questions: {', '.join(found)}. Pick one: --question {shell_word(found[0])} "
+            f"(in Python: question={found[0]!r})."
+        )
+    return found[0]
+
+
+def list_in(place: str, record: Record, key: str) -> list[Any]:
+    """A field that must be a list; one that is absent or null is an empty one."""
+    return _field(place, record, key, list, "a list")
+
+
+def record_in(place: str, record: Record, key: str) -> Record:
+    """A field that must be a record; one that is absent or null is an empty one."""
+    return _field(place, record, key, dict, "a record, {...}")
+
+
+def _field(place: str, record: Record, key: str, kind: type[Any], expected: str) -> Any:
+    value = record.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise DataError(f"{place}: {key!r} must be {expected}; got {as_text(value)[:40]!r}.")
+    return kind() if value is None else value
+
+
+def _kind_of_ids(ids: Sequence[str]) -> Callable[[str], Any]:
+    return int if ids and all(map(_WHOLE.fullmatch, ids)) else str
+
+
+def _kind_of_labels(labels: Sequence[str]) -> Callable[[str], Any]:
+    if not labels or not all(map(NUMBER.fullmatch, labels)):
+        return str
+    if all(map(_WHOLE.fullmatch, labels)):
+        return int
+    return float if all(math.isfinite(float(label)) for label in labels) else str
+
+
+def _id_array(ids: Sequence[str], kind: Callable[[str], Any]) -> Array:
+    return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(ids)
+
+
+def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], kind: Kind) -> Array:
+    if kind == "class":
+        return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
+    for label in labels:
+        if not NUMBER.fullmatch(label):
+            raise LabelError(f'ratings must be numbers; found {label!r}. Use kind="class" for classes.')
+    return np.fromiter(map(float, labels), np.float64, len(labels))

@@ -1,0 +1,206 @@
+"""Label Studio's exports -> answers: JSON, and the flat ones (JSON_MIN and CSV, a row per answer).
+
+Cancelled and rejected answers and drafts are left out; of several answers of one person the newest counts. Answers
+marked as ground truth are truth. Predictions become annotators of their own, called "model:" and their version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from crowdwise._text import count
+from crowdwise.formats._answers import Answers, list_in, record_in
+from crowdwise.formats._names import TEXT_WORDS, text_column
+from crowdwise.tables import Placed, Record, Table, as_text
+
+# What a value of these types holds is an answer about the whole example.
+_KINDS = ("choices", "rating", "number", "taxonomy", "pairwise")
+# A value that has one of these is about a part of the example.
+_PARTS = {"start", "end", "x", "y", "points", "ranges", "rle", "frame"}
+# Columns of a flat export that are about the answer, and no part of it.
+_OWN = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+
+
+def is_label_studio(record: Record) -> bool:
+    """Whether a record looks like a task of Label Studio."""
+    annotations = record.get("annotations", record.get("completions"))
+    return isinstance(record.get("data"), dict) and isinstance(annotations, list)
+
+
+def read_label_studio(records: Iterable[Placed], answers: Answers) -> None:
+    """Take tasks with their annotations and predictions."""
+    seen: set[str] = set()
+    n_prefilled = 0
+    for number, (place, task) in enumerate(records):
+        example = as_text(task.get("id")) or str(number)
+        if text := _text(record_in(place, task, "data")):
+            answers.texts[example] = text
+        answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
+        for annotation in annotations_of(place, task):
+            if not isinstance(annotation, dict):
+                answers.left_out["annotations of which the file has only the id"] += 1
+                continue
+            mark = as_text(annotation.get("id"))
+            if mark and mark in seen:  # cloud storage repeats annotations over files
+                answers.left_out["repeated annotations"] += 1
+                continue
+            seen.add(mark)
+            n_prefilled += _take(place, example, annotation, answers)
+        for prediction in list_in(place, task, "predictions"):
+            _take_prediction(place, example, prediction, answers)
+    if n_prefilled:
+        answers.notes.append(
+            f"{count(n_prefilled, 'answer')} started from a model's prediction: not independent of that model."
+        )
+    answers.choose_question(answers.options.question)
+
+
+def _text(data: Record) -> str:
+    words = {key: value for key, value in data.items() if isinstance(value, str)}
+    named = (words[key] for key in TEXT_WORDS if key in words)
+    return next(named, next(iter(words.values())) if len(words) == 1 else "")
+
+
+def annotations_of(place: str, task: Record) -> list[Any]:
+    """The annotations of a task; those of earlier versions are called completions."""
+    return list_in(place, task, "annotations" if "annotations" in task else "completions")
+
+
+def _take(place: str, example: str, annotation: Record, answers: Answers) -> bool:
+    """Take the answers of one annotation; whether they started from a model's."""
+    if annotation.get("was_cancelled") or annotation.get("skipped"):
+        answers.left_out["cancelled answers"] += 1
+        return False
+    if _is_rejected(place, annotation):
+        answers.left_out["rejected answers"] += 1
+        return False
+    time = as_text(annotation.get("updated_at") or annotation.get("created_at"))
+    labels = _labels(place, annotation, answers)
+    if not labels:
+        answers.left_out["annotations without an answer about the whole example"] += 1
+    if annotation.get("ground_truth") is True:
+        for question, label in labels.items():
+            answers.known_answer(question, example, label, time)
+        return False
+    for question, label in labels.items():
+        answers.answer(question, example, _annotator(annotation.get("completed_by")), label, time)
+    origins = [result.get("origin") for result in list_in(place, annotation, "result") if isinstance(result, dict)]
+    started = annotation.get("parent_prediction") is not None or any(
+        isinstance(origin, str) and origin.startswith("prediction") for origin in origins
+    )
+    return started and bool(labels)
+
+
+def _is_rejected(place: str, annotation: Record) -> bool:
+    reviews = [review for review in list_in(place, annotation, "reviews") if isinstance(review, dict)]
+    if reviews:
+        return reviews[-1].get("accepted") is False
+    return annotation.get("last_action") == "rejected"
+
+
+def _annotator(completed_by: Any) -> str:
+    if isinstance(completed_by, dict):
+        completed_by = next((completed_by[key] for key in ("email", "username", "id") if completed_by.get(key)), None)
+    return as_text(completed_by)
+
+
+def _labels(place: str, annotation: Record, answers: Answers) -> dict[str, str]:
+    """The label of every question that an annotation, or a prediction, answers."""
+    whole, n_parts, n_others = results_about_the_whole(place, annotation)
+    answers.left_out["results that are no class or rating (spans, boxes, texts)"] += n_others
+    answers.left_out["answers about a part of an example"] += n_parts
+    chosen: dict[str, list[Any]] = {}
+    for result in whole:
+        chosen.setdefault(as_text(result.get("from_name")), []).extend(choices_in(result["value"]))
+    return {question: label for question, values in chosen.items() if (label := answers.label_of(values, question))}
+
+
+def results_about_the_whole(place: str, annotation: Record) -> tuple[list[Record], int, int]:
+    """The results of an annotation or prediction that are a class or rating of the whole example.
+
+    Then how many others are about a part of it, and how many are spans, boxes, texts and the like.
+    """
+    results = [result for result in list_in(place, annotation, "result") if isinstance(result, dict)]
+    answered = [result for result in results if result.get("type") in _KINDS and isinstance(result.get("value"), dict)]
+    regions = {as_text(result.get("id")) for result in results if result.get("type") not in _KINDS}
+    whole = [
+        result
+        for result in answered
+        if not _PARTS & result["value"].keys()
+        and (result.get("id") is None or as_text(result.get("id")) not in regions)
+    ]
+    return whole, len(answered) - len(whole), len(results) - len(answered)
+
+
+def choices_in(value: Record) -> list[Any]:
+    """The choices, or the rating, that a value holds."""
+    if isinstance(value.get("choices"), list):
+        return value["choices"]
+    if isinstance(value.get("taxonomy"), list):
+        return ["/".join(map(as_text, path)) if isinstance(path, list) else path for path in value["taxonomy"]]
+    return [value[key] for key in ("choices", "rating", "number", "selected") if value.get(key) is not None]
+
+
+def _take_prediction(place: str, example: str, prediction: Any, answers: Answers) -> None:
+    if not isinstance(prediction, dict):
+        answers.left_out["predictions of which the file has only the id"] += 1
+        return
+    model = f"model:{as_text(prediction.get('model_version')) or 'prediction'}"
+    for question, label in _labels(place, prediction, answers).items():
+        answers.answer(question, example, model, label, as_text(prediction.get("created_at")))
+        note = f"the predictions of {model!r} are an annotator of their own."
+        if note not in answers.notes:
+            answers.notes.append(note)
+
+
+def is_label_studio_flat(header: Sequence[str]) -> bool:
+    """Whether a header is that of a flat export."""
+    return {"id", "annotator", "annotation_id"} <= set(header)
+
+
+def read_label_studio_flat(table: Table, answers: Answers) -> None:
+    """Take the rows of a flat export."""
+    wanted = answers.options.question or answers.options.label
+    columns = table.columns()
+    questions = _flat_questions(columns, wanted)
+    if len(questions) == 1:
+        answers.notes.append(f"columns: id -> example, annotator -> annotator, {questions[0]} -> label")
+    times = columns.get("updated_at") or columns.get("created_at") or [""] * len(columns["id"])
+    for question in questions:
+        rows = zip(columns["id"], columns["annotator"], columns[question], times, strict=True)
+        for example, annotator, cell, time in rows:
+            if label := answers.label_of(_flat_choices(cell), question):
+                answers.answer(question, example, annotator, label, time)
+    text = text_column(table.header, questions)
+    if text is not None:
+        answers.texts.update(zip(columns["id"], columns[text], strict=True))
+    answers.choose_question(wanted)
+
+
+def _flat_questions(columns: dict[str, list[str]], wanted: str | None) -> list[str]:
+    """The columns with answers: those between "id" and "annotator".
+
+    Where columns are in the order of their names there are none; then those in which answers to one example differ, for
+    what is shown to annotators does not, or, if answers never do, all that may be.
+    """
+    header = list(columns)
+    if between := header[header.index("id") + 1 : header.index("annotator")]:
+        return between
+    others = [name for name in header if name not in _OWN]
+    n_examples = len(set(columns["id"]))
+    differing = [name for name in others if len(set(zip(columns["id"], columns[name], strict=True))) > n_examples]
+    if wanted in others:
+        return [*differing, wanted] if wanted not in differing else differing
+    return differing or [name for name in others if name != text_column(header, [])]
+
+
+def _flat_choices(cell: str) -> Any:
+    """A cell; several choices at once are JSON in it."""
+    if cell.startswith('{"choices"'):
+        try:
+            return json.loads(cell)["choices"]
+        except (ValueError, TypeError, RecursionError):
+            return cell
+    return cell
