@@ -1,4 +1,4 @@
-"""Figure 2: how much smaller the mistake bound gets when the perceptron sees easy examples first."""
+"""Figure 2: how much smaller the mistake bound of theorem 2 is than Novikoff's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def curves(margins: tuple[float, ...] = MARGINS) -> list[Curve]:
 
 
 def reproduce(options: Options) -> Report:
-    """Draw the ratio of the mistake bounds, easy examples first to any order, against the spread."""
+    """Draw theorem 2 over Novikoff's bound against the spread."""
     return picture(
         "figure2",
         curves(),
         options,
         x_label="spread of mistakes over the regions, $\\varepsilon_s$",
-        y_label="bound, easy first ÷ any order",
+        y_label="Theorem 2 ÷ Novikoff",
         legend="margin γ",
         x_limits=(0, LARGEST_SPREAD),
         y_limits=(0, 1.5),
