@@ -3,8 +3,7 @@
 python benchmarks/crowds.py                       every set and method (ours.py, peers.py); installs the peers once
 python benchmarks/crowds.py --sets music rte      some sets
 python benchmarks/crowds.py --no-peers            ours alone
-python benchmarks/crowds.py --sets --write        nothing is run: the tables are made of the results that are kept
-python benchmarks/crowds.py --speed               a million examples: aggregate and crowd-kit's Dawid-Skene
+python benchmarks/crowds.py --sets --write        nothing is run: the table is made of the results that are kept
 
 Consensus: share of labelled examples whose consensus is the truth. Test: accuracy on unseen examples of the method's
 own classifier, or of one and the same logistic regression fitted to the method's consensus; the mean of five splits
@@ -12,7 +11,7 @@ where the set has no test examples of its own. Seconds: the fit alone, for the c
 where it is fitted afterwards. CPU seconds are fairer on a busy machine, if OMP_NUM_THREADS=1.
 
 All methods on all sets take an hour, so each result is kept in results/crowds.json with its date and commit, and the
-tables are made of what is kept there.
+table is made of what is kept there.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ import ours
 import peers
 from contest import Answers, Task
 from crowd_sets import LABELS_ONLY, WITH_FEATURES, CrowdSet, load, splits
-from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 from tables import Place, Run, bold_best, commit, markdown, parser
 
@@ -51,23 +49,8 @@ COLUMNS = ("method", "consensus", "test", "AUC", "seconds", "CPU s", "+ CPU s")
 N_SPLITS = 5
 RESULTS = HERE / "results" / "crowds.json"
 PAGE = "docs/evidence/models.md"
-FEATURES, SECONDS, LABELS, BEST = (Place(PAGE, f"crowds {name}") for name in ("features", "seconds", "labels", "best"))
-SPEED = Place("docs/evidence/speed.md", "crowds speed")
-SHOWN = {
-    "crowdwise default": "**`CrowdLogisticClassifier()`**",
-    "crowdwise aggregate": "`aggregate(labels)`",
-    "crowdwise ridge 0": "`CrowdRidgeClassifierCV((0.0,))`",
-    "crowdwise ridge 2": "`CrowdRidgeClassifierCV((2.0,))`",
-    "crowdwise any(logistic) 0 tuned": "`CrowdClassifier(LogisticRegression(C))`, C tuned",
-    "crowdwise majority": "majority vote (ours; ties to the first class)",
-    "crowd-kit majority": "majority vote (crowd-kit; ties at random)",
-    "crowd-kit Dawid-Skene": "Dawid-Skene (crowd-kit)",
-    "crowd-kit one-coin": "one coin (crowd-kit)",
-    "crowd-kit GLAD": "GLAD (crowd-kit)",
-    "crowd-kit MACE": "MACE (crowd-kit)",
-    "cleanlab CROWDLAB": "CROWDLAB (cleanlab)",
-    "scikit-activeml Raykar": "Raykar (scikit-activeml)",
-}
+PLACE = Place(PAGE, "crowds")
+MAJORITY, DAWID_SKENE = "crowdwise majority", "crowd-kit Dawid-Skene"
 QUICK = ("crowdwise majority", "crowdwise aggregate", "crowdwise default")
 
 
@@ -91,32 +74,21 @@ class Row:
         times = [f"{value:.3g}" for value in (self.seconds, self.cpu_seconds, self.classifier_cpu_seconds)]
         return ["" if cell == "nan" else cell for cell in (*accuracies, *times)]
 
-    def shown(self, measure: str, digits: str) -> str:
-        """One measure, or why there is none."""
-        value = getattr(self, measure)
-        if not np.isnan(value):
-            return f"{value:{digits}}"
-        return self.note if self.note.startswith("stopped after") else "failed"
-
 
 Results = dict[str, dict[str, Row]]  # by set and method
 
 
 def main() -> None:
     options = read_options()
-    run = Run(options, [SPEED] if options.speed else [FEATURES, SECONDS, LABELS, BEST])
+    run = Run(options, [PLACE])
     print(f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads\n")
     pythons = {"ours": sys.executable}
     if options.sets and not options.no_peers and not options.quick:
         pythons["peers"] = peers_python(options.peers_env)
-    if options.speed or options.quick:
-        speed(run, pythons, options.limit, 10_000 if options.quick else 1_000_000)
-    if options.speed:
-        return
     results: Results = {} if options.quick else read_results()
     compare(results, pythons, options)
     if options.quick or is_standard(options):
-        write_tables(run, results)
+        write_table(run, results)
 
 
 def is_standard(options: argparse.Namespace) -> bool:
@@ -142,7 +114,6 @@ def read_options() -> argparse.Namespace:
     )  # fmt: skip
     made.add_argument("--repeat", type=int, default=1, help="fits to take the median time of")
     made.add_argument("--limit", type=float, default=600, help="seconds that a method may take on a set")
-    made.add_argument("--speed", action="store_true", help="a million examples, labels alone")
     options = made.parse_args()
     if options.quick:
         options.sets, options.splits = ("medical_cause", "rte"), 1
@@ -287,63 +258,42 @@ def one_set(
 # ---------------------------------------------------------------------- tables
 
 
-def write_tables(run: Run, results: Results) -> None:
-    """Those of the page, from all results there are."""
-    note = made_at(results)
-    shown = [method for method in SHOWN if any(method in rows for rows in results.values())]
-    if run.writes and len(shown) < len(SHOWN):
-        absent = ", ".join(method for method in SHOWN if method not in shown)
-        sys.exit(f"Nothing was written: {RESULTS.name} has no results of {absent}. Run these on some sets first.")
-    both = [column_of(results, name, shown, ("consensus", "test")) for name in WITH_FEATURES]
-    run.table(FEATURES, ("", *WITH_FEATURES), rows_of(shown, both), note)
-    times = [column_of(results, name, shown, ("cpu_seconds",)) for name in WITH_FEATURES]
-    run.table(SECONDS, ("CPU seconds for the consensus", *WITH_FEATURES), rows_of(shown, times), note)
-    of_labels = [method for method in shown if METHODS[method][1]]
-    columns = [column_of(results, name, of_labels, ("consensus",)) for name in LABELS_ONLY]
-    columns.append([f"{rank:.1f}" for rank in mean_ranks(results, LABELS_ONLY, of_labels)])
-    run.table(LABELS, ("labels only", *LABELS_ONLY, "mean rank"), rows_of(of_labels, columns), note)
-    run.table(BEST, ("", *WITH_FEATURES, *LABELS_ONLY), best_rows(results), note)
-
-
-def rows_of(methods: list[str], columns: list[list[str]]) -> list[list[str]]:
-    """Cells by column -> rows with titles."""
-    return [[SHOWN[method], *(column[i] for column in columns)] for i, method in enumerate(methods)]
-
-
-def column_of(results: Results, name: str, methods: list[str], measures: tuple[str, ...]) -> list[str]:
-    """The cells of a set, the best accuracies in bold; words where a method did not finish, empty if it never ran."""
-    rows = [results.get(name, {}).get(method) for method in methods]
-    cells = []
-    for measure in measures:
-        digits = ".2g" if measure == "cpu_seconds" else ".3f"
-        shown = ["" if row is None else row.shown(measure, digits) for row in rows]
-        cells.append(shown if measure == "cpu_seconds" else bold_best(shown))
-    return [" / ".join(filter(None, parts)) for parts in zip(*cells, strict=True)]
-
-
-def best_rows(results: Results) -> list[list[str]]:
-    """The default, or labels alone without features; the best peer of each set, whichever that is; the majority."""
-    rows: dict[str, list[str]] = {
-        "`CrowdLogisticClassifier()`, `aggregate(labels)` without features": [],
-        "best of the peers on this set": [],
-        "majority vote": [],
-    }
+def write_table(run: Run, results: Results) -> None:
+    """That of the page, from all results there are: a row per crowd, consensus and unseen examples."""
+    rows = []
     for name in (*WITH_FEATURES, *LABELS_ONLY):
-        found = results.get(name, {})
-        default = found.get("crowdwise default" if name in WITH_FEATURES else "crowdwise aggregate", Row())
-        others = [row.consensus for method, row in found.items() if METHODS[method][0] == "peers"]
-        best = max((value for value in others if not np.isnan(value)), default=np.nan)
-        values = (default.consensus, best, found.get("crowdwise majority", Row()).consensus)
-        cells = bold_best(["" if np.isnan(value) else f"{value:.3f}" for value in values])
-        for row, cell in zip(rows.values(), cells, strict=True):
-            row.append(cell)
-    return [[title, *cells] for title, cells in rows.items()]
+        if name not in results:
+            continue
+        default = "crowdwise default" if name in WITH_FEATURES else "crowdwise aggregate"
+        if run.writes and (absent := [method for method in (default, MAJORITY) if method not in results[name]]):
+            sys.exit(f"Nothing was written: {RESULTS.name} has no results of {', '.join(absent)} on {name}.")
+        rows.append([name, *consensus_cells(results[name], default), *unseen_cells(results[name], default)])
+    columns = (
+        "crowd", "default", "majority vote", "Dawid-Skene", "best of the peers", "unseen: default", "majority vote",
+        "best of the peers",
+    )  # fmt: skip
+    run.table(PLACE, columns, rows, made_at(results))
 
 
-def mean_ranks(results: Results, names: tuple[str, ...], methods: list[str]) -> np.ndarray:
-    """Among these methods, 1 is the best; equal figures share a rank, a method without result comes last."""
-    figures = [[results.get(name, {}).get(method, Row()).consensus for method in methods] for name in names]
-    return rankdata(-np.nan_to_num(figures, nan=-1.0), axis=1).mean(axis=0)
+def consensus_cells(found: dict[str, Row], default: str) -> list[str]:
+    """Ours, the majority, Dawid-Skene of crowd-kit, and the best peer, whichever that is."""
+    values = [found.get(method, Row()).consensus for method in (default, MAJORITY, DAWID_SKENE)]
+    return bold_best([shown(value) for value in (*values, best_peer(found, "consensus"))])
+
+
+def unseen_cells(found: dict[str, Row], default: str) -> list[str]:
+    """Accuracy on unseen examples, with features."""
+    values = [found.get(method, Row()).test for method in (default, MAJORITY)]
+    return bold_best([shown(value) for value in (*values, best_peer(found, "test"))])
+
+
+def best_peer(found: dict[str, Row], measure: str) -> float:
+    values = [getattr(row, measure) for method, row in found.items() if METHODS[method][0] == "peers"]
+    return max((value for value in values if not np.isnan(value)), default=np.nan)
+
+
+def shown(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f}"
 
 
 def made_at(results: Results) -> str:
@@ -356,44 +306,6 @@ def made_at(results: Results) -> str:
         if when:
             parts.append(f"{title}: {', '.join([' to '.join(dict.fromkeys((when[0], when[-1]))), *code])}.")
     return " ".join(parts)
-
-
-# ---------------------------------------------------------------------- a million examples
-
-
-def simulated(n_examples: int, n_annotators: int, n_labels: int) -> tuple[np.ndarray, Answers]:
-    """Two-coin annotators: each right on either class with a chance of 0.5 to 0.9 of its own."""
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, n_examples)
-    right = rng.uniform(0.5, 0.9, (n_annotators, 2))
-    # Random steps around the circle of annotators: never the same one twice, all of them if n_labels is their number.
-    steps = rng.integers(1, n_annotators // n_labels + 1, (n_examples, n_labels))
-    first = rng.integers(0, n_annotators, (n_examples, 1))
-    annotator = np.sort((first + steps.cumsum(axis=1)) % n_annotators, axis=1).ravel()
-    example = np.repeat(np.arange(n_examples), n_labels)
-    is_right = rng.random(len(example)) < right[annotator, truth[example]]
-    value = np.where(is_right, truth[example], 1 - truth[example])
-    return truth, Answers(example, annotator, value, n_examples, n_annotators, 2)
-
-
-def speed(run: Run, pythons: dict[str, str], limit: float, n_examples: int) -> None:
-    """One after the other, each in a fresh process."""
-    methods = {"crowdwise aggregate": "ours", "crowdwise aggregate confusion": "ours", "crowd-kit Dawid-Skene": "peers"}
-    lines = []
-    for n_annotators, n_labels in ((12, 12), (200, 5)):
-        truth, answers = simulated(n_examples, n_annotators, n_labels)
-        size, base = f"{n_examples:,} x {n_labels} of {n_annotators}", np.nan
-        with tempfile.TemporaryDirectory() as directory:
-            task = Path(directory) / "task.npz"
-            Task(answers, None, []).save(task)
-            for method, program in methods.items():
-                if program in pythons:
-                    row = judge(run_method(program, pythons[program], method, task, 1, limit), truth, [])
-                    base = row.cpu_seconds if np.isnan(base) else base
-                    lines.append([size, method, f"{row.consensus:.5f}", f"{row.seconds:.2f}",
-                                  f"{row.cpu_seconds:.2f}", f"{row.cpu_seconds / base:.1f}"])  # fmt: skip
-    columns = ("examples x labels of annotators", "method", "consensus", "seconds", "CPU s", "times as long")
-    run.table(SPEED, columns, lines)
 
 
 if __name__ == "__main__":

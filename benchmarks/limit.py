@@ -17,13 +17,8 @@ from tables import Place, Run, parser
 from timing import medians_in_turn, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV
-from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, fold_sums
-from crowdwise.rows.features import N_FOLDS
-from crowdwise.training_set import TrainingSet
 
 PLACE = Place("docs/evidence/speed.md", "limit")
-PARTS = Place("docs/evidence/speed.md", "limit parts")
 COLUMNS = ("examples x features", "`X.T @ X`", "`CrowdRidgeClassifier`", "ratio", "`CrowdRidgeClassifierCV`", "ratio",
            "extra memory, of X")  # fmt: skip
 STEEPNESSES = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
@@ -48,21 +43,6 @@ def row(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[str]:
     extra = (peak_megabytes() - before) * 2**20 / X.nbytes
     return [f"{len(X):,} x {X.shape[1]}", f"{limit:.3f} s", f"{plain:.2f} s", f"{plain / limit:.1f}",
             f"{tuned:.2f} s", f"{tuned / limit:.1f}", f"{100 * extra:.0f} %"]  # fmt: skip
-
-
-def parts(X: np.ndarray, labels: CrowdLabels, repeats: int) -> list[list[str]]:
-    """What the passes over the features take that a plain fit makes, and the whole fit."""
-    data = RidgeData.of(TrainingSet.of(X, labels, None), intercept=True, init="majority")
-    folds = Folds.by_content(X, N_FOLDS)
-    theta = np.ones((N_FOLDS, X.shape[1] + 1, 1))
-    calls = {
-        "`X.T @ X`": lambda: X.T @ X,
-        "sums per fold and level of disagreement": lambda: fold_sums(data, folds, 1, unweighted=False).easy(1.0),
-        "scores out of fold": lambda: data.rows.fold_scores(theta, folds.fold),
-        "all of `CrowdRidgeClassifier().fit`": lambda: CrowdRidgeClassifier().fit(X, labels),
-    }
-    seconds = [elapsed for elapsed, _ in medians_in_turn(list(calls.values()), repeats)]
-    return [[name, f"{taken:.3f} s", f"{taken / seconds[0]:.1f}"] for name, taken in zip(calls, seconds, strict=True)]
 
 
 def features(n_examples: int, n_features: int, rng: np.random.Generator, folder: Path | None = None) -> np.ndarray:
@@ -97,13 +77,9 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=7)
     options = arguments.parse_args()
     options.repeats = 1 if options.quick else options.repeats
-    run = Run(options, [PLACE, PARTS])
+    run = Run(options, [PLACE])
     note = f"12 annotators; medians of calls in turn. Tuned: {len(STEEPNESSES)} steepnesses, 17 l2 and 10 folds."
     run.table(PLACE, COLUMNS, list(rows(options)), note)
-    rng = np.random.default_rng(0)
-    X = features(100_000 if options.small else 10_000 if options.quick else 1_000_000, 100, rng)
-    note = f"{len(X):,} x {X.shape[1]}, 12 annotators; medians of calls in turn."
-    run.table(PARTS, ("part", "time", "times `X.T @ X`"), parts(X, crowd_of(X, rng), options.repeats), note)
 
 
 if __name__ == "__main__":

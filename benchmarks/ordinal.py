@@ -1,28 +1,25 @@
 """Labels with an order: levels, classes, numbers or votes? And abstentions: left out, or answers?
 
-python benchmarks/ordinal.py              all parts
-python benchmarks/ordinal.py truth people
+python benchmarks/ordinal.py levels abstentions
 
 Judges are read from the folder ``judges`` in the directory that CROWDWISE_DATA names: per set a table of labels by
 language models and people (task, worker, label, kind) and the strict majority of the people as truth (task, label).
 
-truth: language models alone, and all together, against that majority. people: each person in turn is left out, and the
-consensus of the others is compared with what that person said: nobody judges themselves. simulated: annotators who are
-harsh or lenient, exact or vague, with 5 % of labels at random; the truth is known. Every cell has accuracy, mean
-absolute error in levels, and quadratic weighted kappa.
+levels: language models alone, and all together, against that majority; people against a person who was left out;
+simulated annotators who are harsh or lenient, exact or vague, with 5 % of labels at random. Every cell has accuracy and
+mean absolute error in levels.
 """
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import cohen_kappa_score
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
@@ -31,7 +28,7 @@ from crowdwise.em import Ordinal
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/ordinal.md"
-PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("truth", "people", "simulated", "abstentions", "speed")}
+PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "abstentions")}
 SETS = ("cebab_stars", "10k_prompts")
 LEVELS = np.arange(1, 6)
 # Labels of a crowd and what is compared with them, NaN where it is unknown.
@@ -53,12 +50,12 @@ def against_truth(name: str, kinds: tuple[str, ...]) -> Iterator[Case]:
     yield labels, truth.set_index("task")["label"].reindex(labels.examples).to_numpy(dtype=float)
 
 
-def against_people(name: str, kinds: tuple[str, ...], quick: bool) -> Iterator[Case]:
+def against_people(name: str) -> Iterator[Case]:
     table, _ = judges(name)
-    people = sorted(table.loc[table["kind"] == "human", "worker"].unique())
-    for person in people[:1] if quick else people:
+    table = table[table["kind"] == "human"]
+    for person in sorted(table["worker"].unique()):
         of_person = table[table["worker"] == person].set_index("task")["label"]
-        labels = labels_of(table[table["kind"].isin(kinds) & (table["worker"] != person)])
+        labels = labels_of(table[table["worker"] != person])
         yield labels, of_person.reindex(labels.examples).to_numpy(dtype=float)
 
 
@@ -99,16 +96,15 @@ def fitted(**settings: object) -> Callable[[CrowdLabels], np.ndarray]:
 METHODS: dict[str, Callable[[CrowdLabels], np.ndarray]] = {
     "majority": vote("mode"),
     "median of labels": vote("median"),
-    "mean of labels": vote("mean"),
     "numbers": numbers,
     "classes": fitted(),
-    "levels": fitted(kind="ordinal", annotator_model=Ordinal()),
-    "levels, by mean": fitted(kind="ordinal", annotator_model=Ordinal(), consensus_by="mean"),
+    '`kind="ordinal"`': fitted(kind="ordinal"),
+    "`Ordinal()`": fitted(kind="ordinal", annotator_model=Ordinal()),
 }
 
 
 def compared(cases: Iterator[Case]) -> list[str]:
-    """Of every method accuracy, mean absolute error and quadratic weighted kappa, over all examples of all cases."""
+    """Of every method accuracy and mean absolute error, over all examples of all cases."""
     answers: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
     wanted = []
     for labels, truth in cases:
@@ -121,35 +117,22 @@ def compared(cases: Iterator[Case]) -> list[str]:
 
 
 def scores(found: np.ndarray, truth: np.ndarray) -> str:
-    kappa = cohen_kappa_score(found.astype(int), truth.astype(int), weights="quadratic", labels=LEVELS)
-    return f"{(found == truth).mean():.3f}, {np.abs(found - truth).mean():.3f}, {kappa:.3f}"
+    return f"{(found == truth).mean():.3f}, {np.abs(found - truth).mean():.3f}"
 
 
 # ------------------------------------------------------------------ parts
 
 
-def truth_part(run: Run) -> None:
-    cases = [(name, kinds) for name in SETS for kinds in (("model",), ("model", "human"))]
-    rows = [
-        [f"{name}, {'models' if kinds == ('model',) else 'all'}", *compared(against_truth(name, kinds))]
-        for name, kinds in (cases[:1] if run.quick else cases)
-    ]
-    run.table(PLACES["truth"], ("set", *METHODS), rows)
-
-
-def people_part(run: Run) -> None:
-    cases = [(name, kinds) for name in SETS for kinds in (("human",), ("model", "human"))]
-    rows = [
-        [f"{name}, {'people' if kinds == ('human',) else 'all'}", *compared(against_people(name, kinds, run.quick))]
-        for name, kinds in (cases[:1] if run.quick else cases)
-    ]
-    run.table(PLACES["people"], ("set", *METHODS), rows)
-
-
-def simulated_part(run: Run) -> None:
-    numbers_of_labels = (3,) if run.quick else (2, 3, 5)
-    rows = [[str(n), *compared(simulated(n, 1 if run.quick else 10))] for n in numbers_of_labels]
-    run.table(PLACES["simulated"], ("labels per example", *METHODS), rows)
+def levels_part(run: Run) -> None:
+    cases: dict[str, Callable[[], Iterator[Case]]] = {}
+    for name in SETS:
+        cases[f"{name}, models"] = partial(against_truth, name, ("model",))
+        cases[f"{name}, models and people"] = partial(against_truth, name, ("model", "human"))
+        cases[f"{name}, a person left out"] = partial(against_people, name)
+    for n in (2, 3, 5):
+        cases[f"simulated, {n} labels per example"] = partial(simulated, n, 10)
+    chosen = list(cases)[:1] if run.quick else list(cases)
+    run.table(PLACES["levels"], ("labels", *METHODS), [[name, *compared(cases[name]())] for name in chosen])
 
 
 def abstentions_part(run: Run) -> None:
@@ -172,38 +155,7 @@ def abstentions_part(run: Run) -> None:
     run.table(PLACES["abstentions"], ("raters", "left out", "informative"), rows)
 
 
-def speed_part(run: Run) -> None:
-    n_examples, n_annotators = (10_000 if run.quick else 1_000_000), 200
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 5, n_examples)
-    index = (rng.integers(0, n_annotators, (n_examples, 1)) + np.arange(5) * 37) % n_annotators
-    offset = rng.normal(0, 0.6, n_annotators)
-    said = np.clip(np.rint(truth[:, np.newaxis] + offset[index] + 0.7 * rng.normal(size=index.shape)), 0, 4)
-    order = index.argsort(axis=1)
-    labels = CrowdLabels(
-        np.arange(n_examples + 1) * 5,
-        np.take_along_axis(index, order, axis=1).ravel().astype(np.int16),
-        np.take_along_axis(said, order, axis=1).ravel().astype(np.int8),
-        np.arange(n_annotators),
-        np.arange(n_examples),
-        np.arange(5),
-    )
-    cells = []
-    for settings in ({}, {"kind": "ordinal", "annotator_model": Ordinal()}):
-        began = time.process_time()
-        found = aggregate(labels, **settings)
-        seconds = time.process_time() - began
-        cells.append(f"{seconds:.1f} s, {found.n_rounds} rounds, {(found.label == truth).mean():.3f}")
-    run.table(PLACES["speed"], ("labels", "classes", "levels"), [[f"{5 * n_examples:,}", *cells]])
-
-
-PARTS = {
-    "truth": truth_part,
-    "people": people_part,
-    "simulated": simulated_part,
-    "abstentions": abstentions_part,
-    "speed": speed_part,
-}
+PARTS = {"levels": levels_part, "abstentions": abstentions_part}
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegressionCV
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -18,7 +17,6 @@ BENCHMARKS = ROOT / "benchmarks"
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing", "trust_sets"}
 NEEDS_DATA = {
     "any_classifier",
-    "auto_steepness",
     "calibration",
     "crowds",
     "diagnose",
@@ -28,8 +26,6 @@ NEEDS_DATA = {
     "reproduction",
     "which_truths",
 }
-# These compare with LogisticRegressionCV as it is since scikit-learn 1.8; crowdwise itself needs less.
-NEEDS_NEW_SKLEARN = {"calibration"}
 QUICK = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS)
 
 
@@ -80,8 +76,6 @@ def tables_of_pages(tables, script):
 def test_a_benchmark_runs_and_has_the_columns_of_its_page(script, tables, request):
     if script in NEEDS_DATA:
         request.getfixturevalue("data_home")
-    if script in NEEDS_NEW_SKLEARN and not hasattr(LogisticRegressionCV(), "use_legacy_attributes"):
-        pytest.skip("needs scikit-learn 1.8")
     before = {path: path.read_bytes() for path in (ROOT / "docs").rglob("*") if path.is_file()}
     done = run_quick(script)
     assert done.returncode == 0, done.stderr
@@ -177,37 +171,11 @@ def test_results_of_other_runs_are_kept_with_their_dates(benchmark, monkeypatch,
     assert crowds.made_at({"rte": {"crowdwise aggregate": kept}}) == "Ours: 2026-01-02, commit abc."
 
 
-def test_tables_of_crowds_are_not_written_without_results_of_every_method(benchmark):
+def test_the_table_of_crowds_is_not_written_without_results_of_ours(benchmark):
     crowds = benchmark("crowds")
     row = crowds.Row(0.9, date="2026-01-02", commit="commit abc")
     with pytest.raises(SystemExit, match="no results of crowdwise default"):
-        crowds.write_tables(Namespace(writes=True), {"rte": {"crowdwise aggregate": row}})
-
-
-def test_the_debiased_calibration_error_has_no_noise_in_the_mean(benchmark):
-    calibration = benchmark("calibration")
-    rng, sure = np.random.default_rng(0), np.linspace(0.6, 1.0, 50)
-    proba = np.column_stack([sure, 1 - sure])
-
-    def mean_square(right):
-        truths = (rng.random((2000, 50)) > right).astype(int)
-        return np.mean([calibration.debiased_square(proba, truth) for truth in truths])
-
-    # The mean of 2000 draws has a standard error of .0004.
-    assert abs(mean_square(sure)) < 0.0015
-    assert abs(mean_square(sure - 0.2) - 0.04) < 0.003
-    assert calibration.if_right(proba) > 0.08  # while the usual one is that far from zero
-    assert (calibration.root(-0.01), calibration.root(0.04)) == ("0.000", "0.200")
-
-
-def test_the_best_temperature_by_hindsight_undoes_one(benchmark):
-    calibration = benchmark("calibration")
-    right = np.array([0.6, 0.75, 0.9]).repeat(1000)
-    truth = (np.arange(3000) * 0.618034 % 1 >= right).astype(int)  # evenly spread, so that every bin has its share
-    hot = np.column_stack([right, 1 - right]) ** np.exp(0.5)
-    hot /= hot.sum(axis=1, keepdims=True)
-    assert calibration.calibration(hot, truth)[2] > 0.05
-    assert calibration.by_hindsight(hot, truth) < 0.01
+        crowds.write_table(Namespace(writes=True), {"music": {"crowdwise aggregate": row}})
 
 
 @pytest.fixture
