@@ -23,9 +23,9 @@ import pandas as pd
 from tables import Place, Run, parser
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
-from crowdwise.consensus import chosen_classes
 from crowdwise.em import Ordinal
 from crowdwise.exceptions import CrowdWarning
+from crowdwise.results.consensus import chosen_classes
 
 PAGE = "docs/evidence/ordinal.md"
 PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "abstentions")}
@@ -85,7 +85,7 @@ def vote(by: str) -> Callable[[CrowdLabels], np.ndarray]:
 def numbers(labels: CrowdLabels) -> np.ndarray:
     """CrowdRidgeRegressor without features: the mean weighted by how exact annotators are, rounded."""
     ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
-    found = CrowdRidgeRegressor().fit(np.zeros((len(labels), 1)), ratings).label_consensus_
+    found = CrowdRidgeRegressor().fit(np.zeros((len(labels), 1)), ratings).results_.label_consensus.label
     return np.clip(np.rint(found), 1, 5)
 
 

@@ -49,7 +49,7 @@ def model(make: Callable[[float], Any], labels_alone: bool = False, tuned: bool 
         def fit() -> tuple[np.ndarray, Any]:
             C = same_classifier(X, labels.majority(), answers.n_classes)[1] if tuned else 1.0
             fitted = make(C).fit(X, labels)
-            consensus = fitted.label_consensus_ if labels_alone else fitted.consensus_
+            consensus = fitted.results_.label_consensus.label if labels_alone else fitted.consensus_
             return consensus, lambda rows: class_scores(fitted, rows)
 
         return fit

@@ -20,10 +20,10 @@ from calibration import calibration
 from judges import Judges, load, majority, set_names
 from tables import Place, Run, parser
 
-from crowdwise import aggregate, what_to_label_next
+from crowdwise import aggregate, suggest_labels
 from crowdwise.datasets import fetch_crowd
-from crowdwise.em.aggregate import Aggregation
 from crowdwise.exceptions import CrowdWarning
+from crowdwise.results import FitResults
 
 PLACE = Place("docs/evidence/judges.md", "which_truths")
 CROWDS = ("bm", "dog", "ducks", "rte")
@@ -34,33 +34,33 @@ COLUMNS = (
 )  # fmt: skip
 
 # Positions of the examples to answer, from the judges, the fit without truths, how many, and a generator.
-Way = Callable[[Judges, Aggregation, int, np.random.Generator], np.ndarray]
+Way = Callable[[Judges, FitResults, int, np.random.Generator], np.ndarray]
 
 
-def at_random(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+def at_random(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(len(judges.truth))[:n]
 
 
-def least_sure(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+def least_sure(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     """What is recommended for a person."""
     place = {example: i for i, example in enumerate(judges.labels.examples.tolist())}
-    found = what_to_label_next(alone, judges.labels, n=n, expert=True).examples.tolist()
+    found = suggest_labels(alone, judges.labels, n=n, expert=True).examples.tolist()
     return np.array([place[example] for example in found], dtype=np.intp)
 
 
-def half_of_each(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+def half_of_each(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     first = least_sure(judges, alone, n // 2, rng)
     others = np.setdiff1d(np.arange(len(judges.truth)), first)
     return np.concatenate([first, rng.permutation(others)[: n - len(first)]])
 
 
-def contested(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+def contested(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     """Any on which annotators differ."""
     differ = np.flatnonzero(majority(judges, np.empty(0)).max(axis=1) < 1)
     return rng.permutation(differ)[:n]
 
 
-def clear(judges: Judges, alone: Aggregation, n: int, rng: np.random.Generator) -> np.ndarray:
+def clear(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     """As gold questions are: of the surest quarter."""
     surest = np.argsort(-alone.confidence, kind="stable")[: max(n, len(judges.truth) // 4)]
     return rng.permutation(surest)[:n]
@@ -92,7 +92,7 @@ def chosen_sets(options: Namespace) -> Iterator[Judges]:
             yield judges
 
 
-def measure(judges: Judges, alone: Aggregation, known: np.ndarray) -> tuple[float, ...]:
+def measure(judges: Judges, alone: FitResults, known: np.ndarray) -> tuple[float, ...]:
     """The figures of one choice."""
     assert judges.labels.classes is not None
     names, rest = judges.labels.classes[judges.truth], np.setdiff1d(np.arange(len(judges.truth)), known)

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crowdwise._error_correlation import error_correlation
     from crowdwise.crowd.agreement_measures import agreement
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
@@ -14,8 +13,9 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.logistic.classifier import CrowdLogisticClassifier
     from crowdwise.model_file import load
-    from crowdwise.relabel import what_to_label_next
     from crowdwise.reporting.report import report
+    from crowdwise.results._error_correlation import error_correlation
+    from crowdwise.results.suggest import suggest_labels
     from crowdwise.ridge.classifier import CrowdRidgeClassifier
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -35,17 +35,17 @@ _HOMES = {
     "agreement": "crowd.agreement_measures",
     "align": "labels.align",
     "diagnose": "diagnosis",
-    "error_correlation": "_error_correlation",
+    "error_correlation": "results._error_correlation",
     "load": "model_file",
     "read_blocks": "rows.read",
     "read_labels": "formats._read",
     "report": "reporting.report",
     "simulate_annotators": "simulate",
     "slice_accuracy": "slices",
-    "what_to_label_next": "relabel",
+    "suggest_labels": "results.suggest",
 }
 # The other public names, by subject; docs/api.rst lists them.
-_ROOMS = ("crowd", "datasets", "em", "formats", "model_selection", "paper", "plots", "reporting", "weights")
+_ROOMS = ("crowd", "datasets", "em", "formats", "model_selection", "paper", "plots", "reporting", "results", "weights")
 
 __all__ = [
     "CrowdClassifier",
@@ -65,7 +65,7 @@ __all__ = [
     "report",
     "simulate_annotators",
     "slice_accuracy",
-    "what_to_label_next",
+    "suggest_labels",
 ]
 
 __version__ = "0.1.0"

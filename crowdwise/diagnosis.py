@@ -19,7 +19,7 @@ from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
-from crowdwise.em.aggregate import Aggregation, aggregate
+from crowdwise.em.aggregate import aggregate
 from crowdwise.em.held_out import EstimatorFolds
 from crowdwise.em.round_weights import SoftTargets
 from crowdwise.em.weighted_copies import Learner, weight_parameter
@@ -28,6 +28,7 @@ from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import codes_of_truth
+from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times
@@ -354,7 +355,7 @@ def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) ->
     return tuple(found)
 
 
-def share_of_annotators(labels: CrowdLabels, found: Aggregation) -> float:
+def share_of_annotators(labels: CrowdLabels, found: FitResults) -> float:
     """The share of the spread of disagreement between examples that is explained by who labelled them.
 
     Confusion matrices say how often two annotators differ on an average example. The mean of that over the pairs of an

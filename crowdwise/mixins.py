@@ -13,13 +13,13 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
-from crowdwise.results import FitResults, StreamResults
+from crowdwise.results.fit_results import FitResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,9 +47,9 @@ def all_or_nothing(fit: Method) -> Method:
 class CrowdResultsMixin:
     """Results of a fit under the names that all models share, and as data frames."""
 
-    results_: FitResults | StreamResults
+    results_: FitResults
 
-    def _keep(self, results: FitResults | StreamResults) -> None:
+    def _keep(self, results: FitResults) -> None:
         """Store what the fit found out about its examples and annotators."""
         for name in self.results_.attributes() if "results_" in vars(self) else ():  # of a fit before
             vars(self).pop(name, None)
@@ -91,11 +91,7 @@ class CrowdResultsMixin:
             The kind of frame that `fit` was given; pandas if it was none, polars where that is not installed.
         """
         check_is_fitted(self)
-        if isinstance(self.results_, StreamResults):
-            raise DataError(
-                "no single examples of blocks are kept: consensus(X, labels).to_frame() gives the consensus on any."
-            )
-        return self.results_.consensus.to_frame(getattr(self, "_frame_library", None))
+        return self.results_.consensus_frame(getattr(self, "_frame_library", None))
 
     def annotators_frame(self) -> Any:
         """Scores and flags of the annotators of `fit`, one row per annotator.
@@ -106,7 +102,7 @@ class CrowdResultsMixin:
             The kind of frame that `fit` was given; pandas if it was none, polars where that is not installed.
         """
         check_is_fitted(self)
-        return self.results_.annotators.to_frame(getattr(self, "_frame_library", None))
+        return self.results_.annotators_frame(getattr(self, "_frame_library", None))
 
     def _repr_html_inner(self) -> str:
         """What notebooks show: scikit-learn's diagram, and what the fit found."""

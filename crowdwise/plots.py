@@ -11,7 +11,6 @@ import numpy as np
 
 from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import shown
 from crowdwise.reporting.annotators import pairs
@@ -23,6 +22,7 @@ from crowdwise.reporting.parts import (
     quality_part,
 )
 from crowdwise.reporting.quality import known_accuracies
+from crowdwise.reporting.record import FitRecord
 from crowdwise.reporting.summarize import codes_or_ratings
 
 __all__ = [
@@ -79,7 +79,7 @@ class _FitDisplay(_Display):
 
         Parameters
         ----------
-        model : estimator or Aggregation
+        model : estimator or FitResults
             What was fitted.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             The labels that it was fitted to.
@@ -127,7 +127,7 @@ class AccuracyDisplay(_Display):
 
         Parameters
         ----------
-        model : estimator or Aggregation
+        model : estimator or FitResults
             What was fitted.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             The labels that it was fitted to; classes.
@@ -226,7 +226,7 @@ class ConfusionDisplay(_Display):
 
         Parameters
         ----------
-        model : estimator or Aggregation
+        model : estimator or FitResults
             What was fitted.
         labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
             The labels that it was fitted to; classes.

@@ -15,7 +15,6 @@ from sklearn.utils.validation import _num_samples, validate_data
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import BLOCK_ROWS
-from crowdwise.consensus import Consensus
 from crowdwise.crowd.differences import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
@@ -24,6 +23,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
 from crowdwise.labels.truth import Known, is_known
+from crowdwise.results.consensus import Consensus
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50

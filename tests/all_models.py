@@ -18,7 +18,6 @@ from crowdwise import (
     aggregate,
     simulate_annotators,
 )
-from crowdwise.crowd import easiness
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.align import as_labels
 from crowdwise.paper.theory import EasyFirstPerceptron
@@ -32,22 +31,15 @@ class LabelsAlone:
 
     def fit(self, X, y, truth=None):
         found = aggregate(as_labels(y), truth=truth, **self.settings)
-        self.found = found
-        for name in ("examples", "annotators", "annotator_flags", "classes", "disagreement", "expertise", "accuracy"):
-            setattr(self, f"{name}_", getattr(found, name))
-        self.consensus_, self.consensus_proba_, self.consensus_confidence_ = found.label, found.proba, found.confidence
-        self.label_consensus_, self.label_proba_ = found.label, found.proba
-        self.truth_check_ = found.truth_check
-        self.steepness_ = self.settings.get("steepness", 0.0)
-        self.easiness_ = easiness(found.disagreement, self.steepness_)
-        self.objective_, self.n_rounds_, self.converged_ = found.objective, found.n_rounds, found.converged
+        self.results_ = found
+        vars(self).update(found.attributes())
         return self
 
     def consensus_frame(self):
-        return self.found.to_frame()
+        return self.results_.consensus_frame()
 
     def annotators_frame(self):
-        return self.found.annotators_frame()
+        return self.results_.annotators_frame()
 
 
 _MAKERS = {
@@ -205,9 +197,10 @@ def assert_same_fit(one, other, X, X_of_other=None, *, rtol=1e-8, atol=1e-10, an
     for attribute in ("expertise_", "accuracy_"):
         if hasattr(one, attribute):
             close(getattr(other, attribute)[annotators], getattr(one, attribute), err_msg=attribute)
-    for attribute in ("consensus_proba_", "label_proba_"):
-        if hasattr(one, attribute):
-            close(getattr(other, attribute)[rows][:, columns], getattr(one, attribute), err_msg=attribute)
+    if hasattr(one, "consensus_proba_"):
+        close(other.consensus_proba_[rows][:, columns], one.consensus_proba_, err_msg="consensus_proba_")
+        proba, again = (model.results_.label_consensus.proba for model in (one, other))
+        close(again[rows][:, columns], proba, err_msg="label_consensus")
     if np.asarray(one.consensus_).dtype.kind == "f" and not hasattr(one, "consensus_proba_"):
         close(other.consensus_[rows], one.consensus_, err_msg="consensus_")
     elif not hasattr(one, "consensus_proba_") and np.array_equal(one.classes_, other.classes_):

@@ -27,9 +27,9 @@ from crowdwise.exceptions import LabelError
 
 # ---------------------------------------------------------------------- attributes
 
-OF_EXAMPLES = ["examples_", "disagreement_", "easiness_", "consensus_", "label_consensus_"]
-OF_ANNOTATORS = ["annotators_", "expertise_", "expertise_share_"]
-OF_CLASSES = ["consensus_proba_", "consensus_confidence_", "label_proba_", "accuracy_", "classes_"]
+OF_EXAMPLES = ["examples_", "disagreement_", "consensus_"]
+OF_ANNOTATORS = ["annotators_", "expertise_"]
+OF_CLASSES = ["consensus_proba_", "consensus_confidence_", "accuracy_", "classes_"]
 
 
 @over(MODELS, variants=True)
@@ -66,7 +66,10 @@ def test_results_carry_the_ids_of_the_user_in_the_order_of_the_user(fitted, name
 @over([*CLASSIFIERS, "aggregate"], variants=True)
 def test_probabilities_are_probabilities_and_the_consensus_is_the_likeliest_class(fitted, name):
     _, labels, model = fitted[name]
-    for proba, label in ((model.consensus_proba_, model.consensus_), (model.label_proba_, model.label_consensus_)):
+    for proba, label in (
+        (model.consensus_proba_, model.consensus_),
+        (model.results_.label_consensus.proba, model.results_.label_consensus.label),
+    ):
         assert proba.shape == (len(labels), 2)
         assert np.allclose(proba.sum(axis=1), 1, atol=1e-12)
         assert proba.min() >= 0
@@ -91,9 +94,7 @@ def test_expertise_easiness_and_flags_mean_the_same_in_every_model(fitted, name)
     assert isinstance(model.annotator_flags_, dict)
     assert all(isinstance(flags, tuple) for flags in model.annotator_flags_.values())
     assert set(model.annotator_flags_) <= set(model.annotators_.tolist())
-    assert np.array_equal(model.easiness_, easiness(model.disagreement_, model.steepness_))
-    if name != "aggregate":
-        assert np.allclose(model.expertise_share_, model.expertise_ / model.expertise_.sum(), rtol=1e-12)
+    assert np.array_equal(model.results_.easiness, easiness(model.disagreement_, model.steepness_))
 
 
 @over([*MODELS, "perceptron by margin", "aggregate"])
@@ -126,7 +127,7 @@ def test_more_than_two_classes_have_a_column_each(name):
     matrix[y.example_index, y.annotator_index] = names
     model = fit_quietly(new(name), X, matrix)
     assert model.classes_.tolist() == ["ant", "bee", "cat"]
-    assert model.consensus_proba_.shape == model.label_proba_.shape == (80, 3)
+    assert model.consensus_proba_.shape == model.results_.label_consensus.proba.shape == (80, 3)
     assert scores_of(model, X).shape == (80, 3)
     assert set(model.predict(X)) <= {"ant", "bee", "cat"}
     assert model.accuracy_.shape == (5,)
@@ -139,14 +140,17 @@ def test_the_labels_alone_do_not_know_the_features_and_the_consensus_does(fitted
     order = np.random.default_rng(0).permutation(len(X))
     alone = model.consensus(X, labels, use_model=False)
     assert np.array_equal(model.consensus(X[order], labels, use_model=False).label, alone.label)
-    assert np.allclose(sure_of(alone), model.label_consensus_ if name == "regressor" else model.label_proba_)
+    assert np.allclose(
+        sure_of(alone),
+        model.results_.label_consensus.label if name == "regressor" else model.results_.label_consensus.proba,
+    )
     assert np.abs(sure_of(model.consensus(X[order], labels)) - sure_of(model.consensus(X, labels))).max() > 0.01
     clear, y = data_for(name, clarity=5.0)
     one, other = fit_quietly(new(name), clear, y), fit_quietly(new(name), clear[order], y)
     if name == "regressor":  # weighted by expertise, which features decide
-        assert np.array_equal(one.label_consensus_ > 0.5, other.label_consensus_ > 0.5)
+        assert np.array_equal(one.results_.label_consensus.label > 0.5, other.results_.label_consensus.label > 0.5)
     else:
-        assert np.array_equal(one.label_consensus_, other.label_consensus_)
+        assert np.array_equal(one.results_.label_consensus.label, other.results_.label_consensus.label)
     assert np.abs(sure(one) - sure(other)).max() > 0.01
 
 
@@ -168,13 +172,15 @@ def test_the_consensus_is_out_of_fold_so_a_model_that_memorises_does_not_confirm
     matrix = np.where(rng.random((60, 5)) < 0.25, 1 - truth[:, None], truth[:, None]).astype(float)
     labels = labels_for(name, matrix)
     model = new(name, steepness=0.0, **MEMORISERS[name]).fit(X, labels)
-    alone, in_sample = model.label_consensus_, model.consensus(X, labels)
+    alone, in_sample = model.results_.label_consensus.label, model.consensus(X, labels)
     if name == "regressor":  # a model that has seen the ratings has nothing to add to them
         assert np.abs(in_sample.label - alone).mean() < 1e-3
         assert np.abs(model.consensus_ - alone).mean() > 0.05
         return
     assert np.mean(model.predict(X) == alone) > 0.8
-    by_seen, by_unseen = (confirmed(alone, model.label_proba_, p) for p in (in_sample.proba, model.consensus_proba_))
+    by_seen, by_unseen = (
+        confirmed(alone, model.results_.label_consensus.proba, p) for p in (in_sample.proba, model.consensus_proba_)
+    )
     assert by_seen > 0.75  # scores of labels that were seen, with the temperature of unseen ones
     assert by_unseen < by_seen
     assert by_unseen < 0.75

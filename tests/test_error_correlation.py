@@ -104,7 +104,7 @@ def test_a_group_counts_as_one_in_the_consensus_of_ratings():
     model = CrowdRidgeRegressor().fit(X, four, groups=[0, 1, 0, 0])
     precision = model.expertise_
     mine = (precision[0] * ratings[:, 0] + precision[1] * ratings[:, 1]) / (precision[0] + precision[1])
-    assert_allclose(model.label_consensus_, mine)
+    assert_allclose(model.results_.label_consensus.label, mine)
 
 
 def test_the_correlation_of_errors_of_ratings_is_measured_on_known_ones():

@@ -227,7 +227,7 @@ def test_a_file_of_a_newer_format_says_to_upgrade(small, tmp_path):
         ({"version": 0}, "its version is 0"),
         ({"version": -5}, "its version is -5"),
         ({"version": True}, "its version is True"),
-        ({"model": {"kind": "tuple", "items": [], "name": "Aggregation"}}, "'Aggregation' and no model"),
+        ({"model": {"kind": "tuple", "items": [], "name": "FitResults"}}, "'FitResults' and no model"),
         ({"model": {"kind": "dict", "items": []}}, "'dict' and no model"),
         ({"model": {"kind": "date", "value": "2026-01-01"}}, "'date' and no model"),
         (
@@ -271,7 +271,7 @@ def test_a_result_of_another_type_is_refused(small, tmp_path):
         fields = manifest["model"]["fields"]
         fields["results"], fields["fitted"] = fields["fitted"], fields["results"]
 
-    assert_refused(with_manifest(small[1], swapped), tmp_path / "file", "of Aggregation is of another type")
+    assert_refused(with_manifest(small[1], swapped), tmp_path / "file", "of FitResults is of another type")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from all_models import fit_quietly
 from crowds import clear_crowd
 from sklearn import config_context
 
-from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, aggregate, what_to_label_next
+from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, aggregate, suggest_labels
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def test_frames_are_of_the_library_that_the_labels_came_in(library, data):
     came = CrowdLabels.from_table(table_in(library, labels), examples=labels.examples)
     found = aggregate(came)
     model = fit_quietly(CrowdRidgeClassifier(), X, came)
-    frames = [found.to_frame(), found.consensus_frame(), found.annotators_frame(), model.consensus_frame()]
-    frames += [model.annotators_frame(), what_to_label_next(found, came, n=3).to_frame()]
+    frames = [found.consensus_frame(), found.annotators_frame(), model.consensus_frame()]
+    frames += [model.annotators_frame(), suggest_labels(found, came, n=3).to_frame()]
     assert all(isinstance(frame, library.DataFrame) for frame in frames)
     assert list(frames[0].columns) == ["example", "label", "confidence", "p(0)", "p(1)"]
 
@@ -40,16 +40,16 @@ def test_features_in_polars_or_a_wide_frame_of_it_are_enough(data):
     features = pl.DataFrame(X, schema=["a", "b"])
     assert isinstance(fit_quietly(CrowdRidgeClassifier(), features, labels).consensus_frame(), pl.DataFrame)
     wide = pl.DataFrame({str(i): column for i, column in enumerate(labels.to_matrix().T.tolist())})
-    assert isinstance(aggregate(wide).to_frame(), pl.DataFrame)
+    assert isinstance(aggregate(wide).consensus_frame(), pl.DataFrame)
 
 
 def test_without_a_frame_pandas_is_taken_and_polars_where_there_is_none(data, monkeypatch):
     X, labels = data
-    assert isinstance(aggregate(labels).to_frame(), pd.DataFrame)
+    assert isinstance(aggregate(labels).consensus_frame(), pd.DataFrame)
     assert isinstance(fit_quietly(CrowdRidgeClassifier(), X, labels).consensus_frame(), pd.DataFrame)
     found = aggregate(labels)  # earlier versions of scikit-learn stumble over a pandas that is None
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert isinstance(found.to_frame(), pl.DataFrame)
+    assert isinstance(found.consensus_frame(), pl.DataFrame)
 
 
 def test_labels_are_shown_with_their_first_examples_and_hostile_ones_as_text():

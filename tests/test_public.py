@@ -31,7 +31,7 @@ NAMES = [
     "report",
     "simulate_annotators",
     "slice_accuracy",
-    "what_to_label_next",
+    "suggest_labels",
 ]
 ROOMS = {
     "crowd": [

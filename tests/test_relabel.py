@@ -12,12 +12,12 @@ from crowdwise import (
     CrowdRidgeClassifier,
     CrowdRidgeRegressor,
     aggregate,
-    what_to_label_next,
+    suggest_labels,
 )
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.fit_record import FitRecord
 from crowdwise.paper.theory import EasyFirstPerceptron
-from crowdwise.relabel import answer_information, information_gain
+from crowdwise.reporting.record import FitRecord
+from crowdwise.results.suggest import answer_information, information_gain
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),
@@ -58,7 +58,7 @@ def test_the_gain_is_that_of_an_answer_of_an_average_annotator():
     found = aggregate(labels)
     expected = [information_twin(p, found.fitted.answers.crowd) for p in found.proba]
     np.testing.assert_allclose(information_gain(FitRecord.of(found, labels)), expected, rtol=1e-9, atol=1e-12)
-    ordered = what_to_label_next(found, labels, n=60)
+    ordered = suggest_labels(found, labels, n=60)
     np.testing.assert_allclose(ordered.gain, sorted(expected, reverse=True), rtol=1e-9, atol=1e-12)
 
 
@@ -68,7 +68,7 @@ def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
     found = aggregate(labels, truth=known)
     gain = information_gain(FitRecord.of(found, labels))
     np.testing.assert_allclose(gain, [entropy(p) for p in found.proba], atol=1e-12)
-    assert not set(what_to_label_next(found, labels, n=100).examples.tolist()) & set(known)
+    assert not set(suggest_labels(found, labels, n=100).examples.tolist()) & set(known)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -79,7 +79,7 @@ def test_the_gain_of_a_model_is_at_most_the_uncertainty_of_its_consensus(name):
     uncertainty = np.array([entropy(p) for p in model.consensus_proba_])
     assert (gain <= uncertainty + 1e-12).all()
     assert gain.max() > 0.01
-    found = what_to_label_next(model, labels, n=7)
+    found = suggest_labels(model, labels, n=7)
     assert len(found) == 7
     assert (np.diff(found.gain) <= 0).all()
     np.testing.assert_array_equal(found.gain, np.sort(gain)[::-1][:7])
@@ -92,7 +92,7 @@ def test_reasons_are_given_in_words():
     labels = CrowdLabels.from_matrix(matrix)
     with pytest.warns(UserWarning, match="no label"):
         found = aggregate(labels)
-    frame = what_to_label_next(found, labels, n=len(labels)).to_frame()
+    frame = suggest_labels(found, labels, n=len(labels)).to_frame()
     assert list(frame.columns) == ["example", "gain", "labels", "label", "reason"]
     reason = dict(zip(frame["example"], frame["reason"], strict=True))
     assert reason[12] == "1-1 split"
@@ -106,8 +106,8 @@ def test_reasons_are_given_in_words():
 def test_a_model_that_overrules_the_labels_is_a_reason():
     X, _, labels = crowd(n=200, n_annotators=3, missing=0.3, experts=0)
     model = fit_quietly(CrowdLogisticClassifier(), X, labels)
-    overruled = set(model.examples_[model.consensus_ != model.label_consensus_].tolist())
-    found = what_to_label_next(model, labels, n=200)
+    overruled = set(model.examples_[model.consensus_ != model.results_.label_consensus.label].tolist())
+    found = suggest_labels(model, labels, n=200)
     said = {e for e, why in zip(found.examples.tolist(), found.reason, strict=True) if "and the labels disagree" in why}
     assert said
     assert said == overruled
@@ -117,7 +117,7 @@ def test_ratings_gain_by_how_much_an_answer_narrows_them():
     X, _, labels = crowd(n=60, missing=0.5)
     ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
     model = fit_quietly(CrowdRidgeRegressor(), X, ratings)
-    found = what_to_label_next(model, ratings, n=60)
+    found = suggest_labels(model, ratings, n=60)
     after = 1 / (1 / model.consensus_std_**2 + model.fitted_.crowd_expertise)
     expected = 0.5 * np.log2(model.consensus_std_**2 / after)
     np.testing.assert_allclose(found.gain, np.sort(expected)[::-1], rtol=1e-12)
@@ -132,34 +132,34 @@ def test_labels_of_another_order_are_matched_by_their_ids():
     one = CrowdLabels.from_table(table, examples=ids)
     other = CrowdLabels.from_table(table, examples=ids[::-1])
     model = fit_quietly(CrowdLogisticClassifier(), X, one)
-    np.testing.assert_array_equal(what_to_label_next(model, other).reason, what_to_label_next(model, one).reason)
+    np.testing.assert_array_equal(suggest_labels(model, other).reason, suggest_labels(model, one).reason)
 
 
 def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
     X, _, labels = crowd(n=40)
     found = aggregate(labels)
     with pytest.raises(AlignmentError, match="40"):
-        what_to_label_next(found, labels[:10])
+        suggest_labels(found, labels[:10])
     with pytest.raises(LabelError, match="fitted to"):
-        what_to_label_next(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
+        suggest_labels(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
     with pytest.raises(LabelError, match="class"):
-        what_to_label_next(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
+        suggest_labels(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
     with pytest.raises(TypeError, match=r"got CrowdLabels\. Are labels and model the other way round\?"):
-        what_to_label_next(labels, found)
+        suggest_labels(labels, found)
     with pytest.raises(TypeError, match=r"got str\.$"):
-        what_to_label_next("model", labels)
+        suggest_labels("model", labels)
     with pytest.raises(TypeError, match="EasyFirstPerceptron finds no consensus"):
-        what_to_label_next(EasyFirstPerceptron().fit(X, labels), labels)
+        suggest_labels(EasyFirstPerceptron().fit(X, labels), labels)
     with pytest.raises(ValueError, match="n must be"):
-        what_to_label_next(found, labels, n=0)
+        suggest_labels(found, labels, n=0)
 
 
 def test_known_examples_are_not_labelled_again():
     _, truth, labels = crowd()
     known = dict(zip(labels.examples[:20].tolist(), truth[:20].tolist(), strict=True))
-    found = what_to_label_next(aggregate(labels, truth=known), labels, n=len(labels))
+    found = suggest_labels(aggregate(labels, truth=known), labels, n=len(labels))
     assert not set(found.examples.tolist()) & set(known)
-    at_random = what_to_label_next(aggregate(labels, truth=known), labels, n=len(labels), at_random=True)
+    at_random = suggest_labels(aggregate(labels, truth=known), labels, n=len(labels), at_random=True)
     assert sorted(at_random.examples.tolist()) == sorted(set(labels.examples.tolist()) - set(known))
 
 
@@ -167,10 +167,9 @@ def test_a_random_draw_takes_every_example_as_often_and_is_the_same_for_the_same
     labels = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"], ["a", "a"]]
     result = aggregate(labels)
     draws = [
-        what_to_label_next(result, labels, n=2, at_random=True, random_state=seed).examples.tolist()
-        for seed in range(500)
+        suggest_labels(result, labels, n=2, at_random=True, random_state=seed).examples.tolist() for seed in range(500)
     ]
-    assert draws[0] == what_to_label_next(result, labels, n=2, at_random=True).examples.tolist()
+    assert draws[0] == suggest_labels(result, labels, n=2, at_random=True).examples.tolist()
     times = np.bincount(np.ravel(draws), minlength=5)
     assert times.sum() == 1000
     assert abs(times - 200).max() < 50
@@ -179,12 +178,12 @@ def test_a_random_draw_takes_every_example_as_often_and_is_the_same_for_the_same
 def test_at_random_is_yes_or_no():
     labels = [["a", "a"], ["b", "b"]]
     with pytest.raises(ValueError, match="at_random must be True or False; got 7"):
-        what_to_label_next(aggregate(labels), labels, at_random=7)
+        suggest_labels(aggregate(labels), labels, at_random=7)
 
 
 def test_the_answer_of_an_expert_gains_all_that_is_uncertain():
     _, _, labels = crowd(n=120, missing=0.2)
     found = aggregate(labels)
-    asked = what_to_label_next(found, labels, n=120, expert=True)
+    asked = suggest_labels(found, labels, n=120, expert=True)
     assert asked.gain.tolist() == pytest.approx(sorted((entropy(p) for p in found.proba), reverse=True), abs=1e-9)
-    assert (asked.gain >= what_to_label_next(found, labels, n=120).gain - 1e-9).all()
+    assert (asked.gain >= suggest_labels(found, labels, n=120).gain - 1e-9).all()

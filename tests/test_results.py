@@ -4,13 +4,15 @@ import copy
 import dataclasses
 import importlib
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from crowdwise.consensus import Consensus, RatingConsensus
+from crowdwise._arrays import read_only
 from crowdwise.labels import frames
-from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.results.consensus import Consensus, RatingConsensus
+from crowdwise.results.fit_results import FitResults
 
 PROBA = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]])
 
@@ -23,34 +25,29 @@ def ratings():
     return RatingConsensus(np.array([7, 8]), np.array([1.5, 2.0]), np.array([0.1, 0.3]))
 
 
-def annotators(accuracy=True):
-    return AnnotatorResults(
+def results(answer=None, accuracy=True):
+    answer = consensus() if answer is None else answer
+    return FitResults(
         annotators=np.array(["ann", "bob", "cy"], dtype=object),
         n_labels=np.array([3, 2, 0]),
         expertise=np.array([2.0, 0.5, np.nan]),
         accuracy=np.array([0.9, 0.6, np.nan]) if accuracy else None,
-        flags={"bob": ("few labels", "worse than chance")},
-    )
-
-
-def results(answer=None, crowd=None):
-    answer = consensus() if answer is None else answer
-    return FitResults(
+        annotator_flags={"bob": ("few labels", "worse than chance")},
+        fitted=SimpleNamespace(classes=read_only(np.array(["no", "yes"], dtype=object))) if accuracy else None,
+        n_examples=len(answer),
         consensus=answer,
         label_consensus=answer,
-        annotators=annotators() if crowd is None else crowd,
         disagreement=np.linspace(0, 1, len(answer)),
         steepness=2.0,
         objective=np.array([3.0, 2.0]),
-        converged=True,
     )
 
 
 def rating_results():
-    return results(ratings(), annotators(accuracy=False))
+    return results(ratings(), accuracy=False)
 
 
-RECORDS = {"consensus": consensus, "ratings": ratings, "annotators": annotators, "fit": results}
+RECORDS = {"consensus": consensus, "ratings": ratings, "fit": results}
 
 
 def arrays_of(record):
@@ -106,22 +103,20 @@ def test_attributes_are_those_of_classes_or_of_ratings():
         "accuracy_",
         "consensus_proba_",
         "consensus_confidence_",
-        "label_proba_",
     }
     assert set(of_ratings) - set(of_classes) == {"consensus_std_"}
     assert of_classes["examples_"].tolist() == ["u", "v", "w"]
-    assert of_classes["expertise_share_"].tolist() == [0.8, 0.2, 0.0]
-    assert of_classes["easiness_"][0] == 1.0
+    assert results().easiness[0] == 1.0
     assert of_classes["n_rounds_"] == 2
 
 
 def test_records_are_short_to_look_at():
     assert repr(consensus()) == "Consensus: 3 examples of 2 classes; mean confidence 0.71"
     assert repr(ratings()) == "RatingConsensus: 2 examples; mean standard deviation 0.2"
-    assert repr(annotators()) == "AnnotatorResults: 3 annotators, 1 of them flagged; expertise 0.5 to 2"
-    assert repr(results()) == "FitResults: 3 examples, 3 annotators, 2 rounds, converged"
-    nobody = AnnotatorResults(np.zeros(0), np.zeros(0, int), np.zeros(0), None, {})
-    assert repr(nobody) == "AnnotatorResults: 0 annotators, 0 of them flagged"
+    words = "FitResults: 3 examples, 3 annotators, 2 rounds, converged"
+    assert repr(results()) == f"{words}; estimated accuracy of annotators 0.60 to 0.90"
+    nobody = FitResults(np.zeros(0), np.zeros(0, int), np.zeros(0), None, {}, consensus=consensus())
+    assert repr(nobody) == "FitResults: 0 examples, 0 annotators, 0 rounds, converged"
     assert repr(Consensus(np.zeros(0), np.arange(2), np.zeros((0, 2)))) == "Consensus: 0 examples of 2 classes"
     assert repr(RatingConsensus(np.zeros(0), np.zeros(0), np.zeros(0))) == "RatingConsensus: 0 examples"
 
@@ -153,10 +148,10 @@ def test_frames_hold_ids_labels_and_how_sure_they_are(library):
         "label": [1.5, 2.0],
         "std": [0.1, 0.3],
     }
-    crowd = annotators().to_frame()
+    crowd = results().annotators_frame()
     assert list(crowd.columns) == ["annotator", "labels", "expertise", "accuracy", "flags"]
     assert crowd["flags"].to_list() == ["", "few labels; worse than chance", ""]
-    assert "accuracy" not in annotators(accuracy=False).to_frame().columns
+    assert "accuracy" not in rating_results().annotators_frame().columns
 
 
 def test_frames_hold_ids_of_every_type(library):

@@ -139,7 +139,7 @@ def test_the_page_lists_the_columns_of_frames(data):
     of_classes, of_ratings, of_annotators = (names_in(row[1]) for row in rows_of("Frames"))
     logistic, ridge = fitted("CrowdLogisticClassifier", data), fitted("CrowdRidgeRegressor", data)
     assert list(logistic.consensus_frame().columns) == [*of_classes, "p(0)", "p(1)"]
-    assert list(aggregate(data[1]).to_frame().columns) == [*of_classes, "p(0)", "p(1)"]
+    assert list(aggregate(data[1]).consensus_frame().columns) == [*of_classes, "p(0)", "p(1)"]
     assert list(ridge.consensus_frame().columns) == of_ratings
     assert list(logistic.annotators_frame().columns) == of_annotators
     assert list(aggregate(data[1]).annotators_frame().columns) == of_annotators

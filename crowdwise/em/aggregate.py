@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._arrays import Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_rounds
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.choices import Choice
-from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators, sharing_of
@@ -25,222 +22,11 @@ from crowdwise.em.round_weights import own_weight
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
-from crowdwise.model_file import save
-from crowdwise.results import AnnotatorResults, FitResults, Flags, results_html
+from crowdwise.results.consensus import ConsensusBy
+from crowdwise.results.fit_results import FitResults
 from crowdwise.rows.chunks import MemoryChunks
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.check import TruthCheck
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Aggregation:
-    """The consensus of the labels of a crowd, and how far each annotator can be trusted.
-
-    Parameters
-    ----------
-    results : FitResults
-        All results about the examples and annotators.
-    fitted : FittedAnnotators
-        How annotators answer; gives the consensus on other labels.
-    frame_library : {"pandas", "polars"} or None, default=None
-        What made the data frame that the labels came in, if they did.
-    """
-
-    results: FitResults
-    fitted: FittedAnnotators
-    frame_library: str | None = None
-
-    @property
-    def consensus(self) -> Consensus:
-        """The class of every example with the probability of every class."""
-        assert isinstance(self.results.consensus, Consensus)
-        return self.results.consensus
-
-    @property
-    def annotator_results(self) -> AnnotatorResults:
-        """Scores and flags of the annotators."""
-        return self.results.annotators
-
-    @property
-    def disagreement(self) -> Floats:
-        """How far the annotators of each example differ."""
-        return self.results.disagreement
-
-    @property
-    def steepness(self) -> float:
-        """How fast the weight of an example fell with disagreement."""
-        return self.results.steepness
-
-    @property
-    def objective(self) -> Floats:
-        """Log-likelihood plus log priors after every round."""
-        return self.results.objective
-
-    @property
-    def converged(self) -> bool:
-        """Whether the rounds ended as they should; False if `max_rounds` was given and did not suffice."""
-        return self.results.converged
-
-    @property
-    def truth_check(self) -> TruthCheck | None:
-        """How good the consensus is by the known answers, each held out; None without any."""
-        check = self.results.truth_check
-        assert check is None or isinstance(check, TruthCheck)
-        return check
-
-    @property
-    def choices(self) -> tuple[Choice, ...]:
-        """The decisions that the fit took by itself, with score, limit and reason."""
-        return self.results.choices
-
-    @property
-    def examples(self) -> Array:
-        """Identifiers of the examples, in the order of all results."""
-        return self.consensus.examples
-
-    @property
-    def classes(self) -> Array:
-        """The classes."""
-        return self.consensus.classes
-
-    @property
-    def label(self) -> Array:
-        """The class of every example: the most probable one, or for labels with an order the median by default."""
-        return self.consensus.label
-
-    @property
-    def confidence(self) -> Floats:
-        """Its probability, calibrated if truths were given; if not, allowing for errors in common as far as known."""
-        return self.consensus.confidence
-
-    @property
-    def proba(self) -> Floats:
-        """Probability of every class, of shape (n_examples, n_classes)."""
-        return self.consensus.proba
-
-    @property
-    def mean(self) -> Floats | None:
-        """The mean level of every example, which may be between two levels; None for classes without an order."""
-        return self.consensus.mean
-
-    @property
-    def class_prior(self) -> Floats:
-        """How frequent each class is."""
-        return self.fitted.class_prior
-
-    @property
-    def annotators(self) -> Array:
-        """Names of the annotators."""
-        return self.fitted.annotators
-
-    @property
-    def confusion(self) -> Floats:
-        """Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels."""
-        return self.fitted.confusion
-
-    @property
-    def accuracy(self) -> Floats:
-        """Probability that an annotator is right about an example; NaN for annotators without labels."""
-        return self.fitted.accuracy
-
-    @property
-    def truth_accuracy(self) -> Floats | None:
-        """Share of the known answers that an annotator is right about; NaN for none of them, None without truths."""
-        return self.annotator_results.truth_accuracy
-
-    @property
-    def abstention(self) -> Floats | None:
-        """Probability that an annotator abstains if the truth is k (last axis); None if abstentions say nothing."""
-        return self.fitted.abstention
-
-    @property
-    def offset(self) -> Floats | None:
-        """Levels that an annotator's labels are above the truth on average; None for classes without an order."""
-        return self.annotator_results.offset
-
-    @property
-    def spread(self) -> Floats | None:
-        """Standard deviation of an annotator's labels around that, in levels; None for classes without an order."""
-        return self.annotator_results.spread
-
-    @property
-    def expertise(self) -> Floats:
-        """A precision: one over the mean squared error that goes with the accuracy."""
-        return self.annotator_results.expertise
-
-    @property
-    def annotator_flags(self) -> Flags:
-        """Warnings per annotator; annotators without any are left out."""
-        return self.annotator_results.flags
-
-    @property
-    def vote_weight(self) -> Floats:
-        """The mean share of a vote that each annotator's labels have: 1 unless they share with near copies."""
-        assert self.annotator_results.vote_weight is not None
-        return self.annotator_results.vote_weight
-
-    @property
-    def effective_votes(self) -> float:
-        """How many independent votes the labels of an average example carry as much information as."""
-        return self.annotator_results.effective_votes
-
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds."""
-        return len(self.objective)
-
-    def to_frame(self) -> Any:
-        """The consensus, one row per example.
-
-        Returns
-        -------
-        frame : pandas.DataFrame or polars.DataFrame
-            The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
-        """
-        return self.consensus.to_frame(self.frame_library)
-
-    def consensus_frame(self) -> Any:
-        """The same as `to_frame`, by the name that it has in models.
-
-        Returns
-        -------
-        frame : pandas.DataFrame or polars.DataFrame
-        """
-        return self.to_frame()
-
-    def annotators_frame(self) -> Any:
-        """Scores and flags of the annotators, one row per annotator.
-
-        Returns
-        -------
-        frame : pandas.DataFrame or polars.DataFrame
-        """
-        return self.annotator_results.to_frame(self.frame_library)
-
-    def _repr_html_(self) -> str:
-        ending = f"{self.n_rounds}{'' if self.converged else ', not converged'}"
-        return results_html(self.consensus, self.annotator_results, ending)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of this to a file, which `crowdwise.load` reads; see there.
-
-        Parameters
-        ----------
-        path : str or path
-            Where it goes.
-        """
-        save(self, path)
-
-    def __repr__(self) -> str:
-        check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
-        known = self.accuracy[~np.isnan(self.accuracy)]
-        accuracy = "estimated accuracy of annotators "
-        accuracy += f"{known.min():.2f} to {known.max():.2f}" if len(known) else "unknown: no two share an example"
-        return (
-            f"Aggregation: {len(self.label):,} examples, {len(self.annotators):,} annotators, "
-            f"{len(self.classes)} classes\n"
-            f"  {self.n_rounds} rounds{'' if self.converged else ', not converged'}; {accuracy}{check}"
-        )
 
 
 def aggregate(
@@ -258,7 +44,7 @@ def aggregate(
     tol: float = 1e-5,
     verbose: int = 0,
     on_round: OnRound | None = None,
-) -> Aggregation:
+) -> FitResults:
     """The consensus of labels without features, and the accuracy of every annotator.
 
     Parameters
@@ -302,8 +88,8 @@ def aggregate(
 
     Returns
     -------
-    aggregation : Aggregation
-        In the order of the labels' examples: `aggregation.to_frame()` has their identifiers beside the results.
+    results : FitResults
+        In the order of the labels' examples: `results.consensus_frame()` has their identifiers beside the results.
 
     Examples
     --------
@@ -335,7 +121,7 @@ def aggregate(
         fitted, proba, check = calibrated(fitted, proba, training)
     reporter.done()
     warn_if_not_converged(fit, tol)
-    return Aggregation(_results(training, fitted, fit, proba, check, steepness), fitted, crowd.frame_library)
+    return _results(training, fitted, fit, proba, check, steepness)
 
 
 def _results(
@@ -353,17 +139,17 @@ def _results(
         proba = fitted.proba(labels)
     proba[training.used] = of_used
     consensus = training.with_truth(fitted.as_consensus(labels.examples, proba))
-    return FitResults(
-        consensus,
-        consensus,
-        fitted.results(labels).against(labels, training.truth),
-        training.disagreement,
-        steepness,
-        fit.objective,
-        fit.converged,
-        check and check.beside(consensus.confidence[training.unknown]),
-        truth=training.truth,
-        choices=fitted.choices,
+    return replace(
+        fitted.results(labels).with_truth(labels, training.truth),
+        n_examples=len(labels),
+        consensus=consensus,
+        label_consensus=consensus,
+        disagreement=training.disagreement,
+        steepness=steepness,
+        objective=fit.objective,
+        converged=fit.converged,
+        truth_check=check and check.beside(consensus.confidence[training.unknown]),
+        frame_library=labels.frame_library,
     )
 
 

@@ -18,7 +18,6 @@ from crowdwise._checks import check_choice, check_number, check_rounds, check_se
 from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.consensus import Consensus, ConsensusBy
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
@@ -44,6 +43,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities.temperature import Scaling
+from crowdwise.results.consensus import Consensus, ConsensusBy
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes

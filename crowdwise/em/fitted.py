@@ -12,8 +12,6 @@ from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._limits import COPY_KAPPA
-from crowdwise.choices import Choice
-from crowdwise.consensus import Consensus, chosen_classes
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
@@ -27,7 +25,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.groups import check_groups
-from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.results.consensus import Consensus, chosen_classes
+from crowdwise.results.fit_results import Choice, FitResults
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.training_set import TrainingSet
 from crowdwise.truths.calibration import Calibration, calibrate
@@ -115,7 +114,7 @@ class FittedAnnotators:
             return np.where(np.isnan(self.confusion[:, 0, 0]), np.nan, 1.0)
         return 1 / np.maximum(_CLASS_DISTANCE * (1 - self.accuracy), _SMALLEST_ERROR)
 
-    def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> AnnotatorResults:
+    def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> FitResults:
         """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
         offset, spread = None, None
         if self.scale.levels is None:
@@ -134,7 +133,7 @@ class FittedAnnotators:
         some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
         weight = self.sharing.label_weights(some)
         n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
-        return AnnotatorResults(
+        return FitResults(
             self.annotators,
             n_labels,
             self.expertise,
@@ -145,6 +144,8 @@ class FittedAnnotators:
             self.abstention,
             self.sharing.vote_weights(labels),
             float(self.discount.effective_votes(n_votes).mean()),
+            fitted=self,
+            choices=self.choices,
         )
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
@@ -321,17 +322,16 @@ def fit_results(
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))
-    results = FitResults(
-        consensus,
-        annotators.as_consensus(labels.examples, by_labels),
-        annotators.results(labels).against(labels, training.truth),
-        training.disagreement,
-        steepness,
-        objective,
-        converged,
-        check and check.beside(consensus.confidence[training.unknown]),
-        model_proba,
-        training.truth,
-        annotators.choices,
+    results = replace(
+        annotators.results(labels).with_truth(labels, training.truth),
+        n_examples=len(labels),
+        consensus=consensus,
+        label_consensus=annotators.as_consensus(labels.examples, by_labels),
+        disagreement=training.disagreement,
+        steepness=steepness,
+        objective=objective,
+        converged=converged,
+        truth_check=check and check.beside(consensus.confidence[training.unknown]),
+        model_proba=model_proba,
     )
     return annotators, results

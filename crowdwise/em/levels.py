@@ -9,13 +9,13 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice
-from crowdwise.consensus import ConsensusBy
 from crowdwise.em.abstaining import Abstaining
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.ordinal import Ordinal
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers
+from crowdwise.results.consensus import ConsensusBy
 
 ClassKind = Literal["class", "ordinal"]
 # Squares of the differences between larger levels overflow.

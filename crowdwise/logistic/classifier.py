@@ -13,7 +13,6 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.crowd.easy_weights import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
@@ -26,7 +25,8 @@ from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_o
 from crowdwise.logistic.fitted import FittedLogistic
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities.log_space import log_softmax
-from crowdwise.results import ABOUT_EXAMPLES, StreamResults
+from crowdwise.results.consensus import Consensus, ConsensusBy, chosen_classes
+from crowdwise.results.fit_results import ABOUT_EXAMPLES
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.dask_blocks import is_dask
@@ -156,7 +156,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     truth_check_ : TruthCheck or None
         How good the consensus is by the truths that `fit` was given, each held out: how often it is right, the
         interval of that, and how many more truths would be needed. None without truths.
-    results_ : FitResults or StreamResults
+    results_ : FitResults
         All results about the examples and annotators of `fit` in one record; about annotators, after a fit on
         blocks.
     fitted_ : FittedLogistic
@@ -313,22 +313,22 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if summary.is_complete:
             rows = summary.rows()
             self._fit_memory(rows.X, rows.labels, rows.weight, None, groups, reporter)
-            kept = self.results_
-            assert not isinstance(kept, StreamResults)
-            annotators, objective, converged = kept.annotators, kept.objective, kept.converged
+            results = self.results_
         else:
             data = data_of_chunks(chunks, summary, self.cross_fit, fit_intercept=self.fit_intercept)
             found = fit_logistic(data, self._settings(data.sample.labels), groups, reporter)
             self.n_features_in_ = summary.n_features
             self._keep_fit(found)
             sample = recoded(data.sample.labels, summary.annotators, summary.classes)
-            annotators = found.fitted.annotators.results(sample, summary.labels_per_annotator)
-            objective, converged = found.with_features.objective, found.with_features.converged
+            results = replace(
+                found.fitted.annotators.results(sample, summary.labels_per_annotator), steepness=self.steepness,
+                objective=found.with_features.objective, converged=found.with_features.converged,
+            )  # fmt: skip
         if "feature_names_in_" in vars(self):
             del self.feature_names_in_
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
-        self._keep(StreamResults(annotators, summary.n_examples, self.steepness, objective, converged))
+        self._keep(results.without_examples(summary.n_examples))
         self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
     def _keep_fit(self, found: LogisticFit) -> None:
@@ -436,7 +436,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and isinstance(vars(self).get("results_"), StreamResults):
+            if name in ABOUT_EXAMPLES and "results_" in vars(self) and self.results_.consensus is None:
                 raise AttributeError(
                     f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
                     "examples call consensus(X, labels)."

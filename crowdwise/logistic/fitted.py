@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Floats
-from crowdwise.consensus import Consensus
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.probabilities.log_space import log_softmax
+from crowdwise.results.consensus import Consensus
 from crowdwise.softmax.rows import classes_of
 
 

@@ -51,7 +51,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
 
     Returns
     -------
-    model : estimator or Aggregation
+    model : estimator or FitResults
 
     Examples
     --------
@@ -71,9 +71,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     with open(source, "rb") as file:
         try:
             model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
-            # An aggregation holds one record of results; the attributes of estimators are made of theirs.
-            state = vars(model) if "results" not in vars(model) else {"label_": None} | model.results.attributes()
-            _check_lengths(state)
+            # What `aggregate` gives is a record of results; the attributes of estimators are made of theirs.
+            _check_lengths({"label_": None} | model.attributes() if hasattr(model, "attributes") else vars(model))
             return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None

@@ -35,16 +35,14 @@ _ESTIMATORS = {
     "EasyFirstPerceptron": "paper.theory.perceptron",
 }
 _RECORDS = {
-    "Aggregation": "em.aggregate",
-    "AnnotatorResults": "results",
     "Annotators": "em.annotators",
     "Calibration": "truths.calibration",
-    "Choice": "choices",
+    "Choice": "results.fit_results",
     "Confusion": "em.confusion",
-    "Consensus": "consensus",
+    "Consensus": "results.consensus",
     "Discount": "em.discount",
     "Fading": "weights.curricula",
-    "FitResults": "results",
+    "FitResults": "results.fit_results",
     "FittedAnnotators": "em.fitted",
     "FittedEstimator": "em.any_classifier",
     "FittedLogistic": "logistic.fitted",
@@ -57,7 +55,7 @@ _RECORDS = {
     "PairMoments": "crowd.differences",
     "Progress": "paper.theory.online",
     "RatingCheck": "truths.check",
-    "RatingConsensus": "consensus",
+    "RatingConsensus": "results.consensus",
     "RatingMoments": "crowd.differences",
     "RidgeSums": "ridge.sums",
     "Scaling": "probabilities.temperature",
@@ -65,14 +63,13 @@ _RECORDS = {
     "Shared": "em.confusion",
     "Smooth": "weights.curricula",
     "Statistics": "ridge.statistics",
-    "StreamResults": "results",
     "SumsPlan": "ridge.sums",
     "Targets": "ridge.targets",
     "TruthCheck": "truths.check",
     "VoteSharing": "crowd.vote_sharing",
 }
 # What a file is of.
-MODELS = {*_ESTIMATORS, "Aggregation"}
+MODELS = {*_ESTIMATORS, "FitResults"}
 _PLAIN = (type(None), bool, int, str)
 # Kinds of NumPy's scalars that are written as a number or a string; times as the whole number that they are.
 _TIMES = "Mm"

@@ -9,10 +9,10 @@ import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.crowd.kappas import cohen_kappas
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting.columns import annotator_columns
 from crowdwise.reporting.examples import listed, named, plain
+from crowdwise.reporting.record import FitRecord
 
 MOST_ANNOTATORS = 1000
 # Matrices of more classes would fill a page; the most frequent confusions are listed instead.
@@ -31,7 +31,7 @@ def annotators(record: FitRecord) -> dict[str, Any]:
     # One who is never wrong has expertise without end, and would leave everybody else without a bar.
     largest = min(float(np.nanmax(columns["expertise"])), 6 * float(np.nanmedian(columns["expertise"])))
     alone, mixed = _alone(record, chosen), _confusion(record, chosen)
-    flags = record.results.annotators.flags
+    flags = record.results.annotator_flags
     rows = []
     for i in shown.tolist():
         row = {name: plain(column[i]) for name, column in columns.items() if name not in ("annotator", "flags")}
@@ -44,11 +44,11 @@ def annotators(record: FitRecord) -> dict[str, Any]:
 
 def _chosen(record: FitRecord) -> Positions:
     """All annotators, or those flagged and those with the most labels, in their order."""
-    found = record.results.annotators
-    if len(found) <= MOST_ANNOTATORS:
-        return np.arange(len(found))
+    found = record.results
+    if len(found.annotators) <= MOST_ANNOTATORS:
+        return np.arange(len(found.annotators))
     flagged = np.array(
-        [bool(set(found.flags.get(name, ())) - {"few labels", "no labels"}) for name in found.annotators]
+        [bool(set(found.annotator_flags.get(name, ())) - {"few labels", "no labels"}) for name in found.annotators]
     )
     return np.sort(np.lexsort((-found.n_labels, ~flagged))[:MOST_ANNOTATORS])
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
-from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting.quality import share_interval
+from crowdwise.reporting.record import FitRecord
+from crowdwise.results.consensus import Consensus
 
 
 def easy_to_hard(record: FitRecord) -> Positions:
@@ -52,7 +52,7 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
     `unseen_predictions`); where the fit was given truths, how many of these they labelled ("truths") and were right
     about ("truth_accuracy" with its interval); for classes with an order "offset" and "spread"; "flags" in words.
     """
-    found, labels = record.results.annotators, record.labels
+    found, labels = record.results, record.labels
     columns: dict[str, Any] = {
         "annotator": found.annotators,
         "labels": found.n_labels,
@@ -70,7 +70,7 @@ def annotator_columns(record: FitRecord) -> dict[str, Any]:
         columns |= {"truth_accuracy_low": low, "truth_accuracy_high": high}
     if found.offset is not None:
         columns |= {"offset": found.offset, "spread": found.spread}
-    return columns | {"flags": ["; ".join(found.flags.get(name, ())) for name in found.annotators.tolist()]}
+    return columns | {"flags": found.flags_in_words()}
 
 
 def unseen_predictions(record: FitRecord) -> Positions:

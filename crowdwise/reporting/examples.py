@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
-from crowdwise.consensus import Consensus
 from crowdwise.crowd.easy_weights import easiness
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.relabel import best_first, next_labels
 from crowdwise.reporting.columns import easy_to_hard, mean_ratings
 from crowdwise.reporting.quality import changed_examples, majority_shares
+from crowdwise.reporting.record import FitRecord
+from crowdwise.results.consensus import Consensus
+from crowdwise.results.suggest import best_first, next_labels
 
 # How many rows the lists have at most, and how much of a text or a name they show: a page of a million examples stays
 # small. A name is an identifier or a class.
@@ -161,7 +161,7 @@ def ordered(examples: Examples) -> dict[str, Any]:
 
 def upcoming(examples: Examples, gain: Floats, n: int) -> dict[str, Any]:
     """What to label next."""
-    order = best_first(examples.record, gain)
-    found = next_labels(examples.record, gain, order[:n])
+    order = best_first(examples.record.results, gain)
+    found = next_labels(examples.record.results, examples.record.labels, gain, order[:n])
     more = zip(examples.rows(order[:n]), found.gain.tolist(), found.reason.tolist(), strict=True)
     return listed(len(order), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
-from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.easy_weights import easiness
 from crowdwise.diagnosis import margins, rank_correlation
-from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.columns import mean_ratings
 from crowdwise.reporting.examples import named, plain
 from crowdwise.reporting.quality import accuracy_of, known_accuracy, majority_shares
+from crowdwise.reporting.record import FitRecord
+from crowdwise.results.consensus import RatingConsensus
 
 # Below this probability a consensus is called unsure.
 UNSURE = 0.8

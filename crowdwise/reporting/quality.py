@@ -12,8 +12,8 @@ from crowdwise._arrays import Bools, Floats, Positions
 from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.differences import disagreement
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.reporting.record import FitRecord
 from crowdwise.weights.class_weights import leading_shares
 
 # How many standard errors there are from the middle of a 95% interval to its ends.

@@ -8,10 +8,10 @@ from typing import Any
 
 from crowdwise._files import write_file
 from crowdwise.exceptions import OutputError
-from crowdwise.fit_record import results_of
 from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.render import render_html, render_json, render_markdown
 from crowdwise.reporting.summarize import summarize
+from crowdwise.results.fit_results import results_of
 
 RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}
 
@@ -31,7 +31,7 @@ def report(
 
     Parameters
     ----------
-    model : estimator or Aggregation
+    model : estimator or FitResults
         A fitted model, or the result of `aggregate`.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
@@ -68,6 +68,6 @@ def report(
     if not place.parent.is_dir():
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
     summary = summarize(model, labels, X=X, texts=texts, truth=truth, command=command)
-    aliases = {} if names else aliases_of(results_of(model).annotators.annotators.tolist())
+    aliases = {} if names else aliases_of(results_of(model).annotators.tolist())
     write_file(Path(os.path.realpath(place)), RENDERERS[place.suffix](with_aliases(summary, aliases)))
     return place

@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from crowdwise._arrays import Array, Floats, Positions
-from crowdwise._error_correlation import votes_by_truth
 from crowdwise._text import versions
-from crowdwise.consensus import Consensus
 from crowdwise.exceptions import DataError
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_column, missing_mask
 from crowdwise.labels.truth import codes_of_truth
-from crowdwise.relabel import information_gain
 from crowdwise.reporting.annotators import annotators, pairs
 from crowdwise.reporting.examples import Examples, changed, contested, named, ordered, plain, upcoming
 from crowdwise.reporting.parts import classifier_part, disagreement_part, margin_part, quality_part
 from crowdwise.reporting.quality import alpha_interval, known_accuracy
+from crowdwise.reporting.record import FitRecord
 from crowdwise.reporting.words import headline, numbers
+from crowdwise.results._error_correlation import votes_by_truth
+from crowdwise.results.consensus import Consensus
+from crowdwise.results.suggest import information_gain
 
 VERSION = 1
 _N_NEXT = 50
@@ -35,7 +35,7 @@ def summarize(
 
     Parameters
     ----------
-    result : estimator or Aggregation
+    result : estimator or FitResults
         A fitted model, or the result of `aggregate`.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
@@ -91,7 +91,7 @@ def summarize(
         "disagreement": disagreement_part(record),
         "margin": None if X is None else margin_part(record, X),
         "contested": contested(examples),
-        "next": upcoming(examples, information_gain(record), _N_NEXT),
+        "next": upcoming(examples, information_gain(record.results), _N_NEXT),
         "order": ordered(examples),
         "has_texts": texts is not None,
         "command": command,
@@ -112,7 +112,7 @@ def _size(record: FitRecord) -> dict[str, Any]:
 
 def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
     """How many independent votes there are, how that is known, and how many annotators share one, and why."""
-    found, fitted = record.results.annotators, record.annotators
+    found, fitted = record.results, record.annotators
     shared = 0 if found.vote_weight is None else int((found.vote_weight < 1).sum())
     why = "groups were given" if fitted is not None and fitted.sharing.given else "their labels are near copies"
     by = "labels" if fitted is not None and fitted.discount.measured else "assumed"
@@ -123,7 +123,11 @@ def _votes(record: FitRecord, known: Array | None) -> dict[str, Any]:
     n_truths = int(((codes >= 0) & (record.labels.labels_per_example > 1)).sum())
     if n_truths < _ENOUGH_TRUTHS or not record.is_representative(codes):
         return votes | {"truths": 0}
-    return votes | {"effective": votes_by_truth(record, codes), "by": "truths", "truths": n_truths}
+    return votes | {
+        "effective": votes_by_truth(record.results, record.labels, codes),
+        "by": "truths",
+        "truths": n_truths,
+    }
 
 
 def _answers(record: FitRecord, known: Array | None) -> Array:

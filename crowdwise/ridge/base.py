@@ -20,7 +20,7 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.results import ABOUT_EXAMPLES, StreamResults
+from crowdwise.results.fit_results import ABOUT_EXAMPLES
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.partial import (
@@ -438,7 +438,7 @@ class RidgeModel(CrowdResultsMixin):
 
         def __getattr__(self, name: str) -> Any:
             """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and isinstance(vars(self).get("results_"), StreamResults):
+            if name in ABOUT_EXAMPLES and "results_" in vars(self) and self.results_.consensus is None:
                 raise AttributeError(
                     f"{name} is about single examples, which neither partial_fit nor a fit on blocks keeps. For the "
                     "consensus on any examples call consensus(X, labels)."

@@ -11,8 +11,8 @@ import numpy as np
 
 from crowdwise._arrays import Floats
 from crowdwise._threads import each_block
-from crowdwise.consensus import RatingConsensus
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.results.consensus import RatingConsensus
 from crowdwise.ridge.targets import Targets
 
 # With labels missing, this many labels of the crowd's average quality are added to those of an annotator.

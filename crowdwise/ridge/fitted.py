@@ -14,7 +14,6 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, in_c_order
 from crowdwise._limits import FEATURE_ROUNDS
-from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
@@ -28,7 +27,8 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.probabilities.temperature import Scaling
-from crowdwise.results import AnnotatorResults, FitResults
+from crowdwise.results.consensus import Consensus, RatingConsensus
+from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes
 from crowdwise.ridge.path import Folds, PathFit
@@ -190,10 +190,8 @@ def ridge_results(
         fitted, results = _rating_results(data, fit, replace(fitted, sharing=sharing), unseen, scores, of_fit)
     else:
         fitted, results = _class_results(data, fit, fitted, scores, groups, of_fit)
-    annotators = replace(results.annotators, expertise=fitted.expertise)
-    if n_labels is not None:
-        annotators = replace(annotators, n_labels=n_labels)
-    return RidgeResults(fitted, replace(results, annotators=annotators), label_score)
+    results = replace(results, expertise=fitted.expertise)
+    return RidgeResults(fitted, results if n_labels is None else replace(results, n_labels=n_labels), label_score)
 
 
 def _class_results(
@@ -304,14 +302,18 @@ def _rating_results(
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
     parts = fitted.sharing.label_weights(labels)
     per_example = labels.labels_per_example if parts is None else labels.sum_per_example(parts)
-    annotators = AnnotatorResults(
-        labels.annotators, labels.labels_per_annotator, fitted.expertise, None, flags,
-        vote_weight=fitted.sharing.vote_weights(labels), effective_votes=float(per_example[per_example > 0].mean()),
-    )  # fmt: skip
     return fitted, FitResults(
+        annotators=labels.annotators,
+        n_labels=labels.labels_per_annotator,
+        expertise=fitted.expertise,
+        accuracy=None,
+        annotator_flags=flags,
+        vote_weight=fitted.sharing.vote_weights(labels),
+        effective_votes=float(per_example[per_example > 0].mean()),
+        crowd_expertise=fitted.crowd_expertise,
+        n_examples=len(labels),
         consensus=consensus,
         label_consensus=fitted.rating_consensus(votes, labels, scores, use_model=False),
-        annotators=annotators,
         disagreement=training.disagreement,
         truth_check=check,
         truth=training.truth,

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise._arrays import Floats
 from crowdwise._checks import check_number
 from crowdwise._progress import OnRound, Reporter
-from crowdwise.consensus import RatingConsensus
 from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import all_or_nothing
+from crowdwise.results.consensus import RatingConsensus
 from crowdwise.ridge.base import Path, RidgeModel
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.path import Folds, PathFit

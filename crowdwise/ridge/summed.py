@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Array
 from crowdwise.crowd.differences import RelativeTo
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.results import StreamResults
+from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import RidgeData, first_consensus
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
 from crowdwise.ridge.path import Folds, LevelSums, PathFit
@@ -52,13 +52,10 @@ class SummedData:
         levels, folds = _folds(sums, LevelSums(_for_model(sums), differs, sums.n_folds))
         return cls(_data(sums, levels.statistics, relative_to), folds, levels, sums)
 
-    def results(self, fit: PathFit, groups: Any) -> tuple[FittedRidge, StreamResults]:
+    def results(self, fit: PathFit, groups: Any) -> tuple[FittedRidge, FitResults]:
         """The fitted model, and what it says about annotators; `groups` of them have one vote together."""
         found = ridge_results(self.data, self.folds, fit, groups, self.sums.labels_per_annotator)
-        results = found.results
-        return found.fitted, StreamResults(
-            results.annotators, self.sums.n_examples, results.steepness, results.objective, results.converged
-        )
+        return found.fitted, found.results.without_examples(self.sums.n_examples)
 
     def warn_if_few_effective(self, steepness: float) -> None:
         """Warn if nearly all weight rests on fewer examples than there are features."""

@@ -16,13 +16,14 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.crowd.kappas import cohen_kappas
 from crowdwise.diagnosis import diagnose
-from crowdwise.em.aggregate import Aggregation, aggregate
+from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, scale_of
 from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
 from crowdwise.reporting.words import WHAT_CHANCE_IS, percent
+from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 
 _ENOUGH = 10  # shared examples, for the kappa of a pair
@@ -169,14 +170,14 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     )
 
 
-def _aggregation(labels: CrowdLabels, kind: ClassKind) -> Aggregation | None:
+def _aggregation(labels: CrowdLabels, kind: ClassKind) -> FitResults | None:
     """What labels say; None if there is nothing to compare."""
     if labels.classes is None or labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
         return None
     return aggregate(labels[labels.labels_per_example > 0], kind=kind)
 
 
-def problems(labels: CrowdLabels, aggregation: Aggregation | None, kind: ClassKind = "class") -> list[str]:
+def problems(labels: CrowdLabels, aggregation: FitResults | None, kind: ClassKind = "class") -> list[str]:
     """What a person should look at before trusting these labels, in words."""
     alike = [] if labels.classes is None else spelt_alike(labels.classes)
     found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
@@ -226,7 +227,7 @@ def _ask_for_order(levels: list[Any], declared: bool) -> str:
     return f"{asked} --classes {shell_word(','.join(named))}"
 
 
-def _flags(labels: CrowdLabels, aggregation: Aggregation | None) -> list[str]:
+def _flags(labels: CrowdLabels, aggregation: FitResults | None) -> list[str]:
     if aggregation is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: annotators cannot be compared"]

@@ -23,13 +23,14 @@ from crowdwise._progress import OnRound
 from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
-from crowdwise.fit_record import FitRecord, results_of
 from crowdwise.model_file import load
-from crowdwise.relabel import what_to_label_next
 from crowdwise.reporting import summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.columns import annotator_columns, consensus_columns
+from crowdwise.reporting.record import FitRecord
 from crowdwise.reporting.report import RENDERERS
+from crowdwise.results.fit_results import results_of
+from crowdwise.results.suggest import suggest_labels
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
 from crowdwise.runs.models import Settings, fit_model
 from crowdwise.runs.new_folder import holds_only, new_folder, recover
@@ -51,7 +52,7 @@ class Run:
         What it was fitted to.
     settings : Settings
         What was wanted, with the model that "auto" stands for.
-    model : estimator or Aggregation
+    model : estimator or FitResults
         The fitted model, or the result of `aggregate`.
     command : str, default=None
         What makes the run again.
@@ -88,10 +89,10 @@ class Run:
     def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
         """At most n examples to label again, first those for which one more answer is expected to say most.
 
-        By an average annotator or an expert, see `what_to_label_next`; or examples drawn at random. Columns are
+        By an average annotator or an expert, see `suggest_labels`; or examples drawn at random. Columns are
         "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
         """
-        found = what_to_label_next(
+        found = suggest_labels(
             self.model, self.inputs.labels, n=n, expert=expert, at_random=at_random, random_state=seed
         )
         columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)

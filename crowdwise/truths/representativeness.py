@@ -69,7 +69,7 @@ class Representativeness:
             f"the known answers are of examples unlike the others: their {what} is {self.known:.2f}, and by the labels "
             f"{self.others:.2f} on the others. They are used to compare annotators, but not to "
             "calibrate the confidence of the other examples. For that, add answers to examples drawn at random: "
-            "what_to_label_next(..., at_random=True), or crowdwise next --at-random."
+            "suggest_labels(..., at_random=True), or crowdwise next --at-random."
         )
 
 

@@ -111,8 +111,8 @@ def test_classifiers_learn_from_abstentions():
     model = CrowdLogisticClassifier(informative_abstentions=True).fit(X, labels)
     plain = CrowdLogisticClassifier().fit(X, labels)
     assert (model.consensus_ == truth).mean() > (plain.consensus_ == truth).mean()
-    assert model.abstention_.shape == (8, 2)
-    assert not hasattr(plain, "abstention_")
+    assert model.results_.abstention.shape == (8, 2)
+    assert plain.results_.abstention is None
     assert_allclose(model.consensus(X, labels).proba.sum(axis=1), 1)
 
 

@@ -221,7 +221,7 @@ def test_annotators_who_share_no_example():
     alone[np.arange(60), np.arange(60) % 6] = matrix[np.arange(60), np.arange(60) % 6]
     with pytest.warns(CrowdWarning, match="no two annotators share"):
         model = fit(X, alone, steepness=2.0)
-    assert_array_equal(model.easiness_, np.ones(60))
+    assert_array_equal(model.results_.easiness, np.ones(60))
     assert np.isfinite(model.consensus_proba_).all()
 
 
@@ -233,8 +233,8 @@ def test_however_steep_no_estimator_gets_weights_that_vanish(name, steepness):
     X, matrix = crowd(n_examples=60, n_annotators=7)
     matrix[0] = 1  # the only unanimous example: all other weights would vanish, and in one fold all of them
     model = fit(X, matrix, estimator=ESTIMATORS[name], steepness=steepness)
-    assert model.easiness_.max() == 1
-    assert (model.easiness_ > 0).all()
+    assert model.results_.easiness.max() == 1
+    assert (model.results_.easiness > 0).all()
     assert set(model.estimator_.classes_) == {0, 1}
     assert np.isfinite(model.consensus_proba_).all()
 

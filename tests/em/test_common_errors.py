@@ -172,15 +172,15 @@ def test_new_labels_share_votes_as_those_of_the_fit_did(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))
     labels = labels_of(with_copies(matrix, 0), 3)
     model = CrowdLogisticClassifier(cross_fit=0).fit(X, labels)
-    assert (model.vote_weight_ < 1).tolist() == [True, False, False, False, False, True, True, True]
+    assert (model.results_.vote_weight < 1).tolist() == [True, False, False, False, False, True, True, True]
     again = model.consensus(X, labels, use_model=False)
-    assert_allclose(again.proba, model.label_proba_)
+    assert_allclose(again.proba, model.results_.label_consensus.proba)
     fewer = model.consensus(X, labels.select_annotators(np.arange(8) < 5), use_model=False)
     assert np.abs(fewer.proba - again.proba).max() < 0.05
     model.save(tmp_path / "model.crowdwise")
     loaded = load(tmp_path / "model.crowdwise")
-    assert_array_equal(loaded.vote_weight_, model.vote_weight_)
-    assert loaded.effective_votes_ == model.effective_votes_
+    assert_array_equal(loaded.results_.vote_weight, model.results_.vote_weight)
+    assert loaded.results_.effective_votes == model.results_.effective_votes
     assert_array_equal(loaded.consensus(X, labels).proba, model.consensus(X, labels).proba)
 
 

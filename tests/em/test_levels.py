@@ -8,10 +8,10 @@ from sklearn.linear_model import LogisticRegression
 
 import crowdwise
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.consensus import Consensus
 from crowdwise.em.levels import levels_of, offset_and_spread
 from crowdwise.exceptions import LabelError
-from crowdwise.fit_record import FitRecord
+from crowdwise.reporting.record import FitRecord
+from crowdwise.results.consensus import Consensus
 
 WORDS = ["bad", "ok", "good"]
 
@@ -102,11 +102,11 @@ def test_settings_that_cannot_be_are_refused(setting, value):
 
 def test_frames_of_levels_have_the_mean_offset_and_spread():
     found = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], kind="ordinal")
-    assert found.to_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
+    assert found.consensus_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
     assert {"offset", "spread"} < set(found.annotators_frame().columns)
     plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], errors_in_common=False)
     assert plain.mean is plain.offset is plain.spread is None
-    assert "mean" not in plain.to_frame().columns
+    assert "mean" not in plain.consensus_frame().columns
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_classifiers_know_levels(model):
     X, labels, truth = three_levels()
     model.fit(X, labels)
     assert (model.consensus_ == truth).mean() > 0.9
-    assert_allclose(model.consensus_mean_, model.consensus_proba_ @ np.arange(3))
-    assert model.offset_.shape == model.spread_.shape == (7,)
+    assert_allclose(model.results_.mean, model.consensus_proba_ @ np.arange(3))
+    assert model.results_.offset.shape == model.results_.spread.shape == (7,)
     again = model.consensus(X, labels)
     assert (again.by, again.levels.tolist()) == ("median", [0, 1, 2])
     model.set_params(kind="class").fit(X, labels)
-    assert not hasattr(model, "offset_")
+    assert model.results_.offset is None
 
 
 def test_predictions_of_levels_are_medians():
@@ -143,7 +143,7 @@ def test_levels_survive_a_file(tmp_path):
     read_alone, read = crowdwise.load(tmp_path / "alone"), crowdwise.load(tmp_path / "model")
     assert read_alone.label.tolist() == alone.label.tolist()
     assert (read_alone.mean == alone.mean).all()
-    assert (read.offset_ == model.offset_).all()
+    assert (read.results_.offset == model.results_.offset).all()
     assert (read.predict(X) == model.predict(X)).all()
 
 

@@ -33,7 +33,9 @@ def test_with_features_the_label_is_the_most_probable_class_too(model):
     X, labels, _ = clear_crowd(n_classes=3)
     model.fit(X, labels)
     assert_array_equal(model.consensus_, model.classes_[model.consensus_proba_.argmax(axis=1)])
-    assert_array_equal(model.label_consensus_, model.classes_[model.label_proba_.argmax(axis=1)])
+    assert_array_equal(
+        model.results_.label_consensus.label, model.classes_[model.results_.label_consensus.proba.argmax(axis=1)]
+    )
 
 
 @given(seed=st.integers(0, 10**6), n_classes=st.sampled_from([2, 4]))
@@ -58,7 +60,7 @@ def test_the_consensus_of_the_labels_of_the_fit_with_features_is_that_of_the_fit
     X, labels, _ = clear_crowd(n_classes=3)
     model = CrowdLogisticClassifier(cross_fit=0).fit(X, labels)
     assert_allclose(model.consensus(X, labels).proba, model.consensus_proba_, atol=1e-8)
-    assert_allclose(model.consensus(X, labels, use_model=False).proba, model.label_proba_, atol=1e-10)
+    assert_allclose(model.consensus(X, labels, use_model=False).proba, model.results_.label_consensus.proba, atol=1e-10)
 
 
 def test_known_answers_calibrate_new_labels_as_those_of_the_fit():

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, aggregate, formats
-from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.exceptions import DataError, LabelError, OutputError
 from crowdwise.labels.encode import as_objects
+from crowdwise.results.consensus import Consensus, RatingConsensus
 
 FILES = Path(__file__).parent / "files"
 CONSENSUS = Consensus(as_objects(["a", "=1+1"]), as_objects(["no", "yes"]), np.array([[0.25, 0.75], [0.875, 0.125]]))

@@ -28,7 +28,7 @@ FUNCTIONS = {
     "krippendorff_alpha": lambda labels, _: of_crowd.krippendorff_alpha(labels),
     "label_signs": lambda labels, _: theory.label_signs(labels).toarray(),
     "slice_accuracy": lambda labels, _: str(crowdwise.slice_accuracy(labels, SLICES)),
-    "what_to_label_next": lambda labels, _: crowdwise.what_to_label_next(aggregate(labels), labels).gain,
+    "suggest_labels": lambda labels, _: crowdwise.suggest_labels(aggregate(labels), labels).gain,
     "write_labels": lambda labels, path: (formats.write_labels(labels, path), path.read_text())[1],
 }
 

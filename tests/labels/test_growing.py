@@ -113,7 +113,7 @@ def test_truth_and_groups_of_labels_are_those_given_to_fit(model, rng):
     one = model().fit(X, labels, truth=known, groups=groups)
     other = model().fit(X, labels.with_truth(known).with_groups(groups))
     assert_array_equal(one.consensus_proba_, other.consensus_proba_)
-    assert_array_equal(one.vote_weight_, other.vote_weight_)
+    assert_array_equal(one.results_.vote_weight, other.results_.vote_weight)
     assert one.truth_check_ == other.truth_check_
 
 

@@ -113,10 +113,10 @@ def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_ro
     model = partial(CrowdLogisticClassifier, **TIGHT)
     memory = model().fit(X, labels, groups=groups)
     blocks = model().fit(read_blocks(blocks_of(X, labels, [60, 200])), groups=groups)
-    assert_allclose(memory.vote_weight_[[3, 7, 8, 9]], 0.25, atol=0 if given else 0.03)
-    assert_allclose(np.delete(memory.vote_weight_, [3, 7, 8, 9]), 1.0)
-    assert_array_equal(blocks.vote_weight_, memory.vote_weight_)
-    assert blocks.effective_votes_ == pytest.approx(memory.effective_votes_)
+    assert_allclose(memory.results_.vote_weight[[3, 7, 8, 9]], 0.25, atol=0 if given else 0.03)
+    assert_allclose(np.delete(memory.results_.vote_weight, [3, 7, 8, 9]), 1.0)
+    assert_array_equal(blocks.results_.vote_weight, memory.results_.vote_weight)
+    assert blocks.results_.effective_votes == pytest.approx(memory.results_.effective_votes)
     assert blocks.annotator_flags_ == memory.annotator_flags_
     assert_same(blocks, memory, X, labels)
     alone = model(errors_in_common=False).fit(read_blocks(blocks_of(X, labels, [60, 200])))
@@ -144,8 +144,9 @@ def test_blocks_that_fit_into_the_sample_give_the_bits_of_a_fit_in_memory(settin
     X, labels = with_copies(6, n_examples=300, n_classes=3, missing=0.3)
     memory = CrowdLogisticClassifier(**settings).fit(X, labels)
     blocks = CrowdLogisticClassifier(**settings).fit(read_blocks(iter(blocks_of(X, labels, [7, 110, 111, 290]))))
-    for name in ("coef_", "confusion_", "class_prior_", "temperature_", "accuracy_", "objective_", "vote_weight_"):
+    for name in ("coef_", "confusion_", "class_prior_", "temperature_", "accuracy_", "objective_"):
         assert_array_equal(getattr(blocks, name), getattr(memory, name), err_msg=name)
+    assert_array_equal(blocks.results_.vote_weight, memory.results_.vote_weight)
     assert_array_equal(blocks.consensus(X, labels).proba, memory.consensus(X, labels).proba)
     assert (blocks.steepness_, blocks.l2_, blocks.n_passes_) == (memory.steepness_, memory.l2_, 1)
     assert not hasattr(blocks, "consensus_")

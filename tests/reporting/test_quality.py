@@ -5,13 +5,13 @@ from scipy.stats import norm
 
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.crowd import krippendorff_alpha
-from crowdwise.fit_record import FitRecord
 from crowdwise.reporting.quality import (
     alpha_interval,
     changed_examples,
     known_accuracy,
     share_interval,
 )
+from crowdwise.reporting.record import FitRecord
 
 
 @pytest.mark.parametrize("kind", ["class", "rating"])

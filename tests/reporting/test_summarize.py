@@ -18,10 +18,10 @@ from crowdwise import (
 )
 from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
-from crowdwise.fit_record import FitRecord
 from crowdwise.reporting import summarize, summary_lines
 from crowdwise.reporting.annotators import pairs
 from crowdwise.reporting.columns import annotator_columns, consensus_columns, unseen_predictions
+from crowdwise.reporting.record import FitRecord
 from crowdwise.reporting.words import quality_sentence
 
 MODELS = {

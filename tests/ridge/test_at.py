@@ -20,7 +20,7 @@ from crowdwise.weights import SelfPaced, Smooth
 TIGHT = {"tol": 1e-11, "max_rounds": 300}
 RESULTS = (
     "coef_", "intercept_", "expertise_", "accuracy_", "consensus_proba_", "consensus_std_", "label_score_",
-    "easiness_", "model_precision_", "steepness_", "l2_",
+    "disagreement_", "model_precision_", "steepness_", "l2_",
 )  # fmt: skip
 
 
@@ -119,7 +119,9 @@ def test_sums_of_blocks_are_solved_again(make):
     assert found.at(steepness=0.0).steepness_ == 0.0
     groups = [0, 0, 1, 2, 3, 4]
     together = make(**TIGHT).fit(read_blocks([(X, y)]), groups=groups).at(l2=3.0)
-    assert_array_equal(together.vote_weight_, make(l2=3.0, **TIGHT).fit(X, y, groups=groups).vote_weight_)
+    assert_array_equal(
+        together.results_.vote_weight, make(l2=3.0, **TIGHT).fit(X, y, groups=groups).results_.vote_weight
+    )
     alike = make(0.0).partial_fit(X, y)
     assert alike.at(l2=2.0).l2_ == 2.0
     with pytest.raises(DataError, match="sums of this model are for steepness=0"):

@@ -124,7 +124,9 @@ def test_repeating_every_example_equals_doubling_its_weight(seed, missing):
     repeated = fit(np.vstack([X, X]), np.vstack([matrix, matrix]))
     doubled = fit(X, matrix, sample_weight=np.full(len(X), 2.0))
     assert_same_model(repeated, doubled, rtol=1e-7)
-    if (repeated.vote_weight_ == 1).all() and (doubled.vote_weight_ == 1).all():  # near copies are found by rows
+    if (repeated.results_.vote_weight == 1).all() and (
+        doubled.results_.vote_weight == 1
+    ).all():  # near copies are found by rows
         assert_allclose(repeated.temperature_, doubled.temperature_, rtol=1e-6)
     assert_allclose(repeated.objective_, doubled.objective_, rtol=1e-7, atol=1e-9)
 
@@ -139,7 +141,6 @@ def test_an_annotator_without_labels_changes_nothing_to_the_bit(missing):
     assert_array_equal(alone.consensus_proba_, accompanied.consensus_proba_)
     assert_array_equal(alone.expertise_, np.delete(accompanied.expertise_, 2))
     assert np.isnan(accompanied.expertise_[2])
-    assert accompanied.expertise_share_[2] == 0
     assert accompanied.annotator_flags_[2] == ("no labels",)
 
 
@@ -306,7 +307,6 @@ def test_the_expert_is_found_and_the_adversary_flagged(rng):
     assert model.annotators_[model.expertise_.argmin()] == "adversary 1"
     assert "worse than chance" in model.annotator_flags_["adversary 1"]
     assert "worse than chance" not in model.annotator_flags_.get("expert 1", ())
-    assert model.expertise_share_.sum() == pytest.approx(1)
     assert (model.predict(X) == truth).mean() > 0.9
     assert_allclose(model.disagreement_, disagreement(labels))
 
@@ -319,13 +319,15 @@ def test_label_attributes_are_those_of_the_labels_alone():
     X, matrix = crowd(missing=0.4, n_classes=3)
     model = fit(X, matrix, 3)
     alone = model.consensus(X, labels_of(matrix, 3), use_model=False)
-    assert_array_equal(alone.label, model.label_consensus_)
-    assert_array_equal(alone.proba, model.label_proba_)
+    assert_array_equal(alone.label, model.results_.label_consensus.label)
+    assert_array_equal(alone.proba, model.results_.label_consensus.proba)
     i = next(i for i, row in enumerate(matrix) if sum(v is not None for v in row) > 1)
     votes = {k: sum(model.expertise_[j] for j, v in enumerate(matrix[i]) if v == k) for k in range(3)}
     total = sum(votes.values())
     assert_allclose(model.label_score_[i], [2 * votes[k] / total - 1 for k in range(3)])
-    assert_allclose(model.label_proba_[i], model.consensus(X, labels_of(matrix, 3), use_model=False).proba[i])
+    assert_allclose(
+        model.results_.label_consensus.proba[i], model.consensus(X, labels_of(matrix, 3), use_model=False).proba[i]
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -386,8 +388,10 @@ def test_every_route_gives_the_same_consensus(route, n_classes, monkeypatch):
         monkeypatch.setattr(crowdwise.ridge.data, "EXACT_COLUMNS", 1)
     other = fit(sparse.csr_array(X) if route == "iterative" else X, matrix, n_classes, **settings)
     assert other.route_ == ("sums" if route == "one cell" else route)
-    for name in ("consensus_proba_", "label_proba_", "temperature_", "accuracy_"):
+    for name in ("consensus_proba_", "temperature_", "accuracy_"):
         assert_allclose(getattr(other, name), getattr(sums, name), rtol=1e-5, atol=1e-8, err_msg=name)
+    by_labels = (model.results_.label_consensus.proba for model in (other, sums))
+    assert_allclose(*by_labels, rtol=1e-5, atol=1e-8)
 
 
 def test_unknown_annotators_count_as_the_crowd_and_unknown_classes_are_an_error():
@@ -443,7 +447,7 @@ def test_examples_without_labels_have_the_models_score(use_model):
 def test_one_annotator_is_taken_at_their_word():
     X, matrix = crowd(n_annotators=1)
     model = fit(X, matrix, l2=0.3)
-    assert_array_equal(model.label_consensus_, matrix[:, 0].astype(int))
+    assert_array_equal(model.results_.label_consensus.label, matrix[:, 0].astype(int))
     assert model.expertise_.tolist() == [1.0]
     assert model.fitted_.crowd_expertise == 1.0
     flipped = 1 - matrix.astype(int)

@@ -78,7 +78,7 @@ def test_one_candidate_equals_the_plain_model():
         "intercept_",
         "expertise_",
         "label_score_",
-        "easiness_",
+        "disagreement_",
         "temperature_",
         "objective_",
         "consensus_proba_",

@@ -436,16 +436,16 @@ def test_folds_are_given_up_where_sums_take_too_much_memory(monkeypatch):
 def test_results_about_single_examples_are_not_kept_and_say_so():
     X, matrix = crowd(23)
     model = CrowdRidgeClassifier().partial_fit(X, matrix)
-    for name in ("consensus_", "easiness_", "label_score_", "examples_"):
+    for name in ("consensus_", "disagreement_", "label_score_", "examples_"):
         assert not hasattr(model, name)
         with pytest.raises(AttributeError, match=f"{name} is about single examples.*consensus\\(X, labels\\)"):
             getattr(model, name)
     with pytest.raises(DataError, match="no single examples of blocks are kept"):
         model.consensus_frame()
     with pytest.raises(TypeError, match="this CrowdRidgeClassifier was fitted to blocks"):
-        crowdwise.what_to_label_next(model, CrowdLabels.from_matrix(matrix))
+        crowdwise.suggest_labels(model, CrowdLabels.from_matrix(matrix))
     assert len(model.consensus(X, matrix)) == len(X)
-    assert repr(model.results_).startswith("StreamResults: 40 examples, 6 annotators")
+    assert repr(model.results_).startswith("FitResults: 40 examples (of blocks, not kept), 6 annotators")
     assert not hasattr(model, "nonsense_")
 
 

@@ -69,17 +69,19 @@ def test_the_best_annotator_leads_and_consensus_has_a_standard_error():
     given = ~np.isnan(Y)
     total = given @ model.expertise_
     gamma = model.model_precision_
-    assert_allclose(model.label_consensus_, (np.nan_to_num(Y) @ model.expertise_) / total)
-    assert_allclose(model.label_score_, model.label_consensus_)
+    assert_allclose(model.results_.label_consensus.label, (np.nan_to_num(Y) @ model.expertise_) / total)
+    assert_allclose(model.label_score_, model.results_.label_consensus.label)
     assert_allclose(model.consensus_std_, 1 / np.sqrt(total + gamma))
     found = model.consensus(X[:3], Y[:3])
-    expected = (total[:3] * model.label_consensus_[:3] + gamma * model.predict(X[:3])) / (total[:3] + gamma)
+    expected = (total[:3] * model.results_.label_consensus.label[:3] + gamma * model.predict(X[:3])) / (
+        total[:3] + gamma
+    )
     assert_allclose(found.label, expected)
     assert_allclose(found.std, model.consensus_std_[:3])
-    fold, target = content_folds(X, 5), model.label_consensus_
+    fold, target = content_folds(X, 5), model.results_.label_consensus.label
     for k in range(5):  # each example by a model of the others
         others = fold != k
-        weight = (model.easiness_ * total / total.mean())[others]
+        weight = (model.results_.easiness * total / total.mean())[others]
         unseen = Ridge(alpha=1.0).fit(X[others], target[others], sample_weight=weight).predict(X[~others])
         together = (total * target)[~others] + gamma * unseen
         assert_allclose(model.consensus_[~others], together / (total + gamma)[~others], rtol=1e-8)

@@ -58,7 +58,7 @@ def test_fewer_different_rows_than_features_give_the_smallest_solution_and_one_w
     assert len(messages) == 1
     assert f"l2 is 0 and only {n_kinds - 1} of 6 directions" in messages[0]
     total = np.array([[v is not None for v in row] for row in matrix]) @ model.expertise_
-    weight = model.easiness_ * total
+    weight = model.results_.easiness * total
     centred = X - weight @ X / weight.sum()
     assert np.abs(model.coef_).max() < 10
     # In the space of the rows, and no other direction.

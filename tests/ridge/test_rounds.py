@@ -155,7 +155,9 @@ def test_ratings_too(name):
     expertise, scores = np.ones(4), None
     for t in range(1, 5):
         consensus = ratings @ expertise / expertise.sum()
-        weight = reweight(t, model.easiness_, None if scores is None else (consensus - scores) ** 2, np.ones(40))
+        weight = reweight(
+            t, model.results_.easiness, None if scores is None else (consensus - scores) ** 2, np.ones(40)
+        )
         coef, intercept = twin.ridge(X, consensus[:, None], weight, 1.0, True)
         scores = (X @ coef + intercept)[:, 0]
         expertise = weight.sum() / (weight @ (ratings - scores[:, None]) ** 2)
@@ -343,7 +345,7 @@ def test_an_own_curriculum_is_asked_for_its_weights():
     X, matrix = crowd(4)
     labels = labels_of(matrix)
     model = CrowdRidgeClassifier(curriculum=OnlyTheEasiest(), relative_to="possible").fit(X, labels)
-    kept = model.easiness_ >= np.median(model.easiness_)
+    kept = model.results_.easiness >= np.median(model.results_.easiness)
     plain = CrowdRidgeClassifier(0.0, relative_to="possible").fit(X[kept], labels[kept])
     assert_allclose(model.coef_, plain.coef_, rtol=1e-6)
     assert_allclose(model.expertise_, plain.expertise_, rtol=1e-6)
@@ -452,10 +454,10 @@ def test_balanced_classes_have_the_same_total_weight():
     X, matrix = rare(2)
     model = CrowdRidgeClassifier(class_weight="balanced").fit(X, labels_of(matrix))
     leads = leading_class(model)
-    weight = model.easiness_ * model.class_weight_[leads]
+    weight = model.results_.easiness * model.class_weight_[leads]
     assert np.mean(leads == 1) < 0.2
     assert weight[leads == 0].sum() == pytest.approx(weight[leads == 1].sum())
-    assert weight.sum() == pytest.approx(model.easiness_.sum())
+    assert weight.sum() == pytest.approx(model.results_.easiness.sum())
 
 
 @pytest.mark.parametrize("curriculum", [None, SelfPaced()])

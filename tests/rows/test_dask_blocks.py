@@ -336,12 +336,12 @@ def test_groups_have_one_vote_together_as_in_memory(model):
     X, y = numbers(missing=0.3)
     groups = ["a", "a", "b", "b", None, "a"]
     expected, alone = model().fit(X, y, groups=groups), model().fit(X, y)
-    assert (expected.vote_weight_ < 1).tolist() == [True, True, True, True, False, True]
+    assert (expected.results_.vote_weight < 1).tolist() == [True, True, True, True, False, True]
     given, blocks = (chunked(X, 20), chunked(y, 20)), read_blocks([(X[:40], y[:40]), (X[40:], y[40:])])
     for found in (model().fit(*given, groups=groups), model().fit(blocks, groups=groups)):
-        assert_allclose(found.vote_weight_, expected.vote_weight_)
-        assert found.effective_votes_ == pytest.approx(expected.effective_votes_, rel=1e-3)
-        assert found.effective_votes_ < alone.effective_votes_ - 0.1
+        assert_allclose(found.results_.vote_weight, expected.results_.vote_weight)
+        assert found.results_.effective_votes == pytest.approx(expected.results_.effective_votes, rel=1e-3)
+        assert found.results_.effective_votes < alone.results_.effective_votes - 0.1
     with pytest.raises(LabelError, match="one group for each of the 6 annotators"):
         model().fit(*given, groups=["a", "b"])
 

@@ -91,7 +91,7 @@ def test_new_labels_are_calibrated_as_those_of_the_fit():
     again = model.consensus(X, labels)
     assert_allclose(again.proba[30:], model.consensus_proba_[30:], atol=1e-3)
     alone = model.consensus(X, labels, use_model=False)
-    assert_allclose(alone.proba, model.label_proba_, atol=1e-12)
+    assert_allclose(alone.proba, model.results_.label_consensus.proba, atol=1e-12)
 
 
 def test_levels_are_judged_by_what_is_taken_of_them():

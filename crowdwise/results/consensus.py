@@ -128,7 +128,7 @@ def chosen_classes(proba: Floats, by: ConsensusBy = "mode", levels: Floats | Non
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise.consensus import chosen_classes
+    >>> from crowdwise.results.consensus import chosen_classes
     >>> proba = np.array([[0.4, 0.2, 0.1, 0.3]])
     >>> [chosen_classes(proba, by, np.arange(4.0)).tolist() for by in ("mode", "median", "mean")]
     [[0], [1], [1]]

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise._checks import check_choice, check_whole
-from crowdwise.consensus import RatingConsensus
-from crowdwise.fit_record import FitRecord
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import make_frame
+from crowdwise.results.fit_results import FitResults, fit_and_labels
 
 _BIT = np.log(2.0)
 
@@ -66,7 +66,7 @@ class NextLabels(FrozenArrays):
         return make_frame(dict(zip(names, columns, strict=True)), self.frame_library)
 
 
-def what_to_label_next(
+def suggest_labels(
     model: Any,
     labels: Any,
     *,
@@ -87,7 +87,7 @@ def what_to_label_next(
 
     Parameters
     ----------
-    model : estimator or Aggregation
+    model : estimator or FitResults
         A fitted model, or the result of `aggregate`.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels that it was fitted to.
@@ -108,54 +108,51 @@ def what_to_label_next(
 
     Examples
     --------
-    >>> from crowdwise import aggregate, what_to_label_next
+    >>> from crowdwise import aggregate, suggest_labels
     >>> labels = [["a", "a", "a"], ["b", "b", "b"], ["a", "b", None], ["b", "b", "a"], ["a", "a", "a"]]
-    >>> found = what_to_label_next(aggregate(labels), labels, n=1)
+    >>> found = suggest_labels(aggregate(labels), labels, n=1)
     >>> found.examples.tolist(), found.reason.tolist()
     ([2], ['1-1 split'])
     """
     check_whole("n", n)
     check_choice("expert", expert, (True, False, None))
     check_choice("at_random", at_random, (True, False))
-    record = FitRecord.of(model, labels)
-    gain = information_gain(record, expert)
-    rows = best_first(record, gain)
+    results, crowd = fit_and_labels(model, labels)
+    gain = information_gain(results, expert)
+    rows = best_first(results, gain)
     rows = check_random_state(random_state).permutation(rows) if at_random else rows
-    return next_labels(record, gain, rows[:n])
+    return next_labels(results, crowd, gain, rows[:n])
 
 
-def best_first(record: FitRecord, gain: Floats) -> Positions:
+def best_first(results: FitResults, gain: Floats) -> Positions:
     """Examples in the order of the gain, without those whose answer is known."""
     order = np.argsort(-gain, kind="stable")
-    return order[~record.has_truth[order]]
+    return order[~results.has_truth[order]]
 
 
-def next_labels(record: FitRecord, gain: Floats, rows: Positions) -> NextLabels:
+def next_labels(results: FitResults, labels: CrowdLabels, gain: Floats, rows: Positions) -> NextLabels:
     """These examples, with what is known about them."""
-    consensus, per_example = record.results.consensus, record.labels.labels_per_example
     return NextLabels(
-        consensus.examples[rows],
+        results.examples[rows],
         gain[rows],
-        per_example[rows],
-        consensus.label[rows],
-        reasons(record, rows),
-        record.labels.frame_library,
+        labels.labels_per_example[rows],
+        results.label[rows],
+        reasons(results, labels, rows),
+        labels.frame_library,
     )
 
 
-def information_gain(record: FitRecord, expert: bool | None = None) -> Floats:
+def information_gain(results: FitResults, expert: bool | None = None) -> Floats:
     """Expected information gain of one more answer, in bits, per example.
 
     By an average annotator, or by an expert, who knows the right answer; by default as the known answers of
     the fit.
     """
-    consensus = record.results.consensus
-    if isinstance(consensus, RatingConsensus):
-        return np.log1p(record.model.fitted_.crowd_expertise * consensus.std**2) / (2 * _BIT)
-    if expert or (expert is None and record.results.truth_check is not None):
-        return np.maximum(entr(record.proba).sum(axis=1), 0.0) / _BIT
-    assert record.annotators is not None
-    return answer_information(record.proba, record.annotators.answers.crowd[:, : record.proba.shape[1]])
+    if results.classes is None:
+        return np.log1p(results.crowd_expertise * results.std**2) / (2 * _BIT)
+    if expert or (expert is None and results.truth_check is not None):
+        return np.maximum(entr(results.proba).sum(axis=1), 0.0) / _BIT
+    return answer_information(results.proba, results.fitted.answers.crowd[:, : len(results.classes)])
 
 
 def answer_information(proba: Floats, confusion: Floats) -> Floats:
@@ -178,7 +175,7 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise.relabel import answer_information
+    >>> from crowdwise.results.suggest import answer_information
     >>> answer_information(np.array([[0.5, 0.5], [1.0, 0.0]]), np.eye(2)).tolist()
     [1.0, 0.0]
     """
@@ -186,19 +183,18 @@ def answer_information(proba: Floats, confusion: Floats) -> Floats:
     return np.maximum(entr(answer).sum(axis=1) - noise, 0.0) / _BIT  # rounding could make nothing a little less
 
 
-def reasons(record: FitRecord, rows: Positions) -> Array:
+def reasons(results: FitResults, labels: CrowdLabels, rows: Positions) -> Array:
     """Why some examples are unsure, in words."""
-    labels, results = record.labels[rows], record.results
-    if (record.labels.labels_per_annotator > 0).sum() == 1:
-        alone = "one annotator only: ask a second one"
-        return np.array([alone] * len(rows), dtype=object)
-    by_labels = results.label_consensus.label[rows]
-    if labels.classes is None:
-        words = [_rating_words(given) for given in np.split(labels.values, labels.indptr[1:-1])]
-        return np.array(words, dtype=object)
-    overruled = by_labels != results.consensus.label[rows]
-    code = encode_declared(by_labels, labels.classes)
-    words = [_class_words(*parts) for parts in zip(labels.tally, code, overruled, strict=True)]
+    given = labels[rows]
+    if (labels.labels_per_annotator > 0).sum() == 1:
+        words = ["one annotator only: ask a second one"] * len(rows)
+    elif labels.classes is None:
+        words = [_rating_words(ratings) for ratings in np.split(given.values, given.indptr[1:-1])]
+    else:
+        assert results.label_consensus is not None
+        by_labels = results.label_consensus.label[rows]
+        code, overruled = encode_declared(by_labels, labels.classes), by_labels != results.label[rows]
+        words = [_class_words(*parts) for parts in zip(given.tally, code, overruled, strict=True)]
     return np.array(words, dtype=object)
 
 

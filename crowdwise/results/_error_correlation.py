@@ -9,13 +9,12 @@ import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
 from crowdwise._text import count
-from crowdwise.consensus import Consensus, RatingConsensus
 from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
 from crowdwise.exceptions import LabelError
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import is_known, known_answers
+from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -85,7 +84,7 @@ def error_correlation(model: Any, labels: Any, truth: Any = None) -> ErrorCorrel
 
     Parameters
     ----------
-    model : estimator or Aggregation
+    model : estimator or FitResults
         A fitted model, or the result of `aggregate`.
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
         The labels of the fit.
@@ -107,12 +106,12 @@ def error_correlation(model: Any, labels: Any, truth: Any = None) -> ErrorCorrel
     >>> error_correlation(aggregate(labels), labels, truth).n_truths
     300
     """
-    record = FitRecord.of(model, labels)
-    crowd = record.labels
-    answers = record.truth if truth is None else _answers(truth, crowd)
-    pairs, correlation, n_truths = _after_consensus(record), float("nan"), 0
-    votes, effective = _votes(record), record.results.annotators.effective_votes
-    if truth is not None or (_comparable(crowd, answers).any() and record.is_representative(answers)):
+    results, crowd = fit_and_labels(model, labels)
+    answers = results.truth if truth is None else known_answers(truth, crowd.examples, crowd)
+    answers = np.full(len(crowd), -1) if answers is None else answers
+    pairs, correlation, n_truths = _after_consensus(results, crowd), float("nan"), 0
+    votes, effective = _votes(results, crowd), results.effective_votes
+    if truth is not None or (_comparable(crowd, answers).any() and is_representative(results, crowd, answers)):
         pairs, correlation, n_truths = _against_truth(crowd, answers)
         effective = float(effective_number(votes, correlation).mean())
     return ErrorCorrelation(
@@ -125,27 +124,21 @@ def effective_number(n_votes: Floats, correlation: float) -> Floats:
     return n_votes / (1 + np.maximum(n_votes - 1, 0.0) * correlation)
 
 
-def votes_by_truth(record: FitRecord, answers: Array) -> float:
+def votes_by_truth(results: FitResults, labels: CrowdLabels, answers: Array) -> float:
     """The effective number of votes by the errors on known examples; NaN if none of these has two labels.
 
     Answers are as `known_answers` gives them.
     """
-    if not _comparable(record.labels, answers).any():
+    if not _comparable(labels, answers).any():
         return float("nan")
-    return float(effective_number(_votes(record), _mean_correlation(*_errors(record.labels, answers))).mean())
+    return float(effective_number(_votes(results, labels), _mean_correlation(*_errors(labels, answers))).mean())
 
 
-def _votes(record: FitRecord) -> Floats:
+def _votes(results: FitResults, labels: CrowdLabels) -> Floats:
     """How many votes each labelled example has."""
-    labelled = record.labels[record.labels.labels_per_example > 0]
-    weight = None if record.annotators is None else record.annotators.sharing.label_weights(labelled)
+    labelled = labels[labels.labels_per_example > 0]
+    weight = None if results.fitted is None else results.fitted.sharing.label_weights(labelled)
     return labelled.labels_per_example.astype(np.float64) if weight is None else labelled.sum_per_example(weight)
-
-
-def _answers(truth: Any, labels: CrowdLabels) -> Array:
-    """What was given as truth, as `known_answers` has it, also if nothing is known at all."""
-    answers = known_answers(truth, labels.examples, labels)
-    return np.full(len(labels), -1) if answers is None else answers
 
 
 def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
@@ -153,18 +146,15 @@ def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
     return is_known(answers) & (labels.labels_per_example > 1)
 
 
-def _after_consensus(record: FitRecord) -> Pairs:
+def _after_consensus(results: FitResults, labels: CrowdLabels) -> Pairs:
     """Pairs by their residuals after the consensus of the fit; of some examples if there are very many pairs."""
-    rows = enough_pairs(record.labels)
-    labels = record.labels if rows is None else record.labels[rows]
-    consensus, at = record.results.consensus, slice(None) if rows is None else rows
-    if isinstance(consensus, RatingConsensus):
-        return residual_pairs(labels, (labels.values - consensus.label[at][labels.example_index])[:, np.newaxis])
-    assert isinstance(consensus, Consensus)
-    assert record.annotators is not None
-    expected = np.einsum(
-        "ik,ikc->ic", consensus.proba[at][labels.example_index], record.annotators.confusion[labels.annotator_index]
-    )
+    at = enough_pairs(labels)
+    at = np.arange(len(labels)) if at is None else at
+    labels = labels[at]
+    if results.classes is None:
+        return residual_pairs(labels, (labels.values - results.label[at][labels.example_index])[:, np.newaxis])
+    confusion = results.confusion[labels.annotator_index]
+    expected = np.einsum("ik,ikc->ic", results.proba[at][labels.example_index], confusion)
     return residual_pairs(labels, one_hot(labels) - expected)
 
 
