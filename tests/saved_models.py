@@ -31,7 +31,7 @@ def fitted(name, **options):
     skip_without_skops(name)
     X, labels = data_for(name, **options)
     model = fit_quietly(new(name, **quick(name)), X, labels)
-    return (model.found if name == "aggregate" else model), X, labels
+    return (model.results_ if name == "aggregate" else model), X, labels
 
 
 def read_again(model, path, **options):

@@ -155,7 +155,7 @@ def test_fault_05_an_example_without_labels_takes_no_part_is_predicted_and_count
     assert len(model.consensus_) == len(model.disagreement_) == 80
     assert_all_finite(model)
     if name == "aggregate":
-        assert np.allclose(model.consensus_proba_[[3, 7]], model.found.class_prior)
+        assert np.allclose(model.consensus_proba_[[3, 7]], model.results_.class_prior)
         return
     assert np.allclose(scores_of(model, X), scores_of(without, X), rtol=1e-10)
     if hasattr(model, "expertise_"):

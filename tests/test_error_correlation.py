@@ -92,7 +92,7 @@ def test_every_model_has_correlations_of_errors(name):
     if name.startswith("perceptron"):
         pytest.skip("finds no consensus of annotators")
     _, y, model = reference(name)
-    found = error_correlation(getattr(model, "found", model), y)
+    found = error_correlation(model.results_, y)
     assert 1 <= found.effective_votes <= found.n_votes <= len(found.annotators)
     assert (np.abs(found.pairs.correlation) <= 1).all()
     assert found.to_frame().shape[0] == len(found.pairs)

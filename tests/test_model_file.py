@@ -72,7 +72,7 @@ def test_a_model_that_is_read_again_has_the_same_bits(name, tmp_path):
 def test_a_model_that_learnt_from_truths_is_read_again_with_the_same_bits(name, tmp_path):
     X, labels = data_for(name, missing=0.3)
     model = fit_quietly(new(name, **quick(name)), X, labels, truth={i: i % 2 for i in range(25)})
-    model = model.found if name == "aggregate" else model
+    model = model.results_ if name == "aggregate" else model
     again = read_again(model, tmp_path / "model")
     assert_same(model, again)
     assert again.truth_check.n == 25 if name == "aggregate" else again.truth_check_.n == 25
@@ -113,7 +113,7 @@ def test_the_layout_of_arrays_changes_no_bit(name, kind, tmp_path):
 def test_a_model_that_is_read_again_has_its_frames(name, tmp_path):
     model, _, _ = fitted(name)
     again = read_again(model, tmp_path / "model", trusted=[TREE])
-    frame = "to_frame" if name == "aggregate" else "consensus_frame"
+    frame = "consensus_frame"
     for method in (frame, "annotators_frame"):
         assert getattr(model, method)().equals(getattr(again, method)())
 

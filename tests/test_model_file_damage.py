@@ -269,7 +269,7 @@ def test_a_made_up_value_is_refused(node, match, small, tmp_path):
 def test_a_result_of_another_type_is_refused(small, tmp_path):
     def swapped(manifest):
         fields = manifest["model"]["fields"]
-        fields["results"], fields["fitted"] = fields["fitted"], fields["results"]
+        fields["consensus"], fields["fitted"] = fields["fitted"], fields["consensus"]
 
     assert_refused(with_manifest(small[1], swapped), tmp_path / "file", "of FitResults is of another type")
 

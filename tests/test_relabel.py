@@ -16,7 +16,6 @@ from crowdwise import (
 )
 from crowdwise.exceptions import AlignmentError, LabelError
 from crowdwise.paper.theory import EasyFirstPerceptron
-from crowdwise.reporting.record import FitRecord
 from crowdwise.results.suggest import answer_information, information_gain
 
 MODELS = {
@@ -57,7 +56,7 @@ def test_the_gain_is_that_of_an_answer_of_an_average_annotator():
     _, _, labels = crowd(n=60, n_classes=3, missing=0.4)
     found = aggregate(labels)
     expected = [information_twin(p, found.fitted.answers.crowd) for p in found.proba]
-    np.testing.assert_allclose(information_gain(FitRecord.of(found, labels)), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(information_gain(found), expected, rtol=1e-9, atol=1e-12)
     ordered = suggest_labels(found, labels, n=60)
     np.testing.assert_allclose(ordered.gain, sorted(expected, reverse=True), rtol=1e-9, atol=1e-12)
 
@@ -66,7 +65,7 @@ def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
     _, truth, labels = crowd(n=120, missing=0.2)
     known = dict(enumerate(truth[:20].tolist()))
     found = aggregate(labels, truth=known)
-    gain = information_gain(FitRecord.of(found, labels))
+    gain = information_gain(found)
     np.testing.assert_allclose(gain, [entropy(p) for p in found.proba], atol=1e-12)
     assert not set(suggest_labels(found, labels, n=100).examples.tolist()) & set(known)
 
@@ -75,7 +74,7 @@ def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
 def test_the_gain_of_a_model_is_at_most_the_uncertainty_of_its_consensus(name):
     X, _, labels = crowd(n=120, missing=0.5)
     model = fit_quietly(MODELS[name], X, labels)
-    gain = information_gain(FitRecord.of(model, labels))
+    gain = information_gain(model.results_)
     uncertainty = np.array([entropy(p) for p in model.consensus_proba_])
     assert (gain <= uncertainty + 1e-12).all()
     assert gain.max() > 0.01

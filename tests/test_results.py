@@ -115,7 +115,7 @@ def test_records_are_short_to_look_at():
     assert repr(ratings()) == "RatingConsensus: 2 examples; mean standard deviation 0.2"
     words = "FitResults: 3 examples, 3 annotators, 2 rounds, converged"
     assert repr(results()) == f"{words}; estimated accuracy of annotators 0.60 to 0.90"
-    nobody = FitResults(np.zeros(0), np.zeros(0, int), np.zeros(0), None, {}, consensus=consensus())
+    nobody = FitResults(np.zeros(0), np.zeros(0, int), np.zeros(0), None, {}, consensus(), consensus())
     assert repr(nobody) == "FitResults: 0 examples, 0 annotators, 0 rounds, converged"
     assert repr(Consensus(np.zeros(0), np.arange(2), np.zeros((0, 2)))) == "Consensus: 0 examples of 2 classes"
     assert repr(RatingConsensus(np.zeros(0), np.zeros(0), np.zeros(0))) == "RatingConsensus: 0 examples"

@@ -121,7 +121,7 @@ def test_what_all_models_share_is_what_their_results_give(data):
 def test_the_page_lists_what_records_hold(data):
     X, labels, ratings = data
     records = {
-        "Aggregation": aggregate(labels),
+        "FitResults": aggregate(labels),
         "Consensus": fitted("CrowdLogisticClassifier", data).consensus(X, labels),
         "RatingConsensus": fitted("CrowdRidgeRegressor", data).consensus(X, ratings),
     }

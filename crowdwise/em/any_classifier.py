@@ -170,33 +170,20 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
         annotators have in common.
-    label_consensus_, label_proba_ : ndarray
-        The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
-    consensus_mean_ : ndarray of shape (n_examples,)
-        For classes with an order: the mean level, which may be between two levels.
-    offset_, spread_ : ndarray of shape (n_annotators,)
-        For classes with an order: how many levels above the truth an annotator's labels are on average, and their
-        standard deviation around that.
-    abstention_ : ndarray of shape (n_annotators, n_classes)
-        Probability that an annotator abstains if the truth is k; with informative abstentions only.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability of a label (last axis) when this is the truth (middle axis); NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels, and for all if no two share an example.
-    expertise_, expertise_share_ : ndarray of shape (n_annotators,)
-        A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
+    expertise_ : ndarray of shape (n_annotators,)
+        A precision: one over the mean squared error that goes with the accuracy.
     annotator_flags_ : dict
         Warnings per annotator.
-    vote_weight_ : ndarray of shape (n_annotators,)
-        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
-    effective_votes_ : float
-        How many independent votes the labels of an average example carry as much information as.
     choices_ : tuple of Choice
         The decisions that the fit took by itself, with score, limit and reason.
-    disagreement_, easiness_ : ndarray of shape (n_examples,)
-        Of the examples of `fit`.
+    disagreement_ : ndarray of shape (n_examples,)
+        How far the annotators of each example differ.
     steepness_ : float
         The steepness.
     class_prior_ : ndarray of shape (n_classes,)

@@ -133,12 +133,15 @@ class FittedAnnotators:
         some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
         weight = self.sharing.label_weights(some)
         n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
+        nothing = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
         return FitResults(
             self.annotators,
             n_labels,
             self.expertise,
             self.accuracy,
             flags,
+            nothing,
+            nothing,
             offset,
             spread,
             self.abstention,

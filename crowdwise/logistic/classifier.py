@@ -107,33 +107,20 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`, calibrated if `fit` was given truths; if not, allowing for errors that
         annotators have in common.
-    label_consensus_, label_proba_ : ndarray
-        The same by labels alone (examples without labels have the classifier's).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
-    consensus_mean_ : ndarray of shape (n_examples,)
-        For classes with an order: the mean level, which may be between two levels.
-    offset_, spread_ : ndarray of shape (n_annotators,)
-        For classes with an order: how many levels above the truth an annotator's labels are on average, and their
-        standard deviation around that.
-    abstention_ : ndarray of shape (n_annotators, n_classes)
-        Probability that an annotator abstains if the truth is k; with informative abstentions only.
     confusion_ : ndarray of shape (n_annotators, n_classes, n_classes)
         Probability that an annotator says c (last axis) if the truth is k; NaN for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
         Probability that an annotator is right; NaN for those without labels.
-    expertise_, expertise_share_ : ndarray of shape (n_annotators,)
-        A precision: one over the mean squared error that goes with the accuracy; and its share of the sum.
+    expertise_ : ndarray of shape (n_annotators,)
+        A precision: one over the mean squared error that goes with the accuracy.
     annotator_flags_ : dict
         Warnings per annotator.
-    vote_weight_ : ndarray of shape (n_annotators,)
-        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
-    effective_votes_ : float
-        How many independent votes the labels of an average example carry as much information as.
     choices_ : tuple of Choice
         The decisions that the fit took by itself, with score, limit and reason.
-    disagreement_, easiness_ : ndarray of shape (n_examples,)
-        Of the examples of `fit`.
+    disagreement_ : ndarray of shape (n_examples,)
+        How far the annotators of each example differ.
     steepness_ : float
         The steepness.
     l2_ : float
@@ -436,7 +423,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and "results_" in vars(self) and self.results_.consensus is None:
+            if name in ABOUT_EXAMPLES and "results_" in vars(self) and not self.results_.has_examples:
                 raise AttributeError(
                     f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
                     "examples call consensus(X, labels)."

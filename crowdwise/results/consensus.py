@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Literal
 
@@ -68,6 +68,10 @@ class Consensus(FrozenArrays):
     def mean(self) -> Floats | None:
         """The mean level of every example, which may be between two levels; None for classes without an order."""
         return None if self.levels is None else read_only(self.proba @ self.levels)
+
+    def none(self) -> Consensus:
+        """That of no examples."""
+        return replace(self, examples=self.examples[:0], proba=self.proba[:0])
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -162,6 +166,10 @@ class RatingConsensus(FrozenArrays):
     examples: Array
     label: Floats
     std: Floats
+
+    def none(self) -> RatingConsensus:
+        """That of no examples."""
+        return RatingConsensus(self.examples[:0], self.label[:0], self.std[:0])
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -87,6 +87,11 @@ class FitResults(FrozenArrays):
         Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
     annotator_flags : dict from annotator to tuple of str
         Warnings per annotator; annotators without any are left out.
+    consensus : Consensus or RatingConsensus
+        By labels and model together, the model's part being out of fold: of one that has not seen the example. Empty
+        after a fit on blocks, of which no examples are kept.
+    label_consensus : Consensus or RatingConsensus
+        By labels alone; by the model alone for examples without labels.
     offset : ndarray of shape (n_annotators,) or None, default=None
         For labels with an order: how many levels above the truth their labels are on average, negative if below.
     spread : ndarray of shape (n_annotators,) or None, default=None
@@ -107,12 +112,7 @@ class FitResults(FrozenArrays):
         How annotators answer, which gives the consensus on other labels; None for ratings.
     n_examples : int, default=0
         How many examples there were.
-    consensus : Consensus, RatingConsensus or None, default=None
-        By labels and model together, the model's part being out of fold: of one that has not seen the example. None of
-        a fit on blocks, of which no examples are kept.
-    label_consensus : Consensus, RatingConsensus or None, default=None
-        By labels alone; by the model alone for examples without labels.
-    disagreement : ndarray of shape (n_examples,) or None, default=None
+    disagreement : ndarray of shape (n_examples,), default=nothing
         How far the annotators of each example differ.
     steepness : float, default=0.0
         How fast easiness falls with it.
@@ -137,6 +137,8 @@ class FitResults(FrozenArrays):
     expertise: Floats
     accuracy: Floats | None
     annotator_flags: Flags
+    consensus: Consensus | RatingConsensus
+    label_consensus: Consensus | RatingConsensus
     offset: Floats | None = None
     spread: Floats | None = None
     abstention: Floats | None = None
@@ -147,9 +149,7 @@ class FitResults(FrozenArrays):
     crowd_expertise: float = np.nan
     fitted: Any = None
     n_examples: int = 0
-    consensus: Consensus | RatingConsensus | None = None
-    label_consensus: Consensus | RatingConsensus | None = None
-    disagreement: Floats | None = None
+    disagreement: Floats = field(default_factory=lambda: np.zeros(0))
     steepness: float = 0.0
     objective: Floats = field(default_factory=lambda: np.zeros(0))
     converged: bool = True
@@ -172,8 +172,21 @@ class FitResults(FrozenArrays):
 
     def without_examples(self, n_examples: int) -> Self:
         """The same of so many examples that are not kept."""
-        examples = ("consensus", "label_consensus", "disagreement", "truth_check", "model_proba", "truth")
-        return replace(self, n_examples=n_examples, **dict.fromkeys(examples))
+        none = self.consensus.none()
+        unknown: dict[str, Any] = dict.fromkeys(("truth_check", "model_proba", "truth"))
+        return replace(
+            self,
+            n_examples=n_examples,
+            consensus=none,
+            label_consensus=none,
+            disagreement=np.zeros(0),
+            **unknown,
+        )
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether results of single examples are kept."""
+        return len(self.consensus) > 0
 
     @property
     def _of_classes(self) -> Consensus:
@@ -184,13 +197,11 @@ class FitResults(FrozenArrays):
     @property
     def examples(self) -> Array:
         """Identifiers of the examples, in the order of all results."""
-        assert self.consensus is not None
         return self.consensus.examples
 
     @property
     def label(self) -> Array:
         """The consensus: the most probable class, the median by default if classes have an order, or the rating."""
-        assert self.consensus is not None
         return self.consensus.label
 
     @property
@@ -219,15 +230,13 @@ class FitResults(FrozenArrays):
         return self._of_classes.mean
 
     @property
-    def std(self) -> Floats:
-        """The standard deviation of every rating."""
-        assert isinstance(self.consensus, RatingConsensus)
-        return self.consensus.std
+    def std(self) -> Any:
+        """The standard deviation of every rating; None for classes."""
+        return getattr(self.consensus, "std", None)
 
     @property
     def easiness(self) -> Floats:
         """The weight of every example that follows from its disagreement."""
-        assert self.disagreement is not None
         return read_only(easiness(self.disagreement, self.steepness))
 
     @property
@@ -255,7 +264,7 @@ class FitResults(FrozenArrays):
     def attributes(self) -> dict[str, Any]:
         """The attributes that every fitted model has, by name."""
         found = {f"{name}_": getattr(self, name) for name in _OF_ALL_FITS if getattr(self, name) is not None}
-        if self.consensus is None:
+        if not self.has_examples:
             return found
         names = _OF_EXAMPLES | (_OF_CLASSES if isinstance(self.consensus, Consensus) else _OF_RATINGS)
         return found | {key: getattr(self, name) for key, name in names.items()} | {"truth_check_": self.truth_check}
@@ -272,7 +281,7 @@ class FitResults(FrozenArrays):
         -------
         frame : pandas.DataFrame or polars.DataFrame
         """
-        if self.consensus is None:
+        if not self.has_examples:
             raise DataError(
                 "no single examples of blocks are kept: consensus(X, labels).to_frame() gives the consensus on any."
             )
@@ -319,9 +328,12 @@ class FitResults(FrozenArrays):
         save(self, path)
 
     def __repr__(self) -> str:
-        kept = "" if self.consensus is not None else " (of blocks, not kept)"
-        known = np.zeros(0) if self.accuracy is None else self.accuracy[~np.isnan(self.accuracy)]
-        accuracy = f"; estimated accuracy of annotators {known.min():.2f} to {known.max():.2f}" if len(known) else ""
+        kept = "" if self.has_examples else " (of blocks, not kept)"
+        accuracy = ""
+        if self.accuracy is not None:
+            known = self.accuracy[~np.isnan(self.accuracy)]
+            span = f"{known.min():.2f} to {known.max():.2f}" if len(known) else "unknown: no two share an example"
+            accuracy = f"; estimated accuracy of annotators {span}"
         check = "" if self.truth_check is None else f"\n  {self.truth_check!r}"
         return (
             f"FitResults: {self.n_examples:,} examples{kept}, {len(self.annotators):,} annotators, {self._ending}"
@@ -334,9 +346,9 @@ class FitResults(FrozenArrays):
 
     def _repr_html_(self) -> str:
         sure = "of blocks, not kept"
-        if isinstance(self.consensus, Consensus):
+        if self.has_examples and isinstance(self.consensus, Consensus):
             sure = f"mean confidence {self.confidence.mean():.3g}"
-        elif self.consensus is not None:
+        elif self.has_examples:
             sure = f"mean standard deviation {self.std.mean():.3g}"
         facts = [
             [f"{self.n_examples:,} examples", sure],
@@ -367,15 +379,14 @@ class FitResults(FrozenArrays):
 def fit_and_labels(model: Any, labels: Any) -> tuple[FitResults, CrowdLabels]:
     """What a model or `aggregate` found, and the labels of the fit in the order of its examples and in its classes."""
     results = results_of(model)
-    kind = "rating" if isinstance(results.consensus, RatingConsensus) else "class"
-    return results, _in_order_of(as_labels(labels, kind=kind), results)
+    crowd = as_labels(labels, kind="class" if isinstance(results.consensus, Consensus) else "rating")
+    return results, _in_order_of(crowd, results)
 
 
 def results_of(model: Any) -> FitResults:
     """What a fitted model found out about its examples and annotators; the result of `aggregate` is that already."""
-    if isinstance(model, FitResults):
-        results = model
-    else:
+    results = model
+    if not isinstance(model, FitResults):
         if not hasattr(model, "fit"):
             swapped = isinstance(model, CrowdLabels) or is_frame(model)
             order = " Are labels and model the other way round?" if swapped else ""
@@ -390,7 +401,7 @@ def results_of(model: Any) -> FitResults:
             f"{type(model).__name__} finds no consensus of annotators. Use one of the crowd models, such as "
             "CrowdLogisticClassifier, or aggregate(labels)."
         )
-    if results.consensus is None:
+    if not results.has_examples:
         raise TypeError(
             f"this {type(model).__name__} was fitted to blocks, of which no single examples are kept. "
             "Fit in memory for this."

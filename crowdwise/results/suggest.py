@@ -191,7 +191,6 @@ def reasons(results: FitResults, labels: CrowdLabels, rows: Positions) -> Array:
     elif labels.classes is None:
         words = [_rating_words(ratings) for ratings in np.split(given.values, given.indptr[1:-1])]
     else:
-        assert results.label_consensus is not None
         by_labels = results.label_consensus.label[rows]
         code, overruled = encode_declared(by_labels, labels.classes), by_labels != results.label[rows]
         words = [_class_words(*parts) for parts in zip(given.tally, code, overruled, strict=True)]

@@ -438,7 +438,7 @@ class RidgeModel(CrowdResultsMixin):
 
         def __getattr__(self, name: str) -> Any:
             """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and "results_" in vars(self) and self.results_.consensus is None:
+            if name in ABOUT_EXAMPLES and "results_" in vars(self) and not self.results_.has_examples:
                 raise AttributeError(
                     f"{name} is about single examples, which neither partial_fit nor a fit on blocks keeps. For the "
                     "consensus on any examples call consensus(X, labels)."

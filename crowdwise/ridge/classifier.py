@@ -81,8 +81,6 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         Identifiers of the examples of `fit`, in the order of all results about examples.
     disagreement_ : ndarray of shape (n_examples,)
         How far their annotators differ.
-    easiness_ : ndarray of shape (n_examples,)
-        Their weights, as far as they come from disagreement.
     consensus_ : ndarray of shape (n_examples,)
         Their classes by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's labels.
@@ -91,10 +89,6 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         independently, which real ones do not: use it to sort examples.
     consensus_confidence_ : ndarray of shape (n_examples,)
         Probability of the class in `consensus_`.
-    label_consensus_ : ndarray of shape (n_examples,)
-        Their classes by the labels alone, weighted by expertise (examples without labels have the model's).
-    label_proba_ : ndarray of shape (n_examples, n_classes)
-        Probability of every class by the labels alone.
     label_score_ : ndarray of shape (n_examples,) or (n_examples, n_classes)
         The paper's consensus: the expertise-weighted mean of the labels, from -1 to +1.
     annotators_ : ndarray of shape (n_annotators,)
@@ -102,16 +96,10 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     expertise_ : ndarray of shape (n_annotators,)
         One over the mean squared error of each annotator; NaN for those without labels; 1 if there is one annotator.
         With labels missing it is shrunk towards the crowd's by the strength of three labels.
-    expertise_share_ : ndarray of shape (n_annotators,)
-        Expertise divided by its sum; 0 for annotators without labels.
     accuracy_ : ndarray of shape (n_annotators,)
         Estimated probability of being right; NaN for annotators without labels, and for all if no two share an example.
     annotator_flags_ : dict
         Warnings per annotator.
-    vote_weight_ : ndarray of shape (n_annotators,)
-        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
-    effective_votes_ : float
-        How many independent votes the labels of an average example carry as much information as.
     choices_ : tuple of Choice
         The decisions that the fit took by itself, with score, limit and reason.
     temperature_ : float

@@ -68,28 +68,22 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         The steepness of the weights.
     examples_ : ndarray of shape (n_examples,)
         Identifiers of the examples of `fit`, in the order of all results about examples.
-    disagreement_, easiness_ : ndarray of shape (n_examples,)
-        How far their annotators differ, and the weights that follow.
+    disagreement_ : ndarray of shape (n_examples,)
+        How far their annotators differ.
     consensus_ : ndarray of shape (n_examples,)
         Their ratings by labels and model, each example being scored by a model that has not seen it. If there is one
         annotator, that annotator's ratings.
     consensus_std_ : ndarray of shape (n_examples,)
         Standard deviation of `consensus_`, calibrated if `fit` was given truths; if not, as if annotators erred
         independently. 0 where the rating is known.
-    label_consensus_, label_score_ : ndarray of shape (n_examples,)
+    label_score_ : ndarray of shape (n_examples,)
         The paper's consensus: the expertise-weighted mean of the ratings (the model's score for examples without any).
     annotators_ : ndarray of shape (n_annotators,)
         Names of the annotators.
     expertise_ : ndarray of shape (n_annotators,)
         One over the mean squared error of each annotator; NaN for those without ratings; 1 if there is one annotator.
-    expertise_share_ : ndarray of shape (n_annotators,)
-        Expertise divided by its sum; 0 for annotators without ratings.
     annotator_flags_ : dict
         Warnings per annotator.
-    vote_weight_ : ndarray of shape (n_annotators,)
-        The mean share of a vote that each annotator's labels have: 1 unless they share with near copies.
-    effective_votes_ : float
-        How many independent votes the labels of an average example carry as much information as.
     choices_ : tuple of Choice
         The decisions that the fit took by itself, with score, limit and reason.
     model_precision_ : float

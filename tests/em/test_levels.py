@@ -10,7 +10,6 @@ import crowdwise
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
 from crowdwise.em.levels import levels_of, offset_and_spread
 from crowdwise.exceptions import LabelError
-from crowdwise.reporting.record import FitRecord
 from crowdwise.results.consensus import Consensus
 
 WORDS = ["bad", "ok", "good"]
@@ -150,4 +149,4 @@ def test_levels_survive_a_file(tmp_path):
 def test_reports_judge_the_label_that_is_given():
     matrix = [[1, 1, 5], [5, 5, 1], [3, 3, 3], [2, 2, 2], [4, 4, 4], [1, 5, 3]]
     found = aggregate(matrix, kind="ordinal", consensus_by="mean")
-    assert (found.classes[FitRecord.of(found, matrix).codes] == found.label).all()
+    assert (found.classes[found.codes] == found.label).all()

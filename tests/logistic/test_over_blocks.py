@@ -189,7 +189,7 @@ def test_blocks_of_other_annotators_and_classes_are_joined():
     order = [one.annotators_.tolist().index(name) for name in names]
     assert_allclose(one.confusion_[order], other.confusion_, atol=1e-5)
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
-    assert_array_equal(one.results_.annotators.n_labels[order], together.labels_per_annotator)
+    assert_array_equal(one.results_.n_labels[order], together.labels_per_annotator)
     assert whole.n_labels > together.n_labels
 
 

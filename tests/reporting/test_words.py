@@ -110,7 +110,7 @@ def test_truths_that_are_no_random_draw_are_not_taken_for_the_share_that_is_righ
     _, labels, truth = data
     result = aggregate(labels, truth=dict(zip(labels.examples[:20].tolist(), truth[:20].tolist(), strict=True)))
     check = replace(result.truth_check, at_random=False, others=0.85)
-    chosen = replace(result, results=replace(result.results, truth_check=check))
+    chosen = replace(result, truth_check=check)
     sentence = truth_sentence(summarize(chosen, labels))
     assert "not a random draw, so this may not hold for the others (mean confidence 85.0%)" in sentence
     assert "crowdwise next --at-random" in sentence
