@@ -1,14 +1,12 @@
 """Language models that judge the same examples, with a few human answers: what do the answers buy?
 
-python benchmarks/judges.py truths              every set, 30 draws of 50 and 200 truths: minutes
-python benchmarks/judges.py alone               without truths
+python benchmarks/judges.py table               every set, 30 draws of 50 truths: minutes
 python benchmarks/judges.py picture --write     the reliability diagram of docs/guide/judges.md
 python benchmarks/judges.py --sets framing      some sets
 
 A set is a folder judges/NAME of the data folder (CROWDWISE_DATA) with labels.csv (task, worker, label, kind) and
-truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy, stated
-confidence and expected calibration error (ten bins of equal size) are of the examples whose truth was not given, the
-mean of all draws. "Best judge" is the one that is right most often on the truths given.
+truth.csv (task, label): what people said, by strict majority. Only the models' labels are used. Accuracy and stated
+confidence are of the examples whose truth was not given, the mean of all draws.
 """
 
 from __future__ import annotations
@@ -16,24 +14,25 @@ from __future__ import annotations
 import csv
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from calibration import calibration
 from sklearn.linear_model import LogisticRegression
-from tables import ROOT, Place, Run, bold_best, parser
+from tables import ROOT, Place, Run, parser
 
 from crowdwise import CrowdLabels, aggregate, error_correlation
 from crowdwise.datasets.store import data_directory
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"
-PLACES = {part: Place(PAGE, f"judges {part}") for part in ("alone", "truths")}
-N_TRUTHS = (50, 200)
-# No fewer examples are left to measure on.
-FEWEST = 30
+PLACE = Place(PAGE, "judges")
+N_TRUTHS = 50
+COLUMNS = (
+    "set", "independent votes", "majority", "`aggregate(labels)`", "confidence", "confidence, `errors_in_common=False`",
+    f"{N_TRUTHS} truths", "confidence", "logistic regression on votes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,9 @@ def folder() -> Path:
 
 def set_names() -> list[str]:
     """All sets that are there."""
-    return sorted(path.parent.name for path in folder().glob("*/labels.csv"))
+    if not (found := sorted(path.parent.name for path in folder().glob("*/labels.csv"))):
+        raise FileNotFoundError(f"there are no sets in {folder()}")
+    return found
 
 
 def load(name: str) -> Judges:
@@ -97,16 +98,6 @@ def majority(judges: Judges, known: np.ndarray) -> np.ndarray:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def best_judge(judges: Judges, known: np.ndarray) -> np.ndarray | None:
-    """What the judge says who is right most often on the known examples; the majority where that one is silent."""
-    if not len(known):
-        return None
-    right = judges.votes[known][np.arange(len(known)), :, judges.truth[known]].sum(axis=0)
-    best = int((right / np.maximum(judges.votes[known].sum(axis=(0, 2)), 1)).argmax())
-    said = judges.votes[:, best]
-    return np.where(said.any(axis=1, keepdims=True), said, majority(judges, known))
-
-
 def stack(judges: Judges, known: np.ndarray) -> np.ndarray | None:
     """Logistic regression on the votes, one column per judge and class."""
     if not len(known) or len(np.unique(judges.truth[known])) < 2:
@@ -118,64 +109,45 @@ def stack(judges: Judges, known: np.ndarray) -> np.ndarray | None:
     return proba
 
 
-METHODS: dict[str, Method] = {
-    "majority": majority,
-    "best judge": best_judge,
-    "logistic regression on votes": stack,
-    "`aggregate(labels, truth=...)`": ours,
-}
-
-
-def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float, float]:
-    """Accuracy, a tie counted as a fair draw; mean confidence; expected calibration error."""
-    _, sure, error = calibration(proba, truth)
+def figures(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Accuracy, a tie counted as a fair draw, and mean confidence."""
     top = proba == proba.max(axis=1, keepdims=True)
-    return float((top[np.arange(len(truth)), truth] / top.sum(axis=1)).mean()), sure, error
+    return float((top[np.arange(len(truth)), truth] / top.sum(axis=1)).mean()), float(proba.max(axis=1).mean())
 
 
-def measure(judges: Judges, n_truths: int, n_draws: int) -> list[str]:
-    """Mean accuracies of all methods over draws of truths; of ours also confidence and calibration error."""
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in METHODS}
+def with_truths(judges: Judges, method: Method, n_draws: int) -> tuple[float, float]:
+    """Mean figures of a method on the other examples."""
+    found = []
     for draw in range(n_draws):
-        known = np.sort(np.random.default_rng([n_truths, draw]).permutation(len(judges.truth))[:n_truths])
+        known = np.sort(np.random.default_rng([N_TRUTHS, draw]).permutation(len(judges.truth))[:N_TRUTHS])
         rest = np.delete(np.arange(len(judges.truth)), known)
-        for name, method in METHODS.items():
-            proba = method(judges, known)
-            if proba is not None:
-                found[name].append(figures(proba[rest], judges.truth[rest]))
-    means = [np.mean(values, axis=0) for values in found.values()]
-    accuracies = bold_best([f"{mean[0]:.3f}" for mean in means])
-    return [*accuracies, *(f"{value:.3f}" for value in means[-1][1:])]
+        if (proba := method(judges, known)) is not None:
+            found.append(figures(proba[rest], judges.truth[rest]))
+    accuracy, confidence = np.mean(found, axis=0)
+    return accuracy, confidence
 
 
 # ---------------------------------------------------------------------- parts
 
 
-def truths(run: Run, options: Namespace) -> None:
-    """Every set with some truths."""
-    rows = []
-    for judges in chosen_sets(options):
-        for n_truths in (20,) if options.quick else N_TRUTHS:
-            if len(judges.truth) - n_truths >= FEWEST:
-                rows.append([judges.name, str(n_truths), *measure(judges, n_truths, 2 if options.quick else 30)])
-    run.table(PLACES["truths"], ("set", "truths", *METHODS, "its confidence", "its calibration error"), rows)
-
-
-def alone(run: Run, options: Namespace) -> None:
-    """Without truths."""
-    rows = []
+def table(run: Run, options: Namespace) -> None:
+    """A row per set."""
+    rows, n_draws = [], 2 if options.quick else 30
     for judges in chosen_sets(options):
         result, independent = (aggregate(judges.labels, errors_in_common=common) for common in (True, False))
         assert judges.labels.classes is not None
         truth = dict(zip(judges.labels.examples.tolist(), judges.labels.classes[judges.truth].tolist(), strict=True))
         number = error_correlation(result, judges.labels, truth=truth).effective_votes
-        rows.append([
-            judges.name, f"{number:.1f} of {judges.labels.n_annotators}",
-            f"{figures(majority(judges, NOBODY), judges.truth)[0]:.3f}",
-            three(figures(result.proba, judges.truth)), three(figures(independent.proba, judges.truth)),
-        ])  # fmt: skip
-    columns = ("set", "independent votes", "majority", "`aggregate(labels)`", "`errors_in_common=False`")
-    run.table(PLACES["alone"], columns, rows)
+        values = (
+            figures(majority(judges, NOBODY), judges.truth)[0],
+            *figures(result.proba, judges.truth),
+            figures(independent.proba, judges.truth)[1],
+            *with_truths(judges, ours, n_draws),
+            with_truths(judges, stack, n_draws)[0],
+        )
+        cells = [f"{value:.3f}" for value in values]
+        rows.append([judges.name, f"{number:.1f} of {judges.labels.n_annotators}", *cells])
+    run.table(PLACE, COLUMNS, rows)
 
 
 NOBODY = np.empty(0, dtype=np.intp)
@@ -185,11 +157,6 @@ def chosen_sets(options: Namespace) -> Iterator[Judges]:
     """The sets that were asked for; one in a quick run."""
     names = options.sets or set_names()
     yield from map(load, names[:1] if options.quick else names)
-
-
-def three(values: Iterable[float]) -> str:
-    """As shown."""
-    return " / ".join(f"{value:.3f}" for value in values)
 
 
 def picture(run: Run, options: Namespace) -> None:
@@ -218,7 +185,7 @@ def picture(run: Run, options: Namespace) -> None:
 
 
 REACHED = ("judges taken as independent", "errors in common allowed for", "and 50 human answers")
-PARTS = {"truths": truths, "alone": alone, "picture": picture}
+PARTS = {"table": table, "picture": picture}
 
 
 def main() -> None:
@@ -226,7 +193,7 @@ def main() -> None:
     made.add_argument("--sets", nargs="+", help="names of folders; all by default")
     options = made.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)
-    run = Run(options, [PLACES[part] for part in options.parts if part in PLACES])
+    run = Run(options, [PLACE] if "table" in options.parts else [])
     for part in options.parts:
         PARTS[part](run, options)
 

@@ -19,8 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from types import TracebackType
 
 from timing import environment
+
+from crowdwise.exceptions import MissingDataError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -156,6 +159,7 @@ class Run:
         if self.writes:
             for place in places:
                 place.replaced((ROOT / place.page).read_text(encoding="utf-8"), "")
+        sys.excepthook = _without_data
         print(environment(), flush=True)
         if self.quick:
             print("Quick run on small data: it shows that the benchmark works, its numbers mean nothing.", flush=True)
@@ -182,6 +186,14 @@ class Run:
         seconds = time.perf_counter() - self.began
         command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
         return f"<sub>`{command}`, {date.today()}, {self.source}, {seconds:.0f} s</sub>"
+
+
+def _without_data(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Data that are not there are a message; anything else is a traceback."""
+    if not isinstance(error, (MissingDataError, FileNotFoundError)):
+        sys.__excepthook__(kind, error, trace)
+        return
+    print(f"{error}\nThis benchmark needs data: CROWDWISE_DATA names their directory.", file=sys.stderr)
 
 
 def commit() -> str:

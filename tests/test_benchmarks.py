@@ -55,9 +55,9 @@ def page(tables, tmp_path, monkeypatch):
     return path
 
 
-def run_quick(script, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--quick", *arguments]
+def run_quick(script, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
+    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--quick"]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
 
 
@@ -87,6 +87,19 @@ def test_a_benchmark_runs_and_has_the_columns_of_its_page(script, tables, reques
     present = {name: table.columns for name, table in on_pages.items() if not table.is_earlier}
     assert {name: printed[name] for name in present} == present
     assert {path: path.read_bytes() for path in before} == before, "a quick run wrote into docs/"
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in BENCHMARKS.glob("*.py")))
+def test_every_module_of_benchmarks_can_be_imported(script, benchmark):
+    assert benchmark(script).__doc__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", QUICK)
+def test_a_benchmark_without_data_runs_or_says_what_it_needs(script, tmp_path):
+    done = run_quick(script, CROWDWISE_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "CROWDWISE_DATA" in done.stderr
 
 
 def test_every_table_of_a_page_belongs_to_a_benchmark_that_is_tried(tables):

@@ -133,3 +133,16 @@ def test_every_table_of_a_benchmark_says_how_it_was_made(page):
         made = MADE.search(inside) or EARLIER.search(inside)
         assert made, f"{name} does not say how it was made"
         assert made["script"] == script
+
+
+MOST_WORDS = 20_000
+
+
+def test_pages_are_short_enough_to_be_read():
+    pages = [
+        *DOCS.glob("*.md"),
+        *DOCS.glob("*.rst"),
+        *(path for room in ("guide", "evidence") for path in (DOCS / room).glob("*.md")),
+    ]
+    words = {name_of(page): len(page.read_text(encoding="utf-8").split()) for page in pages}
+    assert sum(words.values()) <= MOST_WORDS, f"all pages of docs/ have {sum(words.values()):,} words: {words}"
