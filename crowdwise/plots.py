@@ -13,17 +13,11 @@ from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import shown
-from crowdwise.reporting.annotators import pairs
-from crowdwise.reporting.columns import annotator_columns, easy_to_hard
-from crowdwise.reporting.parts import (
-    classifier_part,
-    disagreement_part,
-    margin_part,
-    quality_part,
-)
-from crowdwise.reporting.quality import known_accuracies
-from crowdwise.reporting.record import FitRecord
-from crowdwise.reporting.summarize import codes_or_ratings
+from crowdwise.reporting.annotators import annotator_columns
+from crowdwise.reporting.consensus import accuracies, classifier, quality
+from crowdwise.reporting.disagreement import histogram, margin
+from crowdwise.reporting.fit import Fit
+from crowdwise.reporting.pairs import pairs
 
 __all__ = [
     "AccuracyDisplay",
@@ -91,10 +85,10 @@ class _FitDisplay(_Display):
         display : object
             Itself, with `ax_` and `figure_`.
         """
-        return cls._of(FitRecord.of(model, labels)).plot(ax=ax)
+        return cls._of(Fit.of(model, labels)).plot(ax=ax)
 
     @classmethod
-    def _of(cls, record: FitRecord) -> Self:
+    def _of(cls, fit: Fit) -> Self:
         raise NotImplementedError
 
 
@@ -140,12 +134,11 @@ class AccuracyDisplay(_Display):
         -------
         display : AccuracyDisplay
         """
-        record = _of_classes(model, labels, "AccuracyDisplay")
-        known = codes_or_ratings(record, truth)
-        return cls(quality_part(record, known), classifier_part(record, known)).plot(ax=ax)
+        fit = _of_classes("AccuracyDisplay", model, labels, truth=truth)
+        return cls(quality(fit), classifier(fit)).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        rows = known_accuracies(self.quality, self.classifier)
+        rows = accuracies(self.quality, self.classifier)
         for at, part in enumerate(rows.values()):
             ax.plot([part["low"], part["high"]], [at, at], color=_BLUE, alpha=0.5, linewidth=2.5)
             ax.plot([part["value"]], [at], "o", color=_BLUE)
@@ -175,8 +168,8 @@ class AnnotatorsDisplay(_FitDisplay):
         self.columns = columns
 
     @classmethod
-    def _of(cls, record: FitRecord) -> Self:
-        return cls(annotator_columns(record))
+    def _of(cls, fit: Fit) -> Self:
+        return cls(annotator_columns(fit))
 
     def _draw(self, ax: Any) -> None:
         what = "accuracy" if "accuracy" in self.columns else "expertise"
@@ -239,13 +232,12 @@ class ConfusionDisplay(_Display):
         -------
         display : ConfusionDisplay
         """
-        record = _of_classes(model, labels, "ConfusionDisplay")
-        chosen = record.labels.annotators == annotator
-        if not np.any(chosen):
-            known = ", ".join(map(shown, record.labels.annotators[:5]))
+        results = _of_classes("ConfusionDisplay", model, labels).results
+        chosen = np.asarray(results.annotators == annotator)
+        if not chosen.any():
+            known = ", ".join(map(shown, results.annotators[:5]))
             raise LabelError(f"there is no annotator {shown(annotator)}; the annotators are {known}, ...")
-        assert record.classes is not None
-        return cls(record.confusion(np.asarray(chosen))[0], record.classes, annotator).plot(ax=ax)
+        return cls(results.confusion[chosen][0], results.classes, annotator).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         ax.imshow(self.confusion, cmap="Blues", vmin=0, vmax=1)
@@ -329,8 +321,8 @@ class DisagreementDisplay(_FitDisplay):
         self.part = part
 
     @classmethod
-    def _of(cls, record: FitRecord) -> Self:
-        return cls(disagreement_part(record))
+    def _of(cls, fit: Fit) -> Self:
+        return cls(histogram(fit))
 
     def _draw(self, ax: Any) -> None:
         ax.stairs(self.part["counts"], self.part["edges"], fill=True, color=_BLUE)
@@ -382,7 +374,7 @@ class MarginDisplay(_Display):
         -------
         display : MarginDisplay
         """
-        part = margin_part(_of_classes(model, labels, "MarginDisplay"), X)
+        part = margin(_of_classes("MarginDisplay", model, labels, X=X))
         if part is None:
             raise LabelError("disagreement or the distance from the boundary does not vary: there is nothing to show.")
         return cls(part).plot(ax=ax)
@@ -419,17 +411,17 @@ class EasyToHardDisplay(_FitDisplay):
         self.disagreement = disagreement
 
     @classmethod
-    def _of(cls, record: FitRecord) -> Self:
-        return cls(record.results.disagreement[easy_to_hard(record)])
+    def _of(cls, fit: Fit) -> Self:
+        return cls(fit.results.disagreement[fit.easy_to_hard])
 
     def _draw(self, ax: Any) -> None:
         ax.fill_between(np.arange(1, len(self.disagreement) + 1), self.disagreement, color=_BLUE, alpha=0.5)
         ax.set(xlabel="examples from easy to hard", ylabel="disagreement", ylim=(0, None))
 
 
-def _of_classes(model: Any, labels: Any, what: str) -> FitRecord:
-    """The record of a fit of classes; an error for ratings."""
-    record = FitRecord.of(model, labels)
-    if record.classes is None:
+def _of_classes(what: str, model: Any, labels: Any, **given: Any) -> Fit:
+    """A fit of classes; an error for ratings."""
+    fit = Fit.of(model, labels, **given)
+    if fit.results.classes is None:
         raise LabelError(f'{what} needs classes, and these labels are real numbers (kind="rating").')
-    return record
+    return fit

@@ -18,7 +18,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, encode, missing_mask
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import codes_of_truth
-from crowdwise.truths.check import wilson_interval
+from crowdwise.truths.check import share_interval
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -177,7 +177,7 @@ def _right_classes(crowd: CrowdLabels, truth: Any) -> Positions:
 
 def _numbers(n: Codes, right: Codes, n_all: Codes, right_all: Codes) -> dict[str, Array]:
     """The columns of the record, from counts in the slice and in all slices."""
-    low, high = wilson_interval(right, n)
+    low, high = share_interval(right / n, n)
     rest = n_all - n
     smaller = np.minimum(
         stats.hypergeom.cdf(right, n_all, right_all, n), stats.hypergeom.sf(right - 1, n_all, right_all, n)

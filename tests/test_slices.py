@@ -11,7 +11,7 @@ from scipy import stats
 
 from crowdwise import CrowdLabels, aggregate, slice_accuracy
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.truths.check import wilson_interval
+from crowdwise.truths.check import share_interval
 
 
 def counted(matrix, slices, truth):
@@ -147,7 +147,7 @@ def test_one_slice_has_no_elsewhere():
 
 def test_wilsons_interval_by_hand():
     # Eight of ten: (0.8 + z²/20 ± z·sqrt(0.016 + z²/400)) / (1 + z²/10) with z = 1.96.
-    low, high = wilson_interval(np.array([8, 0, 10]), np.array([10, 10, 10]))
+    low, high = share_interval(np.array([0.8, 0.0, 1.0]), np.array([10, 10, 10]))
     assert_allclose([low[0], high[0]], [0.4902, 0.9433], atol=1e-4)
     assert_allclose([low[1], high[2]], [0, 1], atol=1e-15)
 

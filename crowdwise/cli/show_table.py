@@ -53,7 +53,7 @@ def show_table_of(
     **options: Any,
 ) -> None:
     """Print a table of a run, or of labels alone, perhaps with known answers."""
-    from crowdwise.reporting.words import quality_sentence
+    from crowdwise.reporting.consensus import quality_sentence
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()

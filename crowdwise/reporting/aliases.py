@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
 
-from crowdwise.reporting.examples import named
-from crowdwise.reporting.words import headline
+from crowdwise.reporting.fit import named
+from crowdwise.reporting.summarize import headline
 
 # An e-mail address, an id of Mechanical Turk, which leads to a public profile, and one of Prolific.
 _PERSONAL = re.compile(r"[^\s@'\"]+@[^\s@'\"]+\.[^\s@'\"]+|\bA(?=[A-Z]*[0-9])[0-9A-Z]{11,13}\b|\b[0-9a-f]{24}\b")

@@ -1,185 +1,212 @@
-"""A fit and its labels -> plain rows about annotators and pairs of them."""
+"""How good each annotator is, who is flagged, what they mix up and where they stand alone."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Bools, Floats, Positions
-from crowdwise.crowd.kappas import cohen_kappas
+from crowdwise._arrays import Array, Floats, Positions, ratio
+from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.columns import annotator_columns
-from crowdwise.reporting.examples import listed, named, plain
-from crowdwise.reporting.record import FitRecord
+from crowdwise.reporting._words import NAMED, percent, some_of
+from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
+from crowdwise.truths.check import share_interval
 
-MOST_ANNOTATORS = 1000
+_MOST_ANNOTATORS, _MOST_ALONE = 1000, 5
 # Matrices of more classes would fill a page; the most frequent confusions are listed instead.
 _MOST_CLASSES, _MOST_MIXED_UP = 8, 5
-_MOST_ALONE = 5
-_FEWEST_SHARED, _MOST_PAIRS, _MOST_IN_GRID = 10, 10, 24
-# Of more annotators those with the most labels are compared, and of more pairs of labels a part of the examples.
-_MOST_COMPARED, _PAIRS_AT_MOST = 300, 20_000_000
+_MEASURED = 20  # with so many known answers per annotator, these are compared by them
+_ADVERSE = "worse than chance"
+# Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
+WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
+PAGES = (("annotators", "Annotators"),)
 
 
-def annotators(record: FitRecord) -> dict[str, Any]:
+def data(fit: Fit) -> dict[str, Any]:
     """The annotators of a fit, those of the highest expertise first."""
-    columns = annotator_columns(record)
-    chosen = _chosen(record)
-    shown = chosen[np.argsort(-np.nan_to_num(columns["expertise"][chosen], nan=-1.0), kind="stable")]
+    results, columns, chosen = fit.results, annotator_columns(fit), _chosen(fit)
+    expertise = results.expertise
+    shown = chosen[np.argsort(-np.nan_to_num(expertise[chosen], nan=-1.0), kind="stable")]
     # One who is never wrong has expertise without end, and would leave everybody else without a bar.
-    largest = min(float(np.nanmax(columns["expertise"])), 6 * float(np.nanmedian(columns["expertise"])))
-    alone, mixed = _alone(record, chosen), _confusion(record, chosen)
-    flags = record.results.annotator_flags
+    largest = min(float(np.nanmax(expertise)), 6 * float(np.nanmedian(expertise)))
+    alone, mixed = _alone(fit, chosen), _confusion(fit, chosen)
     rows = []
     for i in shown.tolist():
-        row = {name: plain(column[i]) for name, column in columns.items() if name not in ("annotator", "flags")}
-        row |= {"annotator": named(columns["annotator"][i]), "flags": list(flags.get(columns["annotator"][i], ()))}
-        expertise = 0.0 if row["expertise"] is None else row["expertise"]
-        row["bar"] = min(expertise / largest, 1.0) if largest > 0 else 0.0
-        rows.append(row | {"alone": alone[i]} | ({} if mixed is None else mixed[i]))
-    return listed(len(columns["annotator"]), rows)
+        row = {name: plain(column[i]) for name, column in columns.items()}
+        row["annotator"] = named(results.annotators[i])
+        row["flags"] = list(results.annotator_flags.get(results.annotators[i], ()))
+        row["bar"] = min((row["expertise"] or 0.0) / largest, 1.0) if largest > 0 else 0.0
+        rows.append(row | {"alone": alone[i]} | mixed.get(i, {}))
+    comparable = results.fitted is None or results.fitted.comparable
+    return {"annotators": listed(len(expertise), rows), "comparable": comparable}
 
 
-def _chosen(record: FitRecord) -> Positions:
+def annotator_columns(fit: Fit) -> dict[str, Any]:
+    """Everything about the annotators, a column each.
+
+    "annotator", "labels", "expertise"; for classes "accuracy" with its 95% interval "accuracy_low" and
+    "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold); where the
+    fit was given truths, how many of these they labelled ("truths") and were right about ("truth_accuracy" with its
+    interval); for classes with an order "offset" and "spread"; "flags" in words.
+    """
+    results, labels = fit.results, fit.labels
+    columns: dict[str, Any] = {
+        "annotator": results.annotators,
+        "labels": results.n_labels,
+        "expertise": results.expertise,
+    }
+    if results.accuracy is not None:
+        low, high = share_interval(results.accuracy, results.n_labels)
+        columns |= {"accuracy": results.accuracy, "accuracy_low": low, "accuracy_high": high}
+        columns["agrees_with_consensus"] = _agreement_with(labels, results.codes)
+    if results.model_proba is not None:
+        columns["agrees_with_model"] = _agreement_with(labels, results.model_proba.argmax(axis=1))
+    if results.truth_accuracy is not None:
+        low, high = share_interval(results.truth_accuracy, results.n_truths)
+        columns |= {"truths": results.n_truths, "truth_accuracy": results.truth_accuracy}
+        columns |= {"truth_accuracy_low": low, "truth_accuracy_high": high}
+    if results.offset is not None:
+        columns |= {"offset": results.offset, "spread": results.spread}
+    return columns | {"flags": results.flags_in_words()}
+
+
+def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
+    """For every annotator the share of their labels that equal the code of the example; NaN without labels."""
+    same = labels.sum_per_annotator((labels.values == codes[labels.example_index]).astype(np.float64))
+    return ratio(same, labels.labels_per_annotator)
+
+
+def _chosen(fit: Fit) -> Positions:
     """All annotators, or those flagged and those with the most labels, in their order."""
-    found = record.results
-    if len(found.annotators) <= MOST_ANNOTATORS:
-        return np.arange(len(found.annotators))
-    flagged = np.array(
-        [bool(set(found.annotator_flags.get(name, ())) - {"few labels", "no labels"}) for name in found.annotators]
-    )
-    return np.sort(np.lexsort((-found.n_labels, ~flagged))[:MOST_ANNOTATORS])
+    results = fit.results
+    if len(results.annotators) <= _MOST_ANNOTATORS:
+        return np.arange(len(results.annotators))
+    few = {"few labels", "no labels"}
+    flagged = np.array([bool(set(results.annotator_flags.get(name, ())) - few) for name in results.annotators])
+    return np.sort(np.lexsort((-results.n_labels, ~flagged))[:_MOST_ANNOTATORS])
 
 
-def _mask(record: FitRecord, chosen: Positions) -> Bools:
-    mask = np.zeros(len(record.results.annotators), dtype=bool)
-    mask[chosen] = True
-    return mask
-
-
-def _alone(record: FitRecord, chosen: Positions) -> dict[int, dict[str, Any]]:
+def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     """By annotator, the labels that nobody else gave to an example of three labels or more; the least probable first.
 
     For ratings, the labels farthest from the consensus.
     """
-    labels, consensus = record.labels, record.results.consensus
+    labels, results = fit.labels, fit.results
     example, by = labels.example_index, labels.annotator_index
     if labels.classes is None:
-        strangeness = np.abs(labels.values - consensus.label[example])
+        strangeness = np.abs(labels.values - results.label[example])
         lonely = np.ones(labels.n_labels, dtype=bool)
     else:
-        strangeness = 1 - record.proba[example, labels.values]
+        strangeness = 1 - results.proba[example, labels.values]
         lonely = (labels.tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
-    at = np.flatnonzero(lonely & _mask(record, chosen)[by])
+    at = np.flatnonzero(lonely & np.isin(by, chosen))
     at = at[np.lexsort((-strangeness[at], by[at]))]
-    start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1))
+    start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1)).tolist()
     return {
         i: listed(
-            int(start[i + 1] - start[i]),
-            [_lone_label(record, j) for j in at[start[i] : min(start[i] + _MOST_ALONE, start[i + 1])].tolist()],
+            start[i + 1] - start[i],
+            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_ALONE, start[i + 1])].tolist()],
         )
         for i in chosen.tolist()
     }
 
 
-def _lone_label(record: FitRecord, j: int) -> dict[str, Any]:
-    labels, consensus = record.labels, record.results.consensus
-    i = int(np.searchsorted(labels.indptr, j, side="right")) - 1
-    said = labels.values[j] if labels.classes is None else labels.classes[labels.values[j]]
-    words = (f"{answer:.3g}" if labels.classes is None else named(answer) for answer in (said, consensus.label[i]))
-    return dict(zip(("example", "said", "label"), (named(consensus.examples[i]), *words), strict=True))
+def _lone_label(fit: Fit, j: int) -> dict[str, Any]:
+    labels, i = fit.labels, int(fit.labels.example_index[j])
+    if labels.classes is None:
+        said, label = f"{labels.values[j]:.3g}", f"{fit.results.label[i]:.3g}"
+    else:
+        said, label = named(labels.classes[labels.values[j]]), named(fit.results.label[i])
+    return {"example": named(fit.results.examples[i]), "said": said, "label": label}
 
 
-def _confusion(record: FitRecord, chosen: Positions) -> dict[int, dict[str, Any]] | None:
-    """By annotator, what they say about examples of every class; of many classes only what is mixed up most."""
-    if record.classes is None:
-        return None
-    matrices = record.confusion(_mask(record, chosen))
-    few = len(record.classes) <= _MOST_CLASSES
-    names = [named(name) for name in record.classes]
-    return {
-        i: {"confusion": _rounded(matrix)} if few else {"mixed_up": _mixed_up(matrix, names)}
-        for i, matrix in zip(chosen.tolist(), matrices, strict=True)
-    }
-
-
-def _rounded(matrix: Floats) -> list[list[float]] | None:
-    return None if np.isnan(matrix).any() else matrix.round(3).tolist()
+def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
+    """By annotator, the answers on examples of every class; of many classes only what is mixed up most."""
+    if fit.results.classes is None:
+        return {}
+    names = [named(name) for name in fit.results.classes]
+    found: dict[int, dict[str, Any]] = {}
+    for i, matrix in zip(chosen.tolist(), fit.results.confusion[chosen], strict=True):
+        if len(names) > _MOST_CLASSES:
+            found[i] = {"mixed_up": _mixed_up(matrix, names)}
+        else:
+            found[i] = {"confusion": None if np.isnan(matrix).any() else matrix.round(3).tolist()}
+    return found
 
 
 def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
-    """The most frequent mistakes: of a class, and what is said."""
+    """The most frequent mistakes: of a class, and what is answered."""
     wrong = np.nan_to_num(matrix * (1 - np.eye(len(matrix))))
     worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_MIXED_UP]
     places = zip(*np.unravel_index(worst, wrong.shape), strict=True)
     return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
 
 
-def pairs(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any] | None:
-    """Cohen's kappa of pairs with enough examples in common; None if there are none.
-
-    How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators. If classes
-    have an order, kappa is weighted by the square of how far labels are apart.
-    """
-    if labels.classes is None:
-        return None
-    part, share = _part_of(labels)
-    found = cohen_kappas(part, min_shared=_FEWEST_SHARED, weights="quadratic" if ordered else None)
-    known = np.flatnonzero(~np.isnan(found.kappa))
-    if len(known) == 0:
-        return None
-    order = known[np.argsort(found.kappa[known], kind="stable")]
-    quantiles = np.quantile(found.kappa[known], [0.1, 0.5, 0.9])
-
-    def rows(chosen: Positions) -> list[dict[str, Any]]:
-        return [
-            {
-                "first": named(found.first[j]),
-                "second": named(found.second[j]),
-                "shared": int(found.n_shared[j]),
-                "kappa": float(found.kappa[j]),
-            }
-            for j in chosen
-        ]
-
-    n = min(_MOST_PAIRS, len(order) // 2)
-    return {
-        "total": len(order),
-        "annotators": part.n_annotators,
-        "share": share,
-        "fewest_shared": _FEWEST_SHARED,
-        "low": float(quantiles[0]),
-        "median": float(quantiles[1]),
-        "high": float(quantiles[2]),
-        "least": rows(order[: max(n, 1)]),
-        "most": rows(order[::-1][:n]),
-        "grid": _grid(part, found.first[known], found.second[known], found.kappa[known]),
-    }
+def flagged(summary: Summary, flag: str) -> list[str]:
+    """Annotators with a flag that begins in some way."""
+    rows = summary["annotators"]["rows"]
+    return [row["annotator"] for row in rows if any(given.startswith(flag) for given in row["flags"])]
 
 
-def _part_of(labels: CrowdLabels) -> tuple[CrowdLabels, float]:
-    """The labels whose pairs can be counted: of the busiest annotators, on examples evenly spread; and their share."""
-    if labels.n_annotators > _MOST_COMPARED:
-        busiest = np.zeros(labels.n_annotators, dtype=bool)
-        busiest[np.argsort(-labels.labels_per_annotator, kind="stable")[:_MOST_COMPARED]] = True
-        labels = labels.select_annotators(busiest)
-    per_example = labels.labels_per_example.astype(np.float64)
-    step = math.ceil(float((per_example * (per_example - 1) / 2).sum()) / _PAIRS_AT_MOST)
-    return (labels, 1.0) if step <= 1 else (labels[::step], 1 / step)
+def chance_sentence(summary: Summary) -> str:
+    """What the flag means, where somebody has it: beside an accuracy above a half it looks like a contradiction."""
+    return f"Annotators flagged “{_ADVERSE}” {WHAT_CHANCE_IS}." if flagged(summary, _ADVERSE) else ""
 
 
-def _grid(labels: CrowdLabels, first: Array, second: Array, kappa: Floats) -> dict[str, Any]:
-    """Kappa of every pair of the annotators with the most labels, those first who agree most; NaN is None."""
-    busiest = np.argsort(-labels.labels_per_annotator, kind="stable")[:_MOST_IN_GRID]
-    place = {name: at for at, name in enumerate(labels.annotators[busiest].tolist())}
-    grid = np.full((len(busiest), len(busiest)), np.nan)
-    for one, other, value in zip(first.tolist(), second.tolist(), kappa.tolist(), strict=True):
-        if one in place and other in place:
-            grid[place[one], place[other]] = grid[place[other], place[one]] = value
-    known = ~np.isnan(grid)
-    mean = np.where(known, grid, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    order = np.argsort(-mean, kind="stable")
-    rows = [[plain(value) for value in row] for row in grid[order][:, order].round(3)]
-    return {"annotators": [named(name) for name in labels.annotators[busiest[order]]], "kappa": rows}
+def _chance_words(names: list[str]) -> str:
+    return WHAT_CHANCE_IS if len(names) > 1 else WHAT_CHANCE_IS.replace("agree", "agrees", 1)
+
+
+def advice(summary: Summary) -> list[str]:
+    """Whom to look at."""
+    found = []
+    if adverse := flagged(summary, _ADVERSE):
+        found.append(f"look at the labels of {some_of(adverse)}, who {_chance_words(adverse)}")
+    if copies := flagged(summary, "same labels as"):
+        found.append(f"ask whether {some_of(copies)} worked independently, as their labels are the same as another’s")
+    return found
+
+
+def number(summary: Summary) -> dict[str, str]:
+    """How many are flagged, for the first screen."""
+    flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
+    return {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
+
+
+def lines(summary: Summary) -> list[str]:
+    """The best and the worst if their intervals differ, and who is flagged, for a terminal."""
+    rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
+    measured = (summary["truth_check"] or {}).get("at_random", False)
+    score = "accuracy"
+    if measured and all(row.get("truths", 0) >= _MEASURED for row in rows):  # accuracy by labels hides common errors
+        score = "truth_accuracy"
+        rows = sorted(rows, key=lambda row: -row[score])
+    found = []
+    if len(rows) > 1 and summary["comparable"]:
+        best, worst = rows[0], rows[-1]
+        if best.get(score) is not None and best[f"{score}_low"] <= worst[f"{score}_high"]:
+            span = " to ".join(dict.fromkeys(percent(row[score]) for row in (worst, best)))
+            what = "estimated accuracy" if score == "accuracy" else "accuracy on known answers"
+            found.append(f"Annotators  no clear difference ({what} {span})")
+        else:
+            found.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
+    by_flags: dict[str, list[str]] = {}
+    for row in rows:
+        if row["flags"]:
+            by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
+    groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, _chance_words(names))}" for flags, names in by_flags.items()]
+    if groups:
+        more = ["and more"] if len(groups) > NAMED else []
+        found.append(f"Flagged     {'; '.join([*groups[:NAMED], *more])}")
+    return found
+
+
+def _scored(row: dict[str, Any]) -> str:
+    if row.get("accuracy") is None:
+        return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
+    known = ""
+    if row.get("truth_accuracy") is not None:
+        known = f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}, "
+    share = percent(row["accuracy"])
+    return f"{row['annotator']} ({known}estimated accuracy {share}, {count(row['labels'], 'label')})"

@@ -1,121 +1,84 @@
-"""A fit and some of its examples -> plain rows about them: what was said, by whom, and what came out."""
+"""Rows about single examples: the most contested ones, what to label next, and all from easy to hard."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Bools, Floats, Positions
-from crowdwise.crowd.easy_weights import easiness
+from crowdwise._arrays import Array, Positions, ratio
+from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting.columns import easy_to_hard, mean_ratings
-from crowdwise.reporting.quality import changed_examples, majority_shares
-from crowdwise.reporting.record import FitRecord
-from crowdwise.results.consensus import Consensus
-from crowdwise.results.suggest import best_first, next_labels
+from crowdwise.reporting._svg import LEFT, WIDTH, Markup, line, picture, points, tag, text
+from crowdwise.reporting._words import NAMED
+from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
+from crowdwise.results.suggest import best_first, information_gain, next_labels
 
-# How many rows the lists have at most, and how much of a text or a name they show: a page of a million examples stays
-# small. A name is an identifier or a class.
-MOST_ROWS, MOST_ORDERED = 60, 5000
-TEXT_LENGTH, SHORT_LENGTH, NAME_LENGTH = 500, 90, 80
-_MOST_NAMES = 12
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers, bools and None stay, NaN is None, all else is text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
+# How many rows the lists have at most, and how much of a text they show: a page of a million examples stays small.
+MOST_ROWS, _MOST_ORDERED, _MOST_NEXT, _MOST_NAMES = 60, 5000, 50, 12
+_TEXT_LENGTH, _SHORT_LENGTH = 500, 90
+_LITTLE_GAIN = 0.02  # in bits
+PAGES = (("contested", "Contested"), ("next", "Label next"), ("order", "Easy to hard"))
 
 
-def named(value: Any) -> str:
-    """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
-    text = str(value)
-    half = NAME_LENGTH // 2
-    return text if len(text) <= NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+def data(fit: Fit) -> dict[str, Any]:
+    """The most contested examples, those to label next, and all of them in their order."""
+    return {"contested": _contested(fit), "next": _next(fit), "order": _ordered(fit)}
 
 
-def excerpt(value: Any, length: int) -> str:
-    """The beginning of a text."""
-    text = str(value)
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+def rows_of(fit: Fit, chosen: Positions, *, length: int = _TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
+    """What is known about some examples, in their order; texts are cut to `length`."""
+    results, first = fit.results, _first(fit, chosen)
+    sure = results.std if results.classes is None else results.confidence
+    weight = results.easiness
+    rows = []
+    for i, (answer, tied) in zip(chosen.tolist(), first, strict=True):
+        row: dict[str, Any] = {
+            "example": named(results.examples[i]),
+            "label": _answer(results.label[i]),
+            "sure": float(sure[i]),
+            "first": answer,
+            "tied": tied,
+            "labels": int(fit.labels.labels_per_example[i]),
+            "disagreement": float(results.disagreement[i]),
+            "easiness": float(weight[i]),
+        }
+        if fit.texts is not None:
+            row["text"] = None if fit.texts[i] is None else _excerpt(str(fit.texts[i]), length)
+        if fit.shown_truth is not None:
+            row["truth"] = fit.shown_truth[i]
+        rows.append(row | {"said": _said(fit.labels, i)} if who else row)
+    return rows
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Examples of a fit, with what else is known of them.
-
-    Parameters
-    ----------
-    record : FitRecord
-        The fit and its labels.
-    texts : sequence of str or None
-        A text per example, None where there is none.
-    truth : ndarray of shape (n_examples,) or None
-        The right classes as text, or ratings as numbers; None where they are unknown.
-    """
-
-    record: FitRecord
-    texts: Any
-    truth: Array | None
-
-    def rows(self, chosen: Positions, *, length: int = TEXT_LENGTH, who: bool = True) -> list[dict[str, Any]]:
-        """What there is to say about some examples, in their order; texts are cut to `length`."""
-        results, labels = self.record.results, self.record.labels[chosen]
-        consensus, (first, tied) = results.consensus, _first(labels)
-        weight = easiness(results.disagreement[chosen], results.steepness)
-        sure = consensus.confidence if isinstance(consensus, Consensus) else consensus.std
-        rows = []
-        for place, i in enumerate(chosen.tolist()):
-            row: dict[str, Any] = {
-                "example": named(consensus.examples[i]),
-                "label": _answer(consensus.label[i]),
-                "sure": float(sure[i]),
-                "first": first[place],
-                "tied": bool(tied[place]),
-                "labels": int(labels.labels_per_example[place]),
-                "disagreement": float(results.disagreement[i]),
-                "easiness": float(weight[place]),
-            }
-            if self.texts is not None:
-                row["text"] = None if self.texts[i] is None else excerpt(self.texts[i], length)
-            if self.truth is not None:
-                row["truth"] = self.truth[i]
-            if who:
-                row["said"] = self._said(i)
-            rows.append(row)
-        return rows
-
-    def _said(self, i: int) -> list[dict[str, Any]]:
-        """Who gave which label to one example, the most frequent label first."""
-        labels = self.record.labels
-        some = slice(labels.indptr[i], labels.indptr[i + 1])
-        values, who = labels.values[some], labels.annotators[labels.annotator_index[some]]
-        given, counts = np.unique(values, return_counts=True)
-        order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(given))
-        return [
-            {
-                "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
-                "n": int(counts[k]),
-                "annotators": [named(name) for name in who[values == given[k]][:_MOST_NAMES]],
-            }
-            for k in order
-        ]
+def _first(fit: Fit, chosen: Positions) -> list[tuple[str | float | None, bool]]:
+    """The majority's answer, " or " between those that tie, and whether they do; the plain mean of ratings."""
+    if fit.results.classes is None:
+        return [(plain(value), False) for value in mean_ratings(fit.labels)[chosen]]
+    names = [named(name) for name in fit.results.classes]
+    leads = [np.flatnonzero(row) for row in fit.votes[chosen]]
+    return [(" or ".join(names[k] for k in some) or None, len(some) > 1) for some in leads]
 
 
-def _first(labels: CrowdLabels) -> tuple[list[str | float | None], Bools]:
-    """The majority's answer, " or " between those that tie, and whether they do; the plain mean of ratings.
+def mean_ratings(labels: CrowdLabels) -> Array:
+    """The plain mean of every example's ratings; NaN without any."""
+    return ratio(labels.sum_per_example(labels.values), labels.labels_per_example)
 
-    None without labels.
-    """
-    if labels.classes is None:
-        return [plain(value) for value in mean_ratings(labels)], np.zeros(len(labels), dtype=bool)
-    leads = majority_shares(labels) > 0
-    names = [named(name) for name in labels.classes]
-    return [" or ".join(names[k] for k in np.flatnonzero(row)) or None for row in leads], leads.sum(axis=1) > 1
+
+def _said(labels: CrowdLabels, i: int) -> list[dict[str, Any]]:
+    """Who gave which label to one example, the most frequent label first."""
+    some = slice(labels.indptr[i], labels.indptr[i + 1])
+    values, who = labels.values[some], labels.annotators[labels.annotator_index[some]]
+    given, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable") if labels.classes is not None else np.arange(len(given))
+    return [
+        {
+            "label": _answer(given[k] if labels.classes is None else labels.classes[given[k]]),
+            "n": int(counts[k]),
+            "annotators": [named(name) for name in who[values == given[k]][:_MOST_NAMES]],
+        }
+        for k in order
+    ]
 
 
 def _answer(value: Any) -> str | float:
@@ -123,45 +86,87 @@ def _answer(value: Any) -> str | float:
     return float(value) if isinstance(value, float) else named(value)
 
 
-def listed(total: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows, and of how many they are a part."""
-    return {"total": total, "shown": len(rows), "rows": rows}
+def _excerpt(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def changed(examples: Examples) -> dict[str, Any]:
-    """Examples whose consensus is not the majority vote, the surest first; ratings far from the plain mean."""
-    record = examples.record
-    if record.classes is None:
-        labelled = np.flatnonzero(record.labels.labels_per_example)
-        step = np.abs(record.results.consensus.label - mean_ratings(record.labels))[labelled]
-        return listed(len(labelled), examples.rows(labelled[np.argsort(-step, kind="stable")[:MOST_ROWS]]))
-    differs, tied = changed_examples(record)
-    rows = np.flatnonzero(differs)
-    surest = rows[np.argsort(-record.proba[rows].max(axis=1), kind="stable")[:MOST_ROWS]]
-    return listed(len(rows), examples.rows(surest)) | {"ties": int(tied.sum())}
-
-
-def contested(examples: Examples) -> dict[str, Any]:
+def _contested(fit: Fit) -> dict[str, Any]:
     """Examples with the most disagreement; of equal ones those first of which the consensus is least sure."""
-    record = examples.record
-    order = easy_to_hard(record)[::-1]
-    split = (record.labels.labels_per_example > 1) & (record.results.disagreement > 0)
-    return listed(int(split.sum()), examples.rows(order[split[order]][:MOST_ROWS]))
+    order = fit.easy_to_hard[::-1]
+    split = (fit.labels.labels_per_example > 1) & (fit.results.disagreement > 0)
+    return listed(int(split.sum()), rows_of(fit, order[split[order]][:MOST_ROWS]))
 
 
-def ordered(examples: Examples) -> dict[str, Any]:
-    """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
-    order = easy_to_hard(examples.record)
-    place = np.arange(len(order))
-    if len(order) > MOST_ORDERED:
-        place = np.linspace(0, len(order) - 1, MOST_ORDERED).round().astype(np.intp)
-    rows = examples.rows(order[place], length=SHORT_LENGTH, who=False)
-    return listed(len(order), [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
-
-
-def upcoming(examples: Examples, gain: Floats, n: int) -> dict[str, Any]:
+def _next(fit: Fit) -> dict[str, Any]:
     """What to label next."""
-    order = best_first(examples.record.results, gain)
-    found = next_labels(examples.record.results, examples.record.labels, gain, order[:n])
-    more = zip(examples.rows(order[:n]), found.gain.tolist(), found.reason.tolist(), strict=True)
+    gain = information_gain(fit.results)
+    order = best_first(fit.results, gain)
+    first = order[:_MOST_NEXT]
+    reasons = next_labels(fit.results, fit.labels, gain, first).reason.tolist()
+    more = zip(rows_of(fit, first), gain[first].tolist(), reasons, strict=True)
     return listed(len(order), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])
+
+
+def _ordered(fit: Fit) -> dict[str, Any]:
+    """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
+    n = len(fit.labels)
+    place = np.linspace(0, n - 1, min(n, _MOST_ORDERED)).round().astype(np.intp)
+    rows = rows_of(fit, fit.easy_to_hard[place], length=_SHORT_LENGTH, who=False)
+    return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
+
+
+def consensus_columns(fit: Fit) -> dict[str, Array]:
+    """Everything about the examples, a column each.
+
+    "example", "label", "confidence" ("mean" too for classes with an order) and "p(...)" per class ("std" for ratings),
+    "labels", "majority" ("mean" for ratings), "disagreement", "easiness" and "order" (1 is the easiest).
+    """
+    results, labels = fit.results, fit.labels
+    columns: dict[str, Array] = {"example": results.examples, "label": results.label}
+    if results.classes is None:
+        columns |= {"std": results.std, "labels": labels.labels_per_example, "mean": mean_ratings(labels)}
+    else:
+        columns["confidence"] = results.confidence
+        if results.mean is not None:
+            columns["mean"] = results.mean
+        columns |= {f"p({name})": p for name, p in zip(results.classes.tolist(), results.proba.T, strict=True)}
+        columns |= {"labels": labels.labels_per_example, "majority": labels.majority()}
+    order = np.empty(len(labels), dtype=np.int64)
+    order[fit.easy_to_hard] = np.arange(1, len(labels) + 1)
+    return columns | {"disagreement": results.disagreement, "easiness": results.easiness, "order": order}
+
+
+def worth_labelling(summary: Summary) -> list[dict[str, Any]]:
+    """The first examples to label again; none if one more label would change little."""
+    if summary["size"]["annotators"] == 1:
+        return []
+    return [row for row in summary["next"]["rows"][:NAMED] if row["gain"] >= _LITTLE_GAIN]
+
+
+def next_words(summary: Summary) -> str:
+    """Where to begin, and what is asked of whom."""
+    unsure, first = summary["quality"].get("unsure", 0), worth_labelling(summary)[0]
+    what = "have an expert check" if summary["truth_check"] else "collect one more label on"
+    of = f" the {count(unsure, 'unsure example')}, starting with" if unsure > 1 else ""
+    return f"{what}{of} “{first['example']}” ({first['reason']})"
+
+
+def order_picture(summary: Summary) -> Markup:
+    """Disagreement along the order from easy to hard."""
+    rows = summary["order"]["rows"]
+    right, top, bottom = WIDTH - 16, 10.0, 90.0
+    largest = max(1.0, max((row["disagreement"] for row in rows), default=1.0))
+    shown = rows[:: max(len(rows) // 200, 1)]
+    places = [
+        (LEFT + (right - LEFT) * at / max(len(shown) - 1, 1), bottom - (bottom - top) * row["disagreement"] / largest)
+        for at, row in enumerate(shown)
+    ]
+    parts = [
+        line(LEFT, bottom, right, bottom, "grid"),
+        tag("polygon", points=points([(LEFT, bottom), *places, (right, bottom)]), class_="area"),
+        text(LEFT, bottom + 18, "easy"),
+        text(right, bottom + 18, "hard", anchor="end"),
+        text(LEFT - 8, bottom + 4, "0", anchor="end"),
+        text(LEFT - 8, top + 6, f"{largest:.3g}", anchor="end"),
+    ]
+    return picture(bottom + 26, "Disagreement of the examples in their order from easy to hard.", parts)

@@ -10,7 +10,10 @@ from typing import Any
 
 from crowdwise._text import count, how_to_install
 from crowdwise.exceptions import MissingExtraError
-from crowdwise.reporting import words
+from crowdwise.reporting import _svg, _words
+from crowdwise.reporting._svg import Markup
+from crowdwise.reporting.fit import Summary
+from crowdwise.reporting.summarize import SECTIONS
 
 _TEMPLATES = files("crowdwise.reporting") / "templates"
 # What would be mark-up, in JSON inside a page and in Markdown.
@@ -18,7 +21,7 @@ _MARKS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]#|~!"} | {"<": "&lt;", ">": "&gt;"})
 
 
-def render_html(summary: dict[str, Any]) -> str:
+def render_html(summary: Summary) -> str:
     """The report as one page that loads nothing from elsewhere.
 
     Parameters
@@ -30,22 +33,21 @@ def render_html(summary: dict[str, Any]) -> str:
     -------
     page : str
     """
-    environment = _environment(autoescape=True)
-    from crowdwise.reporting import pictures  # which needs what comes with Jinja2
-
     style, script = _source("report.css"), _source("report.js")
-    return environment.get_template("report.html").render(
-        summary=summary,
-        style=pictures.Markup(style),
-        script=pictures.Markup(script),
+    return _render(
+        "report.html",
+        summary,
+        autoescape=True,
+        pages=[page for section in SECTIONS for page in section.PAGES if summary.get(page[0], True)],
+        style=Markup(style),
+        script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=pictures.Markup(embedded_json(_details(summary))),
-        pictures=pictures,
+        data=Markup(embedded_json(_details(summary))),
     )
 
 
-def render_markdown(summary: dict[str, Any]) -> str:
+def render_markdown(summary: Summary) -> str:
     """The report as Markdown, without pictures.
 
     Parameters
@@ -57,12 +59,10 @@ def render_markdown(summary: dict[str, Any]) -> str:
     -------
     text : str
     """
-    environment = _environment(autoescape=False)
-    environment.filters["cell"] = markdown_cell
-    return environment.get_template("report.md").render(summary=summary)
+    return _render("report.md", summary, autoescape=False)
 
 
-def render_json(summary: dict[str, Any]) -> str:
+def render_json(summary: Summary) -> str:
     """The summary as JSON.
 
     Parameters
@@ -90,15 +90,15 @@ def markdown_cell(value: Any) -> str:
     return " ".join(str(value).split()).translate(_MARKDOWN)
 
 
-def _details(summary: dict[str, Any]) -> dict[str, Any]:
+def _details(summary: Summary) -> dict[str, Any]:
     """What the page's script shows when an annotator is opened."""
     keys = ("confusion", "mixed_up", "alone")
     rows = [{key: row[key] for key in keys if row.get(key)} for row in summary["annotators"]["rows"]]
     return {"classes": summary["classes"], "annotators": rows}
 
 
-def _environment(*, autoescape: bool) -> Any:
-    """What finds and fills templates; escaping is off for Markdown only, which has marks of its own."""
+def _render(template: str, summary: Summary, *, autoescape: bool, **given: Any) -> str:
+    """Fill a template; escaping is off for Markdown only, which has marks of its own."""
     try:
         import jinja2
     except ImportError:
@@ -110,19 +110,11 @@ def _environment(*, autoescape: bool) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    named = (
-        "calibration_sentence",
-        "chance_sentence",
-        "changed_words",
-        "classifier_sentence",
-        "decimal",
-        "percent",
-        "rare_class_sentence",
-        "rounded",
-        "short_percent",
-    )
-    environment.globals.update({"count": count} | {name: getattr(words, name) for name in named})
-    return environment
+    environment.filters["cell"] = markdown_cell
+    sections = {section.__name__.rpartition(".")[2]: section for section in SECTIONS}
+    environment.globals.update(sections, count=count, svg=_svg, words=_words)
+    environment.globals.update(summary=summary, classes=summary["kind"] == "class")
+    return environment.get_template(template).render(**given)
 
 
 def _source(name: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from crowdwise._files import write_file
 from crowdwise.exceptions import OutputError
 from crowdwise.reporting.aliases import aliases_of, with_aliases
+from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.render import render_html, render_json, render_markdown
-from crowdwise.reporting.summarize import summarize
-from crowdwise.results.fit_results import results_of
+from crowdwise.reporting.summarize import summary_of
 
 RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}
 
@@ -67,7 +67,8 @@ def report(
         raise ValueError(f"path must end in {', '.join(RENDERERS)}, which says what to write; got {str(path)!r}.")
     if not place.parent.is_dir():
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
-    summary = summarize(model, labels, X=X, texts=texts, truth=truth, command=command)
-    aliases = {} if names else aliases_of(results_of(model).annotators.tolist())
-    write_file(Path(os.path.realpath(place)), RENDERERS[place.suffix](with_aliases(summary, aliases)))
+    fit = Fit.of(model, labels, X=X, texts=texts, truth=truth)
+    aliases = {} if names else aliases_of(fit.results.annotators.tolist())
+    page = RENDERERS[place.suffix](with_aliases(summary_of(fit, command), aliases))
+    write_file(Path(os.path.realpath(place)), page)
     return place

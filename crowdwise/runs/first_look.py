@@ -22,7 +22,8 @@ from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
-from crowdwise.reporting.words import WHAT_CHANCE_IS, percent
+from crowdwise.reporting._words import percent
+from crowdwise.reporting.annotators import WHAT_CHANCE_IS
 from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 

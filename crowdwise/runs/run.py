@@ -24,11 +24,12 @@ from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.model_file import load
-from crowdwise.reporting import summarize
 from crowdwise.reporting.aliases import aliases_of, with_aliases
-from crowdwise.reporting.columns import annotator_columns, consensus_columns
-from crowdwise.reporting.record import FitRecord
+from crowdwise.reporting.annotators import annotator_columns
+from crowdwise.reporting.examples import consensus_columns
+from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.report import RENDERERS
+from crowdwise.reporting.summarize import summary_of
 from crowdwise.results.fit_results import results_of
 from crowdwise.results.suggest import suggest_labels
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
@@ -64,8 +65,9 @@ class Run:
     command: str | None = None
 
     @cached_property
-    def _record(self) -> FitRecord:
-        return FitRecord.of(self.model, self.inputs.labels)
+    def _fit(self) -> Fit:
+        given = self.inputs
+        return Fit.of(self.model, given.labels, X=given.X, texts=given.texts, truth=given.truth)
 
     def consensus(self) -> ResultTable:
         """One row per example, in the order of the fit: the `consensus_columns` of a report.
@@ -78,11 +80,11 @@ class Run:
         >>> table.columns["majority"].tolist(), table.columns["order"].tolist()
         ([0, 0, 1], [3, 1, 2])
         """
-        return ResultTable("consensus", consensus_columns(self._record))
+        return ResultTable("consensus", consensus_columns(self._fit))
 
     def annotators(self) -> ResultTable:
         """One row per annotator, the best first: the `annotator_columns` of a report."""
-        columns = annotator_columns(self._record)
+        columns = annotator_columns(self._fit)
         best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
         return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
 
@@ -101,8 +103,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
-        at = self.inputs
-        return summarize(self.model, at.labels, X=at.X, texts=at.texts, truth=at.truth, command=self.command)
+        return summary_of(self._fit, self.command)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""

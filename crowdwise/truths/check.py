@@ -15,7 +15,7 @@ from crowdwise._text import count
 
 # Of intervals, and how many standard deviations of a normal distribution hold this share of it.
 _CONFIDENCE = 0.95
-_Z = float(stats.norm.ppf((1 + _CONFIDENCE) / 2))
+HALF_WIDTH = float(stats.norm.ppf((1 + _CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class TruthCheck:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95% interval of it."""
-        low, high = wilson_interval(np.array([self.right]), np.array([self.n]))
-        return float(low[0]), float(high[0])
+        low, high = share_interval(self.accuracy, self.n)
+        return float(low), float(high)
 
     def beside(self, stated: Floats) -> TruthCheck:
         """The same with the confidence that is stated of examples whose class is not known."""
@@ -85,7 +85,7 @@ class TruthCheck:
             0 if there are enough.
         """
         check_number("within", within, above=True)
-        z = _Z
+        z = HALF_WIDTH
         share = (self.right + z**2 / 2) / (self.n + z**2)
         return max(0, ceil(share * (1 - share) * (z / within) ** 2 - z**2) - self.n)
 
@@ -159,7 +159,7 @@ class RatingCheck:
             0 if there are enough.
         """
         check_number("within", within, above=True)
-        return max(0, ceil((_Z / within) ** 2 / 2) - self.n)
+        return max(0, ceil((HALF_WIDTH / within) ** 2 / 2) - self.n)
 
     def plain(self) -> dict[str, Any]:
         """The same as plain values, for reports and JSON."""
@@ -192,9 +192,17 @@ def check_classes(held_out: Floats, codes: Codes, chosen: Codes | None = None, *
     return TruthCheck(len(codes), int((chosen == codes).sum()), float(sure.mean()), at_random=at_random)
 
 
-def wilson_interval(right: Codes, n: Codes) -> tuple[Floats, Floats]:
-    """Wilson's interval of the shares that are right of n, which is at least one."""
-    share, z = right / n, _Z
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+def share_interval(share: Any, n: Any) -> tuple[Any, Any]:
+    """Wilson's 95% interval of shares of n cases each; from 0 to 1 where there is no case.
+
+    Examples
+    --------
+    >>> from crowdwise.truths.check import share_interval
+    >>> [round(float(end), 3) for end in share_interval(0.9, 10)]
+    [0.596, 0.982]
+    """
+    share, n, square = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64), HALF_WIDTH**2
+    with np.errstate(invalid="ignore"):
+        centre = (n * share + square / 2) / (n + square)
+        half = HALF_WIDTH * np.sqrt(n * share * (1 - share) + square / 4) / (n + square)
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

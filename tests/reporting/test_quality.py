@@ -5,13 +5,10 @@ from scipy.stats import norm
 
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.crowd import krippendorff_alpha
-from crowdwise.reporting.quality import (
-    alpha_interval,
-    changed_examples,
-    known_accuracy,
-    share_interval,
-)
-from crowdwise.reporting.record import FitRecord
+from crowdwise.reporting.agreement import alpha_interval
+from crowdwise.reporting.consensus import changed_examples, known_accuracy
+from crowdwise.reporting.fit import Fit
+from crowdwise.truths.check import share_interval
 
 
 @pytest.mark.parametrize("kind", ["class", "rating"])
@@ -21,18 +18,18 @@ def test_the_interval_of_alpha_is_that_of_leaving_out_one_example_after_the_othe
     if kind == "rating":
         labels = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
     found, n = alpha_interval(labels), len(labels)
-    assert found.value == krippendorff_alpha(labels)
+    assert found["value"] == krippendorff_alpha(labels)
     without = np.array([krippendorff_alpha(labels[np.arange(n) != i]) for i in range(n)])
     error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())  # the jackknife
-    np.testing.assert_allclose(found.high - found.value, norm.ppf(0.975) * error, rtol=0.03)
-    np.testing.assert_allclose(found.value - found.low, norm.ppf(0.975) * error, rtol=0.03)
+    np.testing.assert_allclose(found["high"] - found["value"], norm.ppf(0.975) * error, rtol=0.03)
+    np.testing.assert_allclose(found["value"] - found["low"], norm.ppf(0.975) * error, rtol=0.03)
 
 
 def test_without_two_labels_or_two_answers_alpha_is_not_known():
     single = labels_of([[0, None], [None, 1]])
-    assert alpha_interval(single).plain() == {"value": None, "low": None, "high": None}
+    assert alpha_interval(single) == {"value": None, "low": None, "high": None}
     same = labels_of([[1, 1], [1, 1]])
-    assert alpha_interval(same).plain() == {"value": None, "low": None, "high": None}
+    assert alpha_interval(same) == {"value": None, "low": None, "high": None}
 
 
 def test_the_interval_of_a_share_is_wilsons():
@@ -45,15 +42,15 @@ def test_known_accuracy_counts_right_answers_on_examples_of_known_truth():
     matrix = [["a", "a", "a"]] * 8 + [["b", "b", "b"]] * 8 + [["a", "b", None]]
     labels = CrowdLabels.from_matrix(matrix)
     truth = np.array([0] * 8 + [1] * 6 + [0] + [-1] + [0])
-    found = known_accuracy(FitRecord.of(aggregate(labels), labels), truth)
+    found = known_accuracy(Fit.of(aggregate(labels), labels), truth)
     by_tie = aggregate(labels).label[-1] == "a"
-    assert found.n == 16
-    assert found.consensus.value == (14 + by_tie) / 16
-    assert found.majority.value == (14 + 0.5) / 16
-    low, high = share_interval(found.consensus.value, 16)
-    assert (found.consensus.low, found.consensus.high) == (low, high)
-    nothing = known_accuracy(FitRecord.of(aggregate(labels), labels), np.full(17, -1))
-    assert nothing.plain()["consensus"]["value"] is None
+    assert found["n"] == 16
+    assert found["consensus"]["value"] == (14 + by_tie) / 16
+    assert found["majority"]["value"] == (14 + 0.5) / 16
+    low, high = share_interval(found["consensus"]["value"], 16)
+    assert (found["consensus"]["low"], found["consensus"]["high"]) == (low, high)
+    nothing = known_accuracy(Fit.of(aggregate(labels), labels), np.full(17, -1))
+    assert nothing["consensus"]["value"] is None
 
 
 def test_changed_and_tied_examples_are_told_apart():
@@ -65,7 +62,7 @@ def test_changed_and_tied_examples_are_told_apart():
     matrix[0, :] = [0, 0, None, 1, 1, 1]
     matrix[1, :] = [0, 0, None, 1, 1, None]
     labels = labels_of(matrix)
-    differs, tied = changed_examples(FitRecord.of(aggregate(labels, errors_in_common=False), labels))
+    differs, tied = changed_examples(Fit.of(aggregate(labels, errors_in_common=False), labels))
     assert differs[0]
     assert not tied[0]
     assert tied[1]
@@ -77,5 +74,5 @@ def test_answers_that_the_fit_was_told_are_not_changed_by_it():
     truth = rng.integers(0, 2, 60)
     labels = labels_of(np.column_stack([truth, truth, truth, rng.integers(0, 2, (60, 3))]).astype(object))
     against_all = [int(1 - truth[i]) if i < 20 else None for i in range(60)]
-    differs, tied = changed_examples(FitRecord.of(aggregate(labels, truth=against_all), labels))
+    differs, tied = changed_examples(Fit.of(aggregate(labels, truth=against_all), labels))
     assert not (differs | tied)[:20].any()

@@ -11,7 +11,7 @@ import crowdwise
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
 from crowdwise.exceptions import MissingExtraError, OutputError
 from crowdwise.reporting import render_html, render_json, render_markdown, summarize
-from crowdwise.reporting.pictures import tag
+from crowdwise.reporting._svg import tag
 from crowdwise.reporting.render import embedded_json, markdown_cell
 
 HOSTILE = [
@@ -93,7 +93,7 @@ def test_json_in_a_page_cannot_end_its_element():
 
 
 def test_attributes_and_children_of_pictures_are_escaped():
-    assert str(tag("text", "<b>", aria_label='"x"')) == '<text aria-label="&#34;x&#34;">&lt;b&gt;</text>'
+    assert str(tag("text", "<b>", aria_label='"x"')) == '<text aria-label="&quot;x&quot;">&lt;b&gt;</text>'
 
 
 def test_tables_in_markdown_begin_after_an_empty_line(hostile):

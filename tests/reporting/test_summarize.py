@@ -19,10 +19,11 @@ from crowdwise import (
 from crowdwise.crowd import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.reporting import summarize, summary_lines
-from crowdwise.reporting.annotators import pairs
-from crowdwise.reporting.columns import annotator_columns, consensus_columns, unseen_predictions
-from crowdwise.reporting.record import FitRecord
-from crowdwise.reporting.words import quality_sentence
+from crowdwise.reporting.annotators import annotator_columns
+from crowdwise.reporting.consensus import quality_sentence
+from crowdwise.reporting.examples import consensus_columns
+from crowdwise.reporting.fit import Fit
+from crowdwise.reporting.pairs import pairs
 
 MODELS = {
     "ridge": CrowdRidgeClassifier(),
@@ -149,7 +150,7 @@ def test_long_names_that_begin_alike_stay_different():
 
 
 def test_many_annotators_are_cut_to_the_flagged_and_the_busiest(monkeypatch):
-    monkeypatch.setattr("crowdwise.reporting.annotators.MOST_ANNOTATORS", 3)
+    monkeypatch.setattr("crowdwise.reporting.annotators._MOST_ANNOTATORS", 3)
     _, _, labels = crowd(n=120, n_annotators=8, adversaries=1)
     found = aggregate(labels)
     flagged = [name for name, flags in found.annotator_flags.items() if "worse than chance" in flags]
@@ -189,17 +190,17 @@ def test_few_known_answers_are_enough(data, found):
 
 def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
     X, _, labels = data
-    record = FitRecord.of(fit_quietly(CrowdLogisticClassifier(), X, labels), labels)
-    columns = consensus_columns(record)
+    fit = Fit.of(fit_quietly(CrowdLogisticClassifier(), X, labels), labels)
+    columns = consensus_columns(fit)
     expected = ["example", "label", "confidence", "p(0)", "p(1)", "p(2)", "labels", "majority", "disagreement"]
     assert list(columns) == [*expected, "easiness", "order"]
     assert {len(column) for column in columns.values()} == {90}
     assert sorted(columns["order"]) == list(range(1, 91))
-    by_annotator = annotator_columns(record)
+    by_annotator = annotator_columns(fit)
     assert list(by_annotator)[-3:] == ["agrees_with_consensus", "agrees_with_model", "flags"]
     table = labels.to_table()
     mine = table["annotator"] == labels.annotators[2]
-    same = table["label"][mine] == record.results.consensus.label[table["example"][mine]]
+    same = table["label"][mine] == fit.results.label[table["example"][mine]]
     np.testing.assert_allclose(by_annotator["agrees_with_consensus"][2], same.mean())
 
 
@@ -207,14 +208,16 @@ def test_columns_for_tables_have_a_value_per_example_and_per_annotator(data):
 def test_predictions_of_unseen_examples_are_out_of_fold(name, data):
     X, truth, labels = data
     model = fit_quietly(MODELS[name], X, labels)
-    assert (model.classes_[unseen_predictions(FitRecord.of(model, labels))] == truth).mean() > 0.75
+    assert (model.classes_[model.results_.model_proba.argmax(axis=1)] == truth).mean() > 0.75
     noise = np.random.default_rng(0).normal(size=(len(X), 300))  # to be overfitted, with nothing to learn from it
     model = fit_quietly(MODELS[name], noise, labels)
-    record = FitRecord.of(model, labels)
-    assert (model.classes_[unseen_predictions(record)] == labels.majority()).mean() < 0.5
+    assert (model.classes_[model.results_.model_proba.argmax(axis=1)] == labels.majority()).mean() < 0.5
     if name != "logistic":  # which chooses a penalty that leaves nothing
         assert (model.predict(noise) == labels.majority()).mean() > 0.8
-    assert np.average(annotator_columns(record)["agrees_with_model"], weights=labels.labels_per_annotator) < 0.5
+    assert (
+        np.average(annotator_columns(Fit.of(model, labels))["agrees_with_model"], weights=labels.labels_per_annotator)
+        < 0.5
+    )
 
 
 def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):
@@ -229,11 +232,11 @@ def test_a_fit_from_a_file_gives_the_same_summary(data, found, tmp_path):
 def test_pairs_of_a_part_of_many_labels_are_close_to_those_of_all(monkeypatch):
     _, _, labels = crowd(n=2000, n_annotators=6)
     whole = pairs(labels)
-    monkeypatch.setattr("crowdwise.reporting.annotators._PAIRS_AT_MOST", 6000)
+    monkeypatch.setattr("crowdwise.reporting.pairs._PAIRS_AT_MOST", 6000)
     part = pairs(labels)
     assert whole["share"] == 1.0 > part["share"] > 0
     assert part["median"] == pytest.approx(whole["median"], abs=0.05)
-    monkeypatch.setattr("crowdwise.reporting.annotators._MOST_COMPARED", 4)
+    monkeypatch.setattr("crowdwise.reporting.pairs._MOST_COMPARED", 4)
     busiest = pairs(labels)
     assert busiest["annotators"] == 4
     assert busiest["total"] == 6

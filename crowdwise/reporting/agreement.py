@@ -1,0 +1,142 @@
+"""How far the annotators agree, and how many independent votes their labels carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise._text import count
+from crowdwise.crowd.agreement_measures import agreement
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.crowd.differences import disagreement
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.reporting._words import decimal, interval, rounded
+from crowdwise.reporting.fit import Fit, Summary, estimate, plain
+from crowdwise.results._error_correlation import votes_by_truth
+from crowdwise.results.fit_results import is_representative
+from crowdwise.truths.check import HALF_WIDTH
+
+# From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
+_AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
+_ENOUGH_TRUTHS = 20  # from here on, known answers measure how correlated errors are
+_MOSTLY = 0.8  # from this part of the votes on, errors are called mostly independent
+PAGES = ()  # it has its place in the first sentences
+
+
+def data(fit: Fit) -> dict[str, Any]:
+    """Krippendorff's alpha, and the number of independent votes."""
+    return {"alpha": alpha_interval(fit.labels, ordered=fit.ordered), "votes": _votes(fit)}
+
+
+def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any]:
+    """Krippendorff's alpha with an interval over examples that might have been drawn instead.
+
+    All None if no example has two labels. If classes have an order (`ordered`), it is the one that knows it.
+
+    Examples
+    --------
+    >>> from crowdwise import CrowdLabels
+    >>> from crowdwise.reporting.agreement import alpha_interval
+    >>> alpha_interval(CrowdLabels.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]] * 25))["value"] > 0.4
+    True
+    """
+    paired = labels.labels_per_example > 1
+    if not paired.any():
+        return estimate(np.nan)
+    kept = labels[paired]
+    if ordered:
+        found = agreement(kept, "ordinal", min_shared=len(kept) + 1).alpha
+        return estimate(found.value, found.low, found.high)
+    alpha = krippendorff_alpha(kept)
+    n, n_labels = kept.labels_per_example, kept.n_labels
+    within = disagreement(kept, relative_to=None) / (n - 1)
+    if kept.classes is None:
+        spread = (kept.values - kept.values.mean()) ** 2
+        at_random, moved = spread.mean(), spread - spread.mean()
+    else:
+        share = kept.tally.sum(axis=0) / n_labels
+        at_random, moved = 2 * (1 - (share**2).sum()), 4 * ((share**2).sum() - share[kept.values])
+    if not at_random > 0:
+        return estimate(alpha)
+    # How far one example more of each kind would move alpha, which is a ratio of two means.
+    mean_within = within.sum() / n_labels
+    influence = mean_within / at_random * kept.sum_per_example(moved) - (within - mean_within * n)
+    error = float(np.sqrt((influence**2).sum())) / (n_labels * at_random)
+    return estimate(alpha, alpha - HALF_WIDTH * error, min(alpha + HALF_WIDTH * error, 1.0))
+
+
+def _votes(fit: Fit) -> dict[str, Any]:
+    """How many independent votes there are, how that is known, and how many annotators share one, and why."""
+    results, fitted = fit.results, fit.results.fitted
+    shared = 0 if results.vote_weight is None else int((results.vote_weight < 1).sum())
+    why = "groups were given" if fitted is not None and fitted.sharing.given else "their labels are near copies"
+    by = "labels" if fitted is not None and fitted.discount.measured else "assumed"
+    votes = {"effective": plain(results.effective_votes), "shared": shared, "why": why, "by": by, "truths": 0}
+    if fitted is None:
+        return votes
+    n_truths = int(((fit.answers >= 0) & (fit.labels.labels_per_example > 1)).sum())
+    if n_truths < _ENOUGH_TRUTHS or not is_representative(results, fit.labels, fit.answers):
+        return votes
+    effective = votes_by_truth(results, fit.labels, fit.answers)
+    return votes | {"effective": effective, "by": "truths", "truths": n_truths}
+
+
+def alpha_name(summary: Summary) -> str:
+    """What the agreement is called: where classes have an order, alpha knows it."""
+    return f"Krippendorff’s alpha{' for ordered labels' if summary.get('ordered') else ''}"
+
+
+def agreement_sentence(summary: Summary) -> str:
+    """How far the annotators agree beyond chance."""
+    alpha, who = summary["alpha"], count(summary["size"]["annotators"], "annotator")
+    if summary["size"]["annotators"] == 1:
+        return "There is one annotator, so neither agreement nor accuracy can be estimated."
+    if alpha["value"] is None:
+        if summary["size"]["labels_per_example"]["max"] < 2:
+            return f"No two of these {who} share an example, so their accuracies cannot be compared."
+        return f"All labels of these {who} are the same, so agreement beyond chance is unknown."
+    value = alpha["value"]
+    how = next((f"agree {word}" for least, word in _AGREEMENT if value >= least), "agree less than by chance")
+    if alpha["low"] is not None and alpha["low"] <= 0 <= value:
+        how = "agree hardly more than by chance"
+    span = "" if alpha["low"] is None else f" (95% interval {interval(alpha)})"
+    return f"These {who} {how}: {alpha_name(summary)} is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+
+
+def votes_sentence(summary: Summary) -> str:
+    """How many independent votes an example has, and who shares one; nothing that is only assumed."""
+    votes = summary["votes"]
+    if summary["size"]["annotators"] == 1:
+        return ""
+    shared = f"{count(votes['shared'], 'annotator')} share votes: {votes['why']}." if votes["shared"] else ""
+    if votes["by"] == "assumed" or votes["effective"] is None:
+        return shared
+    labels = summary["size"]["labels_per_example"]["mean"]
+    independent = votes["effective"] >= _MOSTLY * labels
+    source = f"measured on {count(votes['truths'], 'known answer')}" if votes["by"] == "truths" else "by the labels"
+    return (
+        f"{'Errors are mostly independent' if independent else 'Annotators make the same mistakes'}: {rounded(labels)} "
+        f"labels carry about as much information as {rounded(votes['effective'])} independent ones ({source}). {shared}"
+    ).rstrip()
+
+
+def lines(summary: Summary) -> list[str]:
+    """The same for a terminal."""
+    alpha, sentence = summary["alpha"], agreement_sentence(summary)
+    if alpha["value"] is None:
+        found = f"unknown: {sentence[0].lower()}{sentence[1:]}"
+    else:
+        span = "" if alpha["low"] is None else f" ({interval(alpha)})"
+        name = alpha_name(summary).replace("’", "'")
+        found = f"{name} {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
+    votes = votes_sentence(summary)
+    return [f"Agreement   {found}", *([f"Votes       {votes}"] if votes else [])]
+
+
+def number(summary: Summary) -> dict[str, str]:
+    """The agreement on the first screen."""
+    alpha = summary["alpha"]
+    value = "–" if alpha["value"] is None else decimal(alpha["value"])
+    note = alpha_name(summary) + ("" if alpha["low"] is None else f", {interval(alpha)}")
+    return {"value": value, "name": "agreement beyond chance", "note": note}

@@ -1,0 +1,136 @@
+"""A fit, its labels in the same order, and what else is known of its examples: what the sections of a report show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from crowdwise._arrays import Array, Floats
+from crowdwise.exceptions import DataError
+from crowdwise.labels.align import match_examples
+from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, missing_mask
+from crowdwise.labels.truth import codes_of_truth
+from crowdwise.results.fit_results import FitResults, fit_and_labels
+from crowdwise.truths.check import share_interval
+from crowdwise.weights.class_weights import leading_shares
+
+Summary = dict[str, Any]
+_NAME_LENGTH = 80  # of an identifier or a class: a page of a million examples stays small
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was found, from which labels, and known answers that judge it."""
+
+    model: Any
+    results: FitResults
+    labels: CrowdLabels
+    X: Any = None
+    texts: Array | None = None  # None where there is none
+    known: Array | None = None  # positions of classes, -1 where unknown, or ratings, NaN there
+
+    @classmethod
+    def of(cls, model: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None) -> Fit:
+        """From a fitted model or the result of `aggregate`, the labels of the fit, and anything that names examples."""
+        results, crowd = fit_and_labels(model, labels)
+        if X is not None and np.ndim(X) != 2:
+            raise DataError(f"X must be the features of the fit, a row per example; got {type(X).__name__}.")
+        if X is not None and np.shape(X)[0] != len(crowd):
+            raise DataError(f"X has {np.shape(X)[0]} rows and the fit {len(crowd)}. Give the features of the fit.")
+        return cls(
+            model,
+            results,
+            crowd,
+            X,
+            None if texts is None else _column(texts, crowd, "texts"),
+            None if truth is None else _codes_or_ratings(truth, crowd),
+        )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether classes have an order."""
+        return getattr(self.results.consensus, "levels", None) is not None
+
+    @cached_property
+    def votes(self) -> Floats:
+        """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
+        return leading_shares(self.labels.tally) * (self.labels.labels_per_example > 0)[:, np.newaxis]
+
+    @cached_property
+    def own_truth(self) -> Array:
+        """The answers that the fit was given, as `known`."""
+        unknown = np.full(len(self.labels), np.nan if self.results.classes is None else -1)
+        return unknown if self.results.truth is None else self.results.truth
+
+    @cached_property
+    def answers(self) -> Array:
+        """All answers that are known: those of the fit, and those that judge it."""
+        return self.own_truth if self.known is None else np.where(self.results.has_truth, self.own_truth, self.known)
+
+    @cached_property
+    def shown_truth(self) -> Array | None:
+        """The answers that judge as rows show them; None where unknown."""
+        if self.known is None or self.results.classes is None:
+            return None if self.known is None else np.array([plain(value) for value in self.known], dtype=object)
+        return np.array([*map(named, self.results.classes), None], dtype=object)[self.known]
+
+    @cached_property
+    def easy_to_hard(self) -> Array:
+        """Positions of the examples, the easiest first: least disagreement, then the surest consensus."""
+        results = self.results
+        return np.lexsort((results.std if results.classes is None else -results.confidence, results.disagreement))
+
+
+def _column(values: Any, labels: CrowdLabels, what: str) -> Array:
+    column = as_column(match_examples(values, labels.examples, labels, what, partial=True), what).astype(object)
+    if len(column) != len(labels):
+        raise DataError(f"{what} must be one per example, {len(labels)}; got {len(column)}.")
+    column[missing_mask(column)] = None
+    return column
+
+
+def _codes_or_ratings(truth: Any, labels: CrowdLabels) -> Array:
+    if labels.classes is not None:
+        return codes_of_truth(truth, labels.examples, labels)
+    try:
+        return _column(truth, labels, "truth").astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError("truth must be ratings, which are numbers, or missing.") from None
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers, bools and None stay, NaN is None, all else is text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def named(value: Any) -> str:
+    """A name, cut in its middle if it is long: names that begin alike, as those of files do, often end differently."""
+    text, half = str(value), _NAME_LENGTH // 2
+    return text if len(text) <= _NAME_LENGTH else f"{text[: half - 1].rstrip()}…{text[-half:].lstrip()}"
+
+
+def listed(total: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows, and of how many they are a part."""
+    return {"total": total, "shown": len(rows), "rows": rows}
+
+
+def estimate(value: float, low: float = np.nan, high: float = np.nan) -> dict[str, Any]:
+    """A number with its 95% interval; None where it is not known."""
+    return {"value": plain(float(value)), "low": plain(float(low)), "high": plain(float(high))}
+
+
+def accuracy_of(right: Array) -> dict[str, Any]:
+    """The share that is right, with its interval; None if there is nothing."""
+    if len(right) == 0:
+        return estimate(np.nan)
+    share = float(right.mean())
+    return estimate(share, *share_interval(share, len(right)))
