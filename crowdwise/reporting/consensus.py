@@ -88,10 +88,10 @@ def _rating_errors(fit: Fit, truth: Array) -> dict[str, Any]:
     """Root mean squared errors of the consensus and of the plain mean where truth and ratings are there."""
     at = ~np.isnan(truth) & (fit.labels.labels_per_example > 0)
     answers = {"consensus": fit.results.label, "mean": mean_ratings(fit.labels)}
-    errors = {
-        name: np.sqrt(((given - truth)[at] ** 2).mean()) if at.any() else np.nan for name, given in answers.items()
-    }
-    return {"n": int(at.sum())} | {name: plain(error) for name, error in errors.items()}
+    if not at.any():
+        return {"n": 0, "consensus": None, "mean": None}
+    errors = {name: float(np.sqrt(((given - truth)[at] ** 2).mean())) for name, given in answers.items()}
+    return {"n": int(at.sum()), **errors}
 
 
 def classifier(fit: Fit) -> dict[str, Any] | None:
