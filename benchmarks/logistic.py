@@ -2,7 +2,7 @@
 
     python benchmarks/logistic.py
 
-Labels of 200 annotators, five per example; medians of fits within one run, one thread. The last row has sparse
+Labels of 200 annotators, five per example; medians of fits within one run. The last row has sparse
 features, as words of sentences are.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from tables import Place, Run, parser
-from threadpoolctl import threadpool_limits
 from timing import median_seconds, peak_megabytes
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
@@ -103,5 +102,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    with threadpool_limits(1):
-        main()
+    main()
