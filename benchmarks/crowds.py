@@ -121,13 +121,13 @@ def read_options() -> argparse.Namespace:
 
 
 def read_results() -> Results:
-    """What earlier runs found."""
+    """What earlier runs found of methods that there still are."""
     if not RESULTS.exists():
         return {}
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
     return {
         name: {method: Row(**{key: np.nan if value is None else value for key, value in row.items()})
-               for method, row in rows.items()}
+               for method, row in rows.items() if method in METHODS}
         for name, rows in kept.items()
     }  # fmt: skip
 
@@ -300,7 +300,12 @@ def made_at(results: Results) -> str:
     """When the results were found, and ours with which code."""
     parts = []
     for program, title in (("ours", "Ours"), ("peers", "The peers")):
-        rows = [row for found in results.values() for method, row in found.items() if METHODS[method][0] == program]
+        rows = [
+            row
+            for found in results.values()
+            for method, row in found.items()
+            if METHODS[method][0] == program and (program == "peers" or method in QUICK)
+        ]
         when = sorted({row.date for row in rows if row.date})
         code = sorted({row.commit for row in rows if row.commit}) if program == "ours" else []
         if when:

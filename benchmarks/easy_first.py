@@ -106,7 +106,6 @@ def measure(X, labels, truth, easiest, u, rng, max_regions) -> list[list[float]]
 
 SITUATIONS = {
     "known margins": known_margins,
-    "p = 5": partial(twelve_annotators, clarity=5.0),
     "p = 1": partial(twelve_annotators, clarity=1.0),
 }
 

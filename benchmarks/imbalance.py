@@ -1,7 +1,7 @@
 """A rare class: throw examples of the larger class away, as the paper did, or weight classes by the consensus?
 
-python benchmarks/imbalance.py                                  the tables of docs/evidence/weighting.md, crowd by crowd
-python benchmarks/imbalance.py --crowds even --versions 10      one of them, ten versions of each data set
+python benchmarks/imbalance.py                                  the table of docs/evidence/weighting.md
+python benchmarks/imbalance.py --crowds p=5 --versions 10       another crowd, ten versions of each data set
 
 Crowds: "p=5" are the paper's simulated annotators (ten, one who is always right and one who is always wrong), who
 disagree near the boundary; "even" are ten annotators who are right with a probability of their own, from 0.65 to
@@ -111,7 +111,7 @@ def table(run: Run, crowd: str, sets: tuple[str, ...], n_versions: int) -> None:
 
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument("--crowds", nargs="+", choices=CROWDS, default=list(CROWDS))
+    arguments.add_argument("--crowds", nargs="+", choices=CROWDS, default=["even"])
     arguments.add_argument("--versions", type=int, default=30, help="of each data set: %(default)s")
     options = arguments.parse_args()
     warnings.simplefilter("ignore", CrowdWarning)

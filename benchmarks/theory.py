@@ -8,13 +8,11 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.linear_model import RidgeClassifier
-from tables import Place, Run, parser
+from tables import Run, markdown, parser
 
 from crowdwise import simulate_annotators
 from crowdwise.crowd import disagreement
 from crowdwise.paper.theory import alignment_expertise, ball_radii, nested_ball_margins, simulate_ball_annotators
-
-PLACE = Place("docs/theory.md", "theory")
 
 
 def _ball_trial(n_features: int, seed: np.random.SeedSequence) -> tuple[float, float, float]:
@@ -56,8 +54,9 @@ def _cells(found: list[tuple[float, float, float]]) -> list[str]:
 
 
 def main() -> None:
-    options = parser(__doc__).parse_args()
-    run, n_trials = Run(options, [PLACE]), 2 if options.quick else 10
+    options = parser(__doc__, writes=False).parse_args()
+    Run(options)
+    n_trials = 2 if options.quick else 10
     rows = []
     for n_features in (2, 5, 10):
         found = [_ball_trial(n_features, seed) for seed in np.random.SeedSequence(0).spawn(n_trials)]
@@ -66,7 +65,7 @@ def main() -> None:
         found = [_paper_trial(clarity, seed) for seed in np.random.SeedSequence(0).spawn(n_trials)]
         rows.append([f"the paper's simulator, p = {clarity:g}", *_cells(found)])
     columns = ("annotators", "radii", "margins, nested balls", "margins, minus disagreement")
-    run.table(PLACE, columns, rows, f"Mean (smallest) of {n_trials} trials with 600 examples.")
+    print(f"{markdown(columns, rows)}\n\nMean (smallest) of {n_trials} trials with 600 examples.")
 
 
 if __name__ == "__main__":
