@@ -411,7 +411,7 @@ MEANS = (*SHARES, "stated", "test stated")  # without an interval
 OF_CONSENSUS = ("accuracy", "votes", "two rounds", "converged", "stated", "error", "copies")
 OF_LEVELS = ("accuracy", "votes", "two rounds", "converged", "median", "off", "stated", "error", "copies")
 OF_CLASSIFIER = ("own", "test", "simple", "ridge", "test stated", "test error")
-ON_PAGE = ("accuracy", "votes", "two rounds", "converged", "stated", "error", "copies", "simple")
+ON_PAGE = ("votes", "two rounds", "stated", "error", "simple")
 GROUPS = ("real", "parts", "simulated")
 KIND_NAMES = {"labels": "labels alone", "features": "with features", "levels": "levels"}
 
