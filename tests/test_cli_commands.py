@@ -689,7 +689,7 @@ def test_a_run_of_levels_keeps_them(stars, run):
 
 
 def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(stars, run):
-    asked = "classes 1 to 5: if these are levels, such as stars, say so: --kind ordinal"
+    asked = "classes 1 to 5: if these are levels, such as stars, add --kind ordinal"
     assert asked in run("check", "stars.csv")[1]
     assert asked not in run("check", "stars.csv", "--kind", "ordinal")[1]
     assert "--kind ordinal" not in run("check", "words.csv")[1]
@@ -700,7 +700,7 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Unsure"], "numbers, and 'Unsure': if that means no answer, say so: --abstain Unsure"),
+        (["Unsure"], "numbers, and 'Unsure': if that means no answer, add --abstain Unsure"),
         (["no idea", "none"], "--abstain 'no idea' --abstain none"),
         (["a", "b", "c"], None),
     ],

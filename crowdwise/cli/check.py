@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show, show_json
+from crowdwise.cli.console import show, show_json
 from crowdwise.cli.options import (
     FILE,
+    console_of,
+    console_options,
     features_options,
     json_option,
     kind_option,
@@ -17,8 +19,6 @@ from crowdwise.cli.options import (
     ratings_option,
     reading_of_features,
     reading_of_labels,
-    talk,
-    talk_options,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Examples:
 @ratings_option
 @features_options
 @json_option
-@talk_options
+@console_options
 def command(labels: str, features: str | None, join: Join, as_json: bool, **options: Any) -> None:
     """Say what is in labels and features, and what is wrong.
 
@@ -49,15 +49,15 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     from crowdwise.runs import check, read_inputs
 
     started()
-    talking = talk(options)
-    labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
+    console = console_of(options)
+    labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
     kind = options.pop("kind")
     if kind == "ordinal" and labels_as.get("kind") == "rating":
         raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
-    with talking.warnings_as_notes(), talking.step("Checking"):
+    with console.step("Checking"):
         inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
-            talking.say(note)
+            console.info(note)
         found = check(inputs, kind)
     if as_json:
         show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})

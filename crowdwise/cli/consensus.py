@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Any
 
 import click
@@ -24,4 +25,4 @@ def command(source: str, **options: Any) -> None:
 
     From a file of labels, or from the folder of a run of crowdwise fit.
     """
-    show_table_of(source, lambda run: run.table("consensus"), lambda run: run.consensus(), **options)
+    show_table_of(source, methodcaller("table", "consensus"), **options)

@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show, show_json
+from crowdwise.cli.console import show, show_json
 from crowdwise.cli.options import (
     FILE,
+    console_of,
+    console_options,
     json_option,
     labels_options,
     ratings_option,
     reading_of_labels,
-    talk,
-    talk_options,
 )
 
 LABELS_TO = ("table", "wide", "crowd-kit", "peerannot")
@@ -41,7 +41,7 @@ Examples:
 @labels_options
 @ratings_option
 @json_option
-@talk_options
+@console_options
 def command(
     source: str, target: str, to: str | None, tasks: str | None, force: bool, as_json: bool, **options: Any
 ) -> None:
@@ -55,15 +55,15 @@ def command(
     from crowdwise.runs import is_run, open_run
 
     started()
-    talking = talk(options)
-    labels_as = reading_of_labels(options, talking)
+    console = console_of(options)
+    labels_as = reading_of_labels(options, console)
     known = RUN_TO if (of_run := is_run(source)) else LABELS_TO
     if to is not None and to not in known:
         what = "the consensus of a run" if of_run else "labels"
         raise click.UsageError(f"{what} can be written as {', '.join(known)}; got --to {to}.")
     if to == "label-studio" and tasks is None:
         raise click.UsageError("Label Studio needs the export that the labels came from: --tasks FILE.")
-    with talking.warnings_as_notes(), talking.step("Converting"):
+    with console.step("Converting"):
         if of_run:
             run = open_run(source)
             run.export(target, to or "csv", tasks=tasks, question=labels_as["question"], force=force)
@@ -79,7 +79,7 @@ def command(
             )
             notes = [*file.notes, count(file.labels.n_labels, "label")]
     for note in notes:
-        talking.say(note)
+        console.info(note)
     if as_json:
         show_json("convert", {"target": target, "format": to or known[0], "notes": notes})
     else:

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import crowd, show, show_json
+from crowdwise.cli.console import show, show_json
+from crowdwise.cli.group import crowd
 from crowdwise.cli.options import json_option
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show, show_json
+from crowdwise.cli.console import show, show_json
 from crowdwise.cli.options import (
     FILE,
     NumberOrAuto,
     abstentions_option,
+    console_of,
+    console_options,
     features_options,
     group_option,
     json_option,
@@ -22,8 +24,6 @@ from crowdwise.cli.options import (
     ratings_option,
     reading_of_features,
     reading_of_labels,
-    talk,
-    talk_options,
     truth_options,
 )
 
@@ -81,7 +81,7 @@ Examples:
 @ratings_option
 @features_options
 @json_option
-@talk_options
+@console_options
 @click.pass_obj
 def command(
     given: tuple[str, ...], /, labels: str, features: str | None, out: str, as_json: bool, **options: Any
@@ -98,8 +98,8 @@ def command(
     from crowdwise.runs import Settings, fit
 
     started()
-    talking = talk(options)
-    labels_as, features_as = reading_of_labels(options, talking), reading_of_features(options)
+    console = console_of(options)
+    labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
     kind = options.pop("kind")
     names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions", "groups")
     settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
@@ -111,7 +111,7 @@ def command(
         raise click.UsageError(str(error)) from error
     form = options["report"]
     typed = shlex.join(["crowdwise", *given])
-    with talking.warnings_as_notes(), talking.step("Fitting"):
+    with console.step("Fitting"):
         run = fit(
             labels,
             features,
@@ -120,8 +120,8 @@ def command(
             labels_as=labels_as,
             features_as=features_as,
             command=typed,
-            say=talking.say,
-            on_round=talking.round_done,
+            info=console.info,
+            on_round=console.progress,
             **options,
         )
         summary = run.summary

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from importlib import import_module
-from typing import Any
 
 import click
 
 import crowdwise
-from crowdwise._text import printable
 
 # A module of this package, and the first line of its help.
 COMMANDS = {
@@ -74,21 +71,3 @@ def _meant(name: str) -> str:
 @click.version_option(crowdwise.__version__, prog_name="crowdwise")
 def crowd() -> None:
     """Learn from annotators who disagree."""
-
-
-def show_json(name: str, content: dict[str, Any]) -> None:
-    """Print a result as JSON, with the version of its shape."""
-    from crowdwise.runs.result_table import as_json
-
-    show(as_json(name, content))
-
-
-def show(text: str) -> None:
-    """Print a result for people on standard output."""
-    show_data(printable(text) + "\n")
-
-
-def show_data(text: str) -> None:
-    """Print a result for programs on standard output; signs that its encoding lacks are escaped."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)

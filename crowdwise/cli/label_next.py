@@ -21,16 +21,16 @@ Examples:
 """,
 )
 @click.option("-n", "n", type=click.IntRange(min=1), default=50, show_default=True, help="How many examples.")
-@click.option("--expert", is_flag=True, default=None, help="Whoever answers knows the right answer.")
+@click.option("--expert", is_flag=True, default=None, help="An expert answers, who knows the right answer.")
 @click.option("--at-random", is_flag=True, help="Draw the examples at random: for answers to be given as --truth.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
 @table_options
 def command(source: str, n: int, expert: bool | None, at_random: bool, seed: int, **options: Any) -> None:
     """Print what to label next, and why.
 
-    The examples first for which one more answer is expected to say most: by an average annotator, or by an expert
-    (--expert; also if the fit had known answers).
-    From a file of labels, or from the folder of a run of crowdwise fit.
+    The examples first for which one more answer is expected to add most information: by an average annotator, or by
+    an expert (--expert; also if the fit had known answers). From a file of labels,
+    or from the folder of a run of crowdwise fit.
     """
-    of_any_run = methodcaller("next", n, expert=expert, at_random=at_random, seed=seed)
-    show_table_of(source, of_any_run, of_any_run, **options)
+    table_of = methodcaller("next", n, expert=expert, at_random=at_random, seed=seed)
+    show_table_of(source, table_of, **options)

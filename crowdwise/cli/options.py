@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from crowdwise.cli.talk import Talk
+from crowdwise.cli.console import Console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path()  # not looked at here: it lets a shell complete names of files
@@ -161,16 +161,16 @@ truth_options = in_order(
     click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, to measure the result."),
     click.option("--use-truth", is_flag=True, help="Learn from --truth too, and calibrate confidence by it."),
 )
-talk_options = in_order(
+console_options = in_order(
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
     click.option("-v", "--verbose", is_flag=True, help="Print how long each step takes, too."),
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def reading_of_labels(options: dict[str, Any], talking: Talk) -> dict[str, Any]:
+def reading_of_labels(options: dict[str, Any], console: Console) -> dict[str, Any]:
     """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
-    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": talking.rows_read}
+    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": lambda n: console.progress(f"{n:,} rows read")}
     if given["format"] is not None:
         from crowdwise.formats import FORMATS
 
@@ -199,6 +199,6 @@ def reading_of_features(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def talk(options: dict[str, Any]) -> Talk:
-    """Takes the options about talk out of all options."""
-    return Talk(options.pop("quiet"), options.pop("verbose"))
+def console_of(options: dict[str, Any]) -> Console:
+    """Takes the options about the console out of all options."""
+    return Console(options.pop("quiet"), options.pop("verbose"))

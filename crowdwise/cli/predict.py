@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.options import FILE, encoding_option, json_option, talk, talk_options
+from crowdwise.cli.options import FILE, console_of, console_options, encoding_option, json_option
 from crowdwise.cli.show_table import csv_option, show_table
 
 
@@ -25,7 +25,7 @@ Examples:
 @encoding_option
 @json_option
 @csv_option
-@talk_options
+@console_options
 def command(
     run: str, features: str, id: str | None, encoding: str | None, as_json: bool, as_csv: bool, **options: Any
 ) -> None:
@@ -36,7 +36,7 @@ def command(
     from crowdwise.runs import open_run
 
     started()
-    talking = talk(options)
-    with talking.warnings_as_notes(), talking.step("Predicting"):
-        table = open_run(run).predict(features, id=id, encoding=encoding, say=talking.say)
+    console = console_of(options)
+    with console.step("Predicting"):
+        table = open_run(run).predict(features, id=id, encoding=encoding, info=console.info)
     show_table(table, as_json=as_json, as_csv=as_csv)

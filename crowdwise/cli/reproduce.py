@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show
+from crowdwise.cli.console import show
 from crowdwise.paper.reproduce import EXPERIMENTS, Options, Report, reproduce
 from crowdwise.paper.reproduce.paper import TABLE3
 

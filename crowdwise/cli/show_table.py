@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show, show_data
+from crowdwise.cli.console import show, show_data
 from crowdwise.cli.options import (
     FILE,
     abstentions_option,
+    console_of,
+    console_options,
     group_option,
     in_order,
     json_option,
     kind_option,
     labels_options,
     reading_of_labels,
-    talk,
-    talk_options,
     truth_options,
 )
 
 if TYPE_CHECKING:
-    from crowdwise.runs import ResultTable, Run, SavedRun
+    from crowdwise.runs import ResultTable
 
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
 table_options = in_order(
@@ -37,19 +37,18 @@ table_options = in_order(
     group_option,
     json_option,
     csv_option,
-    talk_options,
+    console_options,
 )
 
 
 def show_table_of(
     source: str,
-    of_run: Callable[[SavedRun], ResultTable],
-    of_labels: Callable[[Run], ResultTable],
+    table_of: Callable[[Any], ResultTable],
     *,
     as_json: bool,
     as_csv: bool,
-    truth: str | None = None,
-    use_truth: bool = False,
+    truth: str | None,
+    use_truth: bool,
     **options: Any,
 ) -> None:
     """Print a table of a run, or of labels alone, perhaps with known answers."""
@@ -57,29 +56,27 @@ def show_table_of(
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
-    talking = talk(options)
-    labels_as = reading_of_labels(options, talking)
+    console = console_of(options)
+    labels_as = reading_of_labels(options, console)
     reading = {name: options.pop(name) for name in ("kind", "informative_abstentions", "groups")}
-    with talking.warnings_as_notes():
+    with console.step("Working"):
         if is_run(source):
-            if truth is not None or use_truth:
-                raise click.UsageError(f"{source} is fitted already: give known answers to crowdwise fit.")
-            if reading["groups"]:
-                raise click.UsageError(f"{source} is fitted already: give groups to crowdwise fit.")
-            table = of_run(open_run(source))
+            for what, given in (("known answers", truth or use_truth), ("groups", reading["groups"])):
+                if given:
+                    raise click.UsageError(f"{source} is fitted already: give {what} to crowdwise fit.")
+            table = table_of(open_run(source))
         else:
-            with talking.step("Working"):
-                run = fit(
-                    source,
-                    truth=truth,
-                    settings=Settings(use_truth=use_truth, **reading),
-                    labels_as=labels_as,
-                    say=talking.say,
-                    on_round=talking.round_done,
-                )
-                table = of_labels(run)
+            run = fit(
+                source,
+                truth=truth,
+                settings=Settings(use_truth=use_truth, **reading),
+                labels_as=labels_as,
+                info=console.info,
+                on_round=console.progress,
+            )
+            table = table_of(run)
             if run.inputs.truth is not None:
-                talking.say(quality_sentence(run.summary))
+                console.info(quality_sentence(run.summary))
     show_table(table, as_json=as_json, as_csv=as_csv)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.group import show, show_json
+from crowdwise.cli.console import show, show_json
 from crowdwise.cli.options import json_option
 
 _COUNT = click.IntRange(min=0)

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 from crowdwise.reporting.fit import named
-from crowdwise.reporting.summarize import headline
 
 # An e-mail address, an id of Mechanical Turk, which leads to a public profile, and one of Prolific.
 _PERSONAL = re.compile(r"[^\s@'\"]+@[^\s@'\"]+\.[^\s@'\"]+|\bA(?=[A-Z]*[0-9])[0-9A-Z]{11,13}\b|\b[0-9a-f]{24}\b")
@@ -30,33 +29,19 @@ def aliases_of(annotators: Iterable[Any]) -> dict[str, str]:
 
 
 def with_aliases(summary: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """A summary in which annotators have the aliases that `aliases_of` gives."""
+    """A summary in which annotators have the aliases that `aliases_of` gives, also inside sentences and options."""
     if not aliases:
         return summary
+    names = re.compile("|".join(map(re.escape, sorted(aliases, key=len, reverse=True))))
 
-    def alias(name: str) -> str:
-        return aliases.get(name, name)
+    def hidden(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: hidden(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [hidden(part) for part in value]
+        if isinstance(value, str) and _PERSONAL.search(value):  # much faster than a search for all names
+            return names.sub(lambda name: aliases[name[0]], value)
+        return value
 
-    def flag(text: str) -> str:  # which may name another annotator
-        return _PERSONAL.sub(lambda found: alias(found[0]), text)
-
-    def example(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"said": [answer | {"annotators": [*map(alias, answer["annotators"])]} for answer in row["said"]]}
-
-    def pair(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"first": alias(row["first"]), "second": alias(row["second"])}
-
-    hidden = dict(summary)
-    for name in sorted(aliases, key=len, reverse=True):  # in options, and in names of files
-        hidden["command"] = hidden["command"] and hidden["command"].replace(name, aliases[name])
-    for part in ("changed", "contested", "next"):
-        hidden[part] = summary[part] | {"rows": [example(row) for row in summary[part]["rows"]]}
-    rows = [
-        row | {"annotator": alias(row["annotator"]), "flags": [*map(flag, row["flags"])]}
-        for row in summary["annotators"]["rows"]
-    ]
-    hidden["annotators"] = summary["annotators"] | {"rows": rows}
-    if pairs := summary["pairs"]:
-        grid = pairs["grid"] | {"annotators": [*map(alias, pairs["grid"]["annotators"])]}
-        hidden["pairs"] = pairs | {"grid": grid} | {end: [*map(pair, pairs[end])] for end in ("least", "most")}
-    return hidden | {"headline": headline(hidden)}
+    command = summary["command"] and names.sub(lambda name: aliases[name[0]], summary["command"])
+    return {key: hidden(value) for key, value in summary.items()} | {"command": command}

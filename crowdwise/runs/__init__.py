@@ -1,6 +1,6 @@
 """From files to answers: what the commands do, in one line of Python each."""
 
-from crowdwise.runs.first_look import Check, check
+from crowdwise.runs._check import Check, check
 from crowdwise.runs.inputs import Inputs, read_inputs
 from crowdwise.runs.models import Settings
 from crowdwise.runs.result_table import ResultTable

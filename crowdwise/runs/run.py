@@ -40,7 +40,7 @@ from crowdwise.runs.result_table import ResultTable, read_table
 NOTE, MODEL, RECIPE, NAMES = "run.json", "model.crowdwise", "features.json", "names.csv"
 _SCHEMA = "crowdwise.run/1"
 _MOST_NEXT = 10_000
-Say = Callable[[str], None]
+Info = Callable[[str], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +69,28 @@ class Run:
         given = self.inputs
         return Fit.of(self.model, given.labels, X=given.X, texts=given.texts, truth=given.truth)
 
-    def consensus(self) -> ResultTable:
-        """One row per example, in the order of the fit: the `consensus_columns` of a report.
+    def table(self, name: str) -> ResultTable:
+        """One of the tables.
+
+        "consensus" has a row per example, in the order of the fit; "annotators" one per annotator, the best first;
+        "next" one per example to label again.
 
         Examples
         --------
         >>> from crowdwise import CrowdLabels
         >>> from crowdwise.runs import Inputs, fit_inputs
-        >>> table = fit_inputs(Inputs(CrowdLabels.from_matrix([[1, 0, 0], [0, 0, 0], [1, 1, 1]]))).consensus()
-        >>> table.columns["majority"].tolist(), table.columns["order"].tolist()
-        ([0, 0, 1], [3, 1, 2])
+        >>> run = fit_inputs(Inputs(CrowdLabels.from_matrix([[1, 0, 0], [0, 0, 0], [1, 1, 1]])))
+        >>> run.table("consensus").columns["order"].tolist()
+        [3, 1, 2]
         """
-        return ResultTable("consensus", consensus_columns(self._fit))
-
-    def annotators(self) -> ResultTable:
-        """One row per annotator, the best first: the `annotator_columns` of a report."""
+        check_choice("name", name, ("consensus", "annotators", "next"))
+        if name == "next":
+            return self.next(_MOST_NEXT)
+        if name == "consensus":
+            return ResultTable(name, consensus_columns(self._fit))
         columns = annotator_columns(self._fit)
         best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
-        return ResultTable("annotators", {name: np.asarray(column)[best_first] for name, column in columns.items()})
+        return ResultTable(name, {key: np.asarray(column)[best_first] for key, column in columns.items()})
 
     def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
         """At most n examples to label again, first those for which one more answer is expected to say most.
@@ -126,7 +130,7 @@ def fit(
     command: str | None = None,
     report: Literal["html", "md", "json"] = "html",
     names: bool = False,
-    say: Say = lambda _: None,
+    info: Info = lambda _: None,
     on_round: OnRound | None = None,
 ) -> Run:
     """Fit a model to files, and leave a folder with everything that was found.
@@ -150,8 +154,8 @@ def fit(
     names : bool, default=False
         Whether the report shows names of annotators that look like personal data. By default they are A1, A2, ...
         there, and the file names.csv has the key.
-    say : callable, default=nothing
-        Is told what is worth knowing.
+    info : callable, default=nothing
+        Is given notes about the files.
     on_round : callable, default=None
         Is given a `Round` after every round of the fit.
 
@@ -181,7 +185,7 @@ def fit(
     def work(unchanged: Unchanged) -> Run:
         inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
-            say(note)
+            info(note)
         unchanged.check()
         return replace(fit_inputs(inputs, wanted, on_round), command=command)
 
@@ -195,7 +199,7 @@ def fit(
         aliases = {} if names else aliases_of(run.inputs.labels.annotators.tolist())
         _write(run, folder, report, aliases)
         if aliases:
-            say(
+            info(
                 f"report: annotators whose names look like personal data are A1, A2, ...; {NAMES} has the key, --names "
                 "keeps them"
             )
@@ -245,7 +249,7 @@ def _check_extras() -> None:
 
 
 def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> None:
-    tables = [run.consensus(), run.annotators(), run.next(_MOST_NEXT)]
+    tables = [run.table(name) for name in ("consensus", "annotators", "next")]
     if aliases:
         tables.append(ResultTable("names", {"in_report": [*aliases.values()], "annotator": [*aliases]}))
     for table in tables:
@@ -325,7 +329,7 @@ class SavedRun:
         return path
 
     def predict(
-        self, features: PathLike, *, id: str | None = None, encoding: str | None = None, say: Say = lambda _: None
+        self, features: PathLike, *, id: str | None = None, encoding: str | None = None, info: Info = lambda _: None
     ) -> ResultTable:
         """What the model says of new examples.
 
@@ -337,8 +341,8 @@ class SavedRun:
             Its column with the ids of the examples, if its name does not say so.
         encoding : str, default=None
             Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
-        say : callable, default=nothing
-            Is told what is worth knowing.
+        info : callable, default=nothing
+            Is given notes about the file.
 
         Returns
         -------
@@ -352,7 +356,7 @@ class SavedRun:
             features, id=id, encoding=encoding, recipe=Recipe.from_json((self.path / RECIPE).read_bytes())
         )
         for note in table.notes:
-            say(note)
+            info(note)
         return predictions(self.model(), table.ids.tolist(), table.X)
 
     def export(

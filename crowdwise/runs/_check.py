@@ -14,7 +14,6 @@ from crowdwise._text import count, some_names
 from crowdwise.crowd.agreement_measures import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
-from crowdwise.crowd.kappas import cohen_kappas
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.em.levels import ClassKind, scale_of
@@ -24,10 +23,11 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.mistakes import beside_numbers, spelt_alike
 from crowdwise.reporting._words import percent
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
+from crowdwise.reporting.pairs import pairs
 from crowdwise.results.fit_results import FitResults
 from crowdwise.runs.inputs import Inputs
 
-_ENOUGH = 10  # shared examples, for the kappa of a pair
+_ENOUGH = 10  # labels, to have always given the same one
 _MOST_ROWS = 20_000  # with more examples, a part of them shows as well whether to weight
 _MOST_FLAGS = 8
 _MOST_LEVELS = 10
@@ -151,34 +151,34 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     (6, 0.44)
     """
     labels = inputs.labels
+    size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
+    paired, classes, kappas, unanimous = labels.labels_per_example > 1, None, None, None
     if labels.classes is not None:
         scale_of(labels, kind)  # raises if there is no order
-    size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
-    paired, found = labels.labels_per_example > 1, _aggregation(labels, kind)
-    agree = None if labels.classes is None or not paired.any() else (labels.tally[paired] > 0).sum(axis=1) == 1
+        size["classes"] = len(labels.classes)
+        shares = (labels.tally.sum(axis=0) / max(labels.n_labels, 1)).tolist()
+        classes = {str(name): share for name, share in zip(labels.classes.tolist(), shares, strict=True)}
+        unanimous = float(((labels.tally[paired] > 0).sum(axis=1) == 1).mean()) if paired.any() else None
+        if found := pairs(labels, ordered=kind == "ordinal"):
+            kappas = {"pairs": found["total"], **{name: found[name] for name in ("low", "median", "high")}}
+    comparable = classes is not None and labels.n_annotators > 1 and len(np.unique(labels.values)) > 1
+    results = aggregate(labels[labels.labels_per_example > 0], kind=kind) if comparable else None
     return Check(
-        size=size if labels.classes is None else size | {"classes": len(labels.classes)},
-        classes=_shares(labels),
-        ratings=_spread(labels.values) if labels.classes is None else None,
+        size=size,
+        classes=classes,
+        ratings=_spread(labels.values) if classes is None else None,
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
-        alpha=_alpha(labels, bool(paired.any()), kind),
-        kappas=None if labels.classes is None else _kappas(labels, kind),
-        unanimous=None if agree is None else float(agree.mean()),
-        problems=tuple(problems(labels, found, kind)),
+        alpha=_alpha(labels, kind) if paired.any() else None,
+        kappas=kappas,
+        unanimous=unanimous,
+        problems=tuple(problems(labels, results, kind)),
         weighting=_weighting(inputs),
-        ordered=kind == "ordinal" and labels.classes is not None,
+        ordered=kind == "ordinal" and classes is not None,
     )
 
 
-def _aggregation(labels: CrowdLabels, kind: ClassKind) -> FitResults | None:
-    """What labels say; None if there is nothing to compare."""
-    if labels.classes is None or labels.n_annotators < 2 or len(np.unique(labels.values)) < 2:
-        return None
-    return aggregate(labels[labels.labels_per_example > 0], kind=kind)
-
-
-def problems(labels: CrowdLabels, aggregation: FitResults | None, kind: ClassKind = "class") -> list[str]:
+def problems(labels: CrowdLabels, results: FitResults | None, kind: ClassKind = "class") -> list[str]:
     """What a person should look at before trusting these labels, in words."""
     alike = [] if labels.classes is None else spelt_alike(labels.classes)
     found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
@@ -188,8 +188,8 @@ def problems(labels: CrowdLabels, aggregation: FitResults | None, kind: ClassKin
     if n := int((per_example == 1).sum()):
         found.append(f"{count(n, 'example')} with one label")
     if labels.classes is not None and (rare := _rare_classes(labels)):
-        found.append(f"given hardly ever, perhaps a slip or no answer at all: {some_names(rare)}")
-    flagged = {} if aggregation is None else aggregation.annotator_flags
+        found.append(f"rarely given, perhaps a slip or no answer at all: {some_names(rare)}")
+    flagged = {} if results is None else results.annotator_flags
     single = [(name, n) for name, n in _single_minded(labels) if ALWAYS_SAME not in flagged.get(name, ())]
     found += [f"{name} gave the same label {n:,} times" for name, n in single[:_MOST_FLAGS]]
     if len(single) > _MOST_FLAGS:
@@ -201,8 +201,8 @@ def problems(labels: CrowdLabels, aggregation: FitResults | None, kind: ClassKin
     if words := beside_numbers(labels.classes):
         means = "if that means no answer" if len(words) == 1 else "if these mean no answer"
         flags = " ".join(f"--abstain {shell_word(word)}" for word in words)
-        found.append(f"numbers, and {' and '.join(map(repr, words))}: {means}, say so: {flags}")
-    return found + _flags(labels, aggregation)
+        found.append(f"numbers, and {' and '.join(map(repr, words))}: {means}, add {flags}")
+    return found + _flags(labels, results)
 
 
 def _may_be_levels(classes: Array) -> list[Any]:
@@ -218,24 +218,24 @@ def _may_be_levels(classes: Array) -> list[Any]:
 
 
 def _ask_for_order(levels: list[Any], declared: bool) -> str:
-    span, say = f"classes {levels[0]!r} to {levels[-1]!r}", "if these are levels, such as stars,"
+    span, levels_are = f"classes {levels[0]!r} to {levels[-1]!r}", "if these are levels, such as stars,"
     if any("," in str(level) for level in levels):
-        return f"{span} have a decimal comma: {say} write them with a point, and say so: --kind ordinal"
-    asked = f"{span}: {say} say so: --kind ordinal"
+        return f"{span} have a decimal comma: {levels_are} write them with a point, and add --kind ordinal"
+    asked = f"{span}: {levels_are} add --kind ordinal"
     if declared or not isinstance(levels[0], str):
         return asked
     named = levels if len(levels) <= _MOST_LEVELS else [*levels[:3], "..."]
     return f"{asked} --classes {shell_word(','.join(named))}"
 
 
-def _flags(labels: CrowdLabels, aggregation: FitResults | None) -> list[str]:
-    if aggregation is None:
+def _flags(labels: CrowdLabels, results: FitResults | None) -> list[str]:
+    if results is None:
         what = "one annotator" if labels.n_annotators < 2 else "one class"
         return [f"there is only {what}: annotators cannot be compared"]
-    if not aggregation.fitted.comparable:
+    if not results.fitted.comparable:
         return ["no two annotators share an example: their accuracies cannot be compared"]
     by_flag: dict[str, list[str]] = {}
-    for name, flags in aggregation.annotator_flags.items():
+    for name, flags in results.annotator_flags.items():
         for flag in flags:
             by_flag.setdefault(flag, []).append(str(name))
     meaning = {
@@ -264,31 +264,12 @@ def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
     return [(labels.annotators[i], int(given[i])) for i in same[np.argsort(-given[same], kind="stable")]]
 
 
-def _shares(labels: CrowdLabels) -> dict[str, float] | None:
-    """How often each class was given."""
-    if labels.classes is None:
-        return None
-    shares = labels.tally.sum(axis=0) / max(labels.n_labels, 1)
-    return {str(name): float(share) for name, share in zip(labels.classes.tolist(), shares, strict=True)}
-
-
-def _alpha(labels: CrowdLabels, comparable: bool, kind: ClassKind) -> float | None:
-    if not comparable:
-        return None
+def _alpha(labels: CrowdLabels, kind: ClassKind) -> float | None:
     if kind == "class":
         alpha = krippendorff_alpha(labels)
     else:  # neither an interval nor pairs are shown
         alpha = agreement(labels, "ordinal", min_shared=len(labels) + 1, n_resamples=1).alpha.value
     return None if np.isnan(alpha) else alpha
-
-
-def _kappas(labels: CrowdLabels, kind: ClassKind) -> dict[str, float] | None:
-    pairs = cohen_kappas(labels, min_shared=_ENOUGH, weights="quadratic" if kind == "ordinal" else None)
-    known = pairs.kappa[~np.isnan(pairs.kappa)]
-    if len(known) == 0:
-        return None
-    low, middle, high = np.quantile(known, [0.1, 0.5, 0.9]).tolist()
-    return {"pairs": len(known), "low": low, "median": middle, "high": high}
 
 
 def _weighting(inputs: Inputs) -> str | None:

@@ -39,7 +39,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ([["a", "a", "b"], ["b", "b", "b"]] * 6, "same labels as 1: 0"),
         (
             [["a", "a"], ["b", "b"]] * 99 + [["a", "n/a"]],
-            "given hardly ever, perhaps a slip or no answer at all: n/a (1 time)",
+            "rarely given, perhaps a slip or no answer at all: n/a (1 time)",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_an_alpha_below_zero_is_less_than_chance():
 
 
 def test_many_examples_are_looked_at_in_part(monkeypatch):
-    monkeypatch.setattr("crowdwise.runs.first_look._MOST_ROWS", 40)
+    monkeypatch.setattr("crowdwise.runs._check._MOST_ROWS", 40)
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 100)
     X = truth[:, np.newaxis] + rng.normal(size=(100, 2))
@@ -106,7 +106,7 @@ def test_many_examples_are_looked_at_in_part(monkeypatch):
         seen.append((len(X), len(labels)))
         return type("Diagnosis", (), {"advice": "Weight"})
 
-    monkeypatch.setattr("crowdwise.runs.first_look.diagnose", spy)
+    monkeypatch.setattr("crowdwise.runs._check.diagnose", spy)
     features = type("Features", (), {"X": X})
     assert check(Inputs(labels, features)).weighting == "Weight"
     assert seen == [(40, 40)]
@@ -138,21 +138,21 @@ STARS = ["1 star", *(f"{n} stars" for n in range(2, 11))]
         (
             STARS[:5],
             False,
-            f"classes '1 star' to '5 stars': {ORDER} say so: --kind ordinal --classes '{','.join(STARS[:5])}'",
+            f"classes '1 star' to '5 stars': {ORDER} add --kind ordinal --classes '{','.join(STARS[:5])}'",
         ),
-        (STARS, False, f"classes '1 star' to '10 stars': {ORDER} say so: --kind ordinal --classes '{','.join(STARS)}'"),
-        (STARS[:5], True, f"classes '1 star' to '5 stars': {ORDER} say so: --kind ordinal"),
+        (STARS, False, f"classes '1 star' to '10 stars': {ORDER} add --kind ordinal --classes '{','.join(STARS)}'"),
+        (STARS[:5], True, f"classes '1 star' to '5 stars': {ORDER} add --kind ordinal"),
         (
             [f"{n} %" for n in range(50)],
             False,
-            f"classes '0 %' to '49 %': {ORDER} say so: --kind ordinal --classes '0 %,1 %,2 %,...'",
+            f"classes '0 %' to '49 %': {ORDER} add --kind ordinal --classes '0 %,1 %,2 %,...'",
         ),
         (
             ["1,0", "2,0", "3,0", "4,0", "5,0"],
             False,
-            f"classes '1,0' to '5,0' have a decimal comma: {ORDER} write them with a point, and say so: --kind ordinal",
+            f"classes '1,0' to '5,0' have a decimal comma: {ORDER} write them with a point, and add --kind ordinal",
         ),
-        ([-2, -1, 0, 1, 2], False, f"classes -2 to 2: {ORDER} say so: --kind ordinal"),
+        ([-2, -1, 0, 1, 2], False, f"classes -2 to 2: {ORDER} add --kind ordinal"),
         (STARS[:4], False, None),
         ([*STARS[:4], "6 stars"], False, None),
         ([*STARS[:4], "5 cats"], False, None),
