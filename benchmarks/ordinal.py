@@ -8,6 +8,8 @@ language models and people (task, worker, label, kind) and the strict majority o
 levels: language models alone, and all together, against that majority; people against a person who was left out;
 simulated annotators who are harsh or lenient, exact or vague, with 5 % of labels at random. Every cell has accuracy and
 mean absolute error in levels.
+calibration: how sure the default is and how often it is right. judges: whether annotators of levels are ranked and
+described as the truth shows them. Both have all sets of levels of benchmarks/trust.py, in its two halves.
 """
 
 from __future__ import annotations
@@ -20,15 +22,23 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 from tables import Place, Run, parser
+from trust import calibration_error
+from trust_sets import Crowd, Row, all_rows, draws
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
 from crowdwise.em import Ordinal
 from crowdwise.exceptions import CrowdWarning
+from crowdwise.reporting.annotators import spread_interval
 from crowdwise.results.consensus import chosen_classes
+from crowdwise.results.fit_results import FitResults
+from crowdwise.truths.check import share_interval
 
 PAGE = "docs/evidence/ordinal.md"
-PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "abstentions")}
+PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "calibration", "judges", "abstentions")}
+# Labels of known truth from which an annotator is compared with what was estimated; simulated crowds per family.
+ENOUGH, N_DRAWS = 100, 10
 SETS = ("cebab_stars", "10k_prompts")
 LEVELS = np.arange(1, 6)
 # Labels of a crowd and what is compared with them, NaN where it is unknown.
@@ -97,8 +107,8 @@ METHODS: dict[str, Callable[[CrowdLabels], np.ndarray]] = {
     "majority": vote("mode"),
     "median of labels": vote("median"),
     "numbers": numbers,
-    "classes": fitted(),
     '`kind="ordinal"`': fitted(kind="ordinal"),
+    "by median": fitted(kind="ordinal", consensus_by="median"),
     "`Ordinal()`": fitted(kind="ordinal", annotator_model=Ordinal()),
 }
 
@@ -135,6 +145,70 @@ def levels_part(run: Run) -> None:
     run.table(PLACES["levels"], ("labels", *METHODS), [[name, *compared(cases[name]())] for name in chosen])
 
 
+def level_rows(quick: bool) -> Iterator[tuple[Row, list[tuple[Crowd, FitResults]]]]:
+    """Every set and family of levels, with the consensus of each of its crowds."""
+    rows = [row for row in all_rows() if row.kind == "levels" and row.group != "parts"]
+    for row in rows[:1] if quick else sorted(rows, key=lambda row: (row.group, row.half, row.name)):
+        crowds = draws(row, 1 if quick else N_DRAWS)
+        yield row, [(crowd, aggregate(crowd.labels, kind="ordinal")) for crowd in crowds]
+
+
+def with_means(rows: list[tuple[Row, list[float]]]) -> list[list[str]]:
+    """Cells of all rows, and the mean of every group and half."""
+    lines = [[f"{row.group}: {row.name}", row.half, *(f"{value:.3f}" for value in values)] for row, values in rows]
+    for group, half in sorted({(row.group, row.half) for row, _ in rows}):
+        own = [values for row, values in rows if (row.group, row.half) == (group, half)]
+        lines.append([f"**{group}, mean**", half, *(f"{value:.3f}" for value in np.nanmean(own, axis=0))])
+    return lines
+
+
+def calibration_part(run: Run) -> None:
+    rows = []
+    for row, found in level_rows(run.quick):
+        figures = []
+        for crowd, result in found:
+            is_right = (result.label == crowd.truth)[crowd.known].astype(float)
+            stated = result.confidence[crowd.known]
+            figures.append([is_right.mean(), stated.mean(), calibration_error(stated, is_right)])
+        right, stated, error = np.mean(figures, axis=0)
+        rows.append((row, [right, stated, stated - right, error]))
+    run.table(
+        PLACES["calibration"], ("crowd", "half", "accuracy", "stated", "stated − right", "calibration error"),
+        with_means(rows),
+    )  # fmt: skip
+
+
+def judges_part(run: Run) -> None:
+    rows = []
+    for row, found in level_rows(run.quick):
+        figures = [figure for crowd, result in found if (figure := described(crowd, result))]
+        if figures:
+            rows.append((row, np.nanmean(figures, axis=0).tolist()))
+    heads = ("rank correlation of spreads", "of accuracies", "interval of the spread covers", "of the accuracy")
+    run.table(PLACES["judges"], ("crowd", "half", *heads), with_means(rows))
+
+
+def described(crowd: Crowd, result: FitResults) -> list[float]:
+    """Whether spread and accuracy rank annotators as the truth does, and how many of their intervals cover it."""
+    labels = crowd.labels
+    truth = crowd.truth[labels.example_index]
+    known = (truth >= 0) & (truth < crowd.n_classes)
+    number = np.bincount(labels.annotator_index[known], minlength=labels.n_annotators)
+    judged = np.flatnonzero(number >= ENOUGH)
+    if len(judged) < 3:
+        return []
+    above = [(labels.values - truth)[known & (labels.annotator_index == judge)] for judge in judged]
+    spread, accuracy = np.array([one.std() for one in above]), np.array([(one == 0).mean() for one in above])
+    covered = []
+    for interval, estimate, true in (
+        (spread_interval, result.spread, spread), (share_interval, result.accuracy, accuracy)
+    ):  # fmt: skip
+        low, high = interval(estimate[judged], labels.labels_per_annotator[judged])
+        covered.append(((low <= true) & (true <= high)).mean())
+    ranks = [spearmanr(result.spread[judged], spread)[0], spearmanr(result.accuracy[judged], accuracy)[0]]
+    return [*ranks, *covered]
+
+
 def abstentions_part(run: Run) -> None:
     folder = Path(os.environ.get("CROWDWISE_DATA", "data")) / "crowd" / "dices350"
     table, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
@@ -155,7 +229,7 @@ def abstentions_part(run: Run) -> None:
     run.table(PLACES["abstentions"], ("raters", "left out", "informative"), rows)
 
 
-PARTS = {"levels": levels_part, "abstentions": abstentions_part}
+PARTS = {"levels": levels_part, "calibration": calibration_part, "judges": judges_part, "abstentions": abstentions_part}
 
 
 def main() -> None:

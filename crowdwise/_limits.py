@@ -29,9 +29,12 @@ USUAL_CORRELATION = 0.04
 
 # --- Stated probabilities (em/discount). ---
 # n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
-DISCOUNT = 0.65
+DISCOUNT = 0.7
 # With so many labels per annotator and class, half of the residual correlation is what the fit has overfitted.
 OVERFITTED_LABELS = 30.0
+# Relative standard error of an annotator's spread of levels that remains however many labels there are: the consensus
+# is not the truth (docs/evidence/ordinal.md).
+SPREAD_ERROR = 0.2
 
 # --- Known answers (truths/). ---
 # Precision, around zero, of what an annotator's answer adds to the score of a class.

@@ -59,8 +59,8 @@ def aggregate(
         Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
         `labels.in_order` or `classes=`.
     consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of the probabilities as the label: the most probable class; for classes with an order also the
-        median (the default there), or the level nearest to the mean.
+        What is taken of the probabilities as the label: the most probable class (the default); for levels also the
+        median, or the level nearest to the mean.
     informative_abstentions : bool, default=False
         Whether abstaining, as declared with ``abstain=``, is an answer of annotators that depends on the class. By
         default abstentions are left out.
@@ -110,7 +110,7 @@ def aggregate(
     weight = example_weights(training.weighing_disagreement, steepness)
     with one_blas_thread():  # products here are too thin to be shared
         sharing = sharing_of(training, groups, independent=independent)
-        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
+        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent, scale.levels)
         patterns, counts, where = distinct_patterns(training.used_labels, weight)
         chunks = MemoryChunks.of(patterns, counts)
         report = reporter.rounds("labels")

@@ -131,8 +131,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of probabilities as the label, in the consensus: the most probable class; for
-        classes with an order also the median (the default there), or the level nearest to the mean.
+        What is taken of probabilities as the label, in the consensus: the most probable class (the default); for
+        classes with an order also the median, or the level nearest to the mean.
     informative_abstentions : bool, default=False
         Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
@@ -373,7 +373,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
         )
         sharing = sharing_of(training, groups, independent=independent)
-        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent)
+        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent, scale.levels)
         labels_fit = fit_labels(chunks, counting, model, own_weight, report=reporter.rounds("labels"))
         counted = weights_of_classes(self.class_weight, given, training.classes)
         weights = RoundWeights(

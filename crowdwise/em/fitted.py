@@ -17,7 +17,7 @@ from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.discount import Discount, number_of_votes
 from crowdwise.em.labels_only import LabelsOnlyFit
-from crowdwise.em.levels import CLASSES, LabelScale, offset_and_spread
+from crowdwise.em.levels import CLASSES, LabelScale, level_scores
 from crowdwise.em.posterior import Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
@@ -109,21 +109,27 @@ class FittedAnnotators:
 
     @property
     def expertise(self) -> Floats:
-        """One over the mean squared error that goes with the accuracy; 1 if annotators cannot be compared."""
+        """One over the mean squared error that goes with the accuracy; 1 if annotators cannot be compared.
+
+        For levels, one over the squared spread: the offset of a harsh annotator is known, and so it does no harm.
+        """
         if not self.comparable:
             return np.where(np.isnan(self.confusion[:, 0, 0]), np.nan, 1.0)
-        return 1 / np.maximum(_CLASS_DISTANCE * (1 - self.accuracy), _SMALLEST_ERROR)
+        if self.scale.levels is None:
+            squared = _CLASS_DISTANCE * (1 - self.accuracy)
+        else:
+            squared = level_scores(self.confusion, self.class_prior, self.scale.levels)[1] ** 2
+        return 1 / np.maximum(squared, _SMALLEST_ERROR)
 
     def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> FitResults:
         """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
-        offset, spread = None, None
+        offset, spread, rank_correlation = None, None, None
         if self.scale.levels is None:
             by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
             agreement = self.accuracy - by_chance
         else:  # who is harsh may be seldom right and still order examples well
-            offset, spread = offset_and_spread(self.confusion, self.class_prior, self.scale.levels)
-            if not self.comparable:
-                offset, spread = np.full_like(offset, np.nan), np.full_like(spread, np.nan)
+            scores = level_scores(self.confusion, self.class_prior, self.scale.levels)
+            offset, spread, rank_correlation = (score if self.comparable else np.nan * score for score in scores)
             away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
             agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
@@ -144,6 +150,7 @@ class FittedAnnotators:
             nothing,
             offset,
             spread,
+            rank_correlation,
             self.abstention,
             self.sharing.vote_weights(labels),
             float(self.discount.effective_votes(n_votes).mean()),

@@ -40,7 +40,7 @@ class LabelsOnlyFit:
     posterior: Posterior  # of labels and class frequencies
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
     comparable: bool  # whether two annotators share an example
-    correlation: float  # of two labels of an example beyond its class, and its standard error
+    correlation: float  # of two labels of an example, as classes or levels, beyond its class; and its standard error
     correlation_error: float
     n_labels: float  # what all labels count together
     anchor: float  # the votes' part of the last M-step
@@ -100,8 +100,8 @@ def fit_labels(
         last, sums = sums, chunks.total(_RoundSums(posterior, weight_of, anchor, step))
         objective.append(sums.objective + model.log_prior(annotators.confusion, annotators.crowd))
         change = float(np.abs(sums.counts - last.counts).sum() / max(2 * sums.counts.sum(), np.finfo(np.float64).tiny))
-        last_anchor, residual = anchor, sums.residual
-        anchor = 0.0 if counting.independent else votes_part(correlation_of(residual)[0])
+        last_anchor, residual = anchor, sums.of_levels
+        anchor = 0.0 if counting.independent else votes_part(correlation_of(sums.of_classes)[0])
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
@@ -127,10 +127,14 @@ class _RoundSums:
             joint = self.posterior.prior(chunk) + self.posterior.log_likelihood(chunk)
             by_votes = np.einsum("ik,ik->i", counting.vote_shares(chunk), joint)
             value = (1 - self.anchor) * value + self.anchor * float(weight @ by_votes)
-        residual = Sums(product=0.0, scale=0.0, square=0.0)
+        of_classes = of_levels = Sums(product=0.0, scale=0.0, square=0.0)
         if not counting.independent:
-            residual = residual_sums(chunk, counting, proba, self.posterior.annotators.labels, weight, self.step)
-        return Sums(**vars(_tally(chunk, counting, weight, proba)), objective=value, residual=residual)
+            given = chunk, counting, proba, self.posterior.annotators.labels, weight, self.step
+            of_classes = of_levels = residual_sums(*given)
+            if counting.levels is not None:
+                of_levels = residual_sums(*given, counting.levels)
+        tallied = vars(_tally(chunk, counting, weight, proba))
+        return Sums(**tallied, objective=value, of_classes=of_classes, of_levels=of_levels)
 
 
 def tally(

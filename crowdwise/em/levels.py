@@ -20,6 +20,8 @@ from crowdwise.results.consensus import ConsensusBy
 ClassKind = Literal["class", "ordinal"]
 # Squares of the differences between larger levels overflow.
 _LARGEST = 1e150
+# Ranks that vary by less are all the same but for rounding.
+_SMALLEST_SQUARE = 1e-24
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,13 @@ CLASSES = LabelScale()
 def check_kind(kind: Any, consensus_by: Any) -> ConsensusBy:
     """Which class of a posterior is the label; raises if that does not go with the kind of labels.
 
-    None is the mode of classes and the median of levels.
+    None is the mode.
     """
     check_choice("kind", kind, ("class", "ordinal"))
     by: ConsensusBy = check_choice("consensus_by", consensus_by, (None, "mode", "median", "mean"))
     if by in ("median", "mean") and kind == "class":
         raise ValueError(f'consensus_by="{by}" needs classes with an order: kind="ordinal".')
-    return by or ("median" if kind == "ordinal" else "mode")
+    return by or "mode"
 
 
 def scale_of(
@@ -110,20 +112,28 @@ def levels_of(classes: Array, *, declared: bool) -> Floats:
     return np.arange(1.0, len(classes) + 1)
 
 
-def offset_and_spread(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats]:
-    """How far above the truth each annotator's labels are on average, and how they vary around their own average.
+def level_scores(confusion: Floats, class_prior: Floats, levels: Floats) -> tuple[Floats, Floats, Floats]:
+    """Three numbers per annotator: offset, spread and rank correlation; NaN for annotators without labels.
 
-    Both in the unit of the levels, the latter as a standard deviation; NaN for annotators without labels.
+    The offset is how far labels are above the truth on average, the spread the standard deviation around that, both in
+    the unit of the levels; the rank correlation is Spearman's, of label and truth, and 0 if all labels are the same.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise.em.levels import offset_and_spread
+    >>> from crowdwise.em.levels import level_scores
     >>> lenient = np.array([[[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]])
-    >>> offset, spread = offset_and_spread(lenient, np.array([0.5, 0.5, 0.0]), np.array([1.0, 2.0, 3.0]))
-    >>> offset.tolist(), spread.round(4).tolist()
-    ([0.75], [0.3536])
+    >>> scores = level_scores(lenient, np.array([0.5, 0.5, 0.0]), np.array([1.0, 2.0, 3.0]))
+    >>> [score.round(4).tolist() for score in scores]
+    [[0.75], [0.433], [0.5774]]
     """
-    mean = confusion @ levels
-    variance = np.einsum("lkc,lkc->lk", confusion, (levels - mean[..., np.newaxis]) ** 2)
-    return (mean - levels) @ class_prior, np.sqrt(variance @ class_prior)
+    joint = class_prior[:, np.newaxis] * confusion
+    above = levels - levels[:, np.newaxis]
+    offset = np.einsum("lkc,kc->l", joint, above)
+    spread = np.sqrt(np.einsum("lkc,lkc->l", joint, (above - offset[:, np.newaxis, np.newaxis]) ** 2))
+    label = joint.sum(axis=1)
+    ranks = [np.cumsum(share, axis=-1) - share / 2 - 0.5 for share in (class_prior, label)]
+    together = np.einsum("lkc,k,lc->l", joint, *ranks)
+    squares = (class_prior @ ranks[0] ** 2) * np.einsum("lc,lc->l", label, ranks[1] ** 2)
+    correlation = np.divide(together, np.sqrt(squares), out=0.0 * offset, where=squares > _SMALLEST_SQUARE)
+    return offset, spread, correlation

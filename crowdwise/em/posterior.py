@@ -23,6 +23,7 @@ class Counting:
     sharing: VoteSharing = field(default_factory=VoteSharing.none)  # who shares a vote
     abstentions: bool = False  # whether abstentions are answers
     independent: bool = False  # whether annotators are judged by all of their labels, whoever else labelled an example
+    levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
 
     def label_weights(self, chunk: Chunk) -> Floats:
         """What each label counts as a vote."""

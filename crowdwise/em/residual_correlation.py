@@ -21,34 +21,43 @@ from crowdwise.rows.chunks import Chunk, Sums
 
 
 def residual_sums(
-    chunk: Chunk, counting: Counting, posterior: Floats, confusion: Floats, weight: Floats, step: int = 1
+    chunk: Chunk,
+    counting: Counting,
+    posterior: Floats,
+    confusion: Floats,
+    weight: Floats,
+    step: int = 1,
+    levels: Floats | None = None,
 ) -> Sums:
-    """Sums over every so many examples of a chunk: products of the residuals of two labels, and their scale."""
+    """Sums over every so many examples of a chunk: products of the residuals of two labels, and their scale.
+
+    A residual is a label less what is expected of its annotator: a vector of ones and zeros, or with `levels` a number,
+    as errors of one level and of four are not the same.
+    """
     some = slice(None, None, step)
     labels = chunk.labels if step == 1 else chunk.labels[some]
     of_label = counting.label_weights(chunk)
     if step > 1:
         of_label = of_label[np.repeat(np.arange(len(chunk)) % step == 0, chunk.labels.labels_per_example)]
-    answers, given = Incidence.of(labels, of_label).matrix, labels.as_sparse(of_label)
-    answers_squared, given_squared = answers.power(2), given.power(2)
+    codes = np.eye(counting.n_classes) if levels is None else levels[:, np.newaxis]
+    given = labels.as_sparse(of_label)
+    answers_squared, given_squared = Incidence.of(labels, of_label).matrix.power(2), given.power(2)
     copies, who = counting.sharing.pairs(labels), labels.annotator_index
     left, right, of_pair = copies.left, copies.right, labels.example_index[copies.left]
-    alike = labels.values[left] == labels.values[right]
     shared = 2 * copies.share * of_label[left] * of_label[right]  # as far as two share a vote they are no two
-    votes, posterior, weight = counting.votes(chunk)[some], posterior[some], weight[some]
+    votes, posterior, weight = counting.votes(chunk)[some] @ codes, posterior[some], weight[some]
     products, scale = np.zeros((2, len(votes)))
     for k in range(posterior.shape[1]):
-        expected = np.ascontiguousarray(confusion[:, k])
-        length = np.einsum("lc,lc->l", expected, expected)
-        spread = np.sqrt(np.maximum(1 - length, 0.0))
+        expected = confusion[:, k] @ codes
+        length = np.einsum("ld,ld->l", expected, expected)
+        off = (codes**2).sum(axis=1) - 2 * expected @ codes.T + length[:, np.newaxis]  # squared, of every answer
+        spread = np.sqrt(np.maximum(np.einsum("lc,lc->l", confusion[:, k], off), 0.0))
         together = ((votes - given @ expected) ** 2).sum(axis=1)
-        alone = given_squared @ (1 + length) - 2 * (answers_squared @ expected.ravel())
+        alone = answers_squared @ off.ravel()
         scales = (given @ spread) ** 2 - given_squared @ spread**2
         if len(left):
-            one, other = expected[who[left]], expected[who[right]]
-            crossed = one[np.arange(len(left)), labels.values[right]] + other[np.arange(len(left)), labels.values[left]]
-            product = alike - crossed + np.einsum("pc,pc->p", one, other)
-            together -= np.bincount(of_pair, shared * product, len(votes))
+            one, other = (codes[labels.values[at]] - expected[who[at]] for at in (left, right))
+            together -= np.bincount(of_pair, shared * np.einsum("pd,pd->p", one, other), len(votes))
             scales -= np.bincount(of_pair, shared * spread[who[left]] * spread[who[right]], len(votes))
         products += posterior[:, k] * (together - alone)
         scale += posterior[:, k] * scales

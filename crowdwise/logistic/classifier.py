@@ -55,8 +55,8 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     kind : {"class", "ordinal"}, default="class"
         Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
     consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class; for
-        classes with an order also the median (the default there), or the level nearest to the mean.
+        What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class (the
+        default); for classes with an order also the median, or the level nearest to the mean.
     informative_abstentions : bool, default=False
         Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None

@@ -216,7 +216,9 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
         sharing = (
             VoteSharing.of_copies(data.used_labels) if group is None else VoteSharing.of_groups(group[data.active])
         )
-    counting = Counting(len(data.classes), sharing, settings.scale.informative_abstentions, settings.independent)
+    counting = Counting(
+        len(data.classes), sharing, settings.scale.informative_abstentions, settings.independent, settings.scale.levels
+    )
     easiness = Easiness(data.disagreement, settings.steepness)
     weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
     labels_fit = fit_labels(

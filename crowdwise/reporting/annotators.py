@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
+from crowdwise._limits import SPREAD_ERROR
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._words import NAMED, percent, some_of
 from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
-from crowdwise.truths.check import share_interval
+from crowdwise.truths.check import HALF_WIDTH, share_interval
 
 _MOST_ANNOTATORS, _MOST_ALONE = 1000, 5
 # Matrices of more classes would fill a page; the most frequent confusions are listed instead.
@@ -48,7 +49,7 @@ def annotator_columns(fit: Fit) -> dict[str, Any]:
     "annotator", "labels", "expertise"; for classes "accuracy" with its 95% interval "accuracy_low" and
     "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold); where the
     fit was given truths, how many of these they labelled ("truths") and were right about ("truth_accuracy" with its
-    interval); for classes with an order "offset" and "spread"; "flags" in words.
+    interval); for classes with an order "offset", "spread" with its interval and "rank_correlation"; "flags" in words.
     """
     results, labels = fit.results, fit.labels
     columns: dict[str, Any] = {
@@ -67,8 +68,23 @@ def annotator_columns(fit: Fit) -> dict[str, Any]:
         columns |= {"truths": results.n_truths, "truth_accuracy": results.truth_accuracy}
         columns |= {"truth_accuracy_low": low, "truth_accuracy_high": high}
     if results.offset is not None:
-        columns |= {"offset": results.offset, "spread": results.spread}
+        low, high = spread_interval(results.spread, results.n_labels)
+        columns |= {"offset": results.offset, "spread": results.spread, "spread_low": low, "spread_high": high}
+        columns["rank_correlation"] = results.rank_correlation
     return columns | {"flags": results.flags_in_words()}
+
+
+def spread_interval(spread: Any, n: Any) -> tuple[Any, Any]:
+    """The 95% interval of standard deviations around a consensus, from n labels each; NaN where there is none.
+
+    Examples
+    --------
+    >>> from crowdwise.reporting.annotators import spread_interval
+    >>> [round(float(end), 2) for end in spread_interval(0.9, 200)]
+    [0.59, 1.36]
+    """
+    factor = np.exp(HALF_WIDTH * np.sqrt(0.5 / np.maximum(n, 1) + SPREAD_ERROR**2))
+    return spread / factor, spread * factor
 
 
 def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
@@ -179,13 +195,17 @@ def lines(summary: Summary) -> list[str]:
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
     measured = (summary["truth_check"] or {}).get("at_random", False)
     score = "accuracy"
-    if measured and all(row.get("truths", 0) >= _MEASURED for row in rows):  # accuracy by labels hides common errors
+    levels = bool(rows) and rows[0].get("spread") is not None  # a harsh annotator is seldom right and may be consistent
+    if measured and not levels and all(row.get("truths", 0) >= _MEASURED for row in rows):  # with common errors too
         score = "truth_accuracy"
         rows = sorted(rows, key=lambda row: -row[score])
     found = []
     if len(rows) > 1 and summary["comparable"]:
         best, worst = rows[0], rows[-1]
-        if best.get(score) is not None and best[f"{score}_low"] <= worst[f"{score}_high"]:
+        if levels and best["spread_high"] >= worst["spread_low"]:
+            span = f"{best['spread']:.2g} to {worst['spread']:.2g} levels"
+            found.append(f"Annotators  no clear difference (spread around their offsets {span})")
+        elif not levels and best.get(score) is not None and best[f"{score}_low"] <= worst[f"{score}_high"]:
             span = " to ".join(dict.fromkeys(percent(row[score]) for row in (worst, best)))
             what = "estimated accuracy" if score == "accuracy" else "accuracy on known answers"
             found.append(f"Annotators  no clear difference ({what} {span})")
@@ -203,6 +223,10 @@ def lines(summary: Summary) -> list[str]:
 
 
 def _scored(row: dict[str, Any]) -> str:
+    if row.get("spread") is not None:
+        harsh = f"{'lenient' if row['offset'] > 0 else 'harsh'} by {abs(row['offset']):.1f} levels, otherwise "
+        spread = f"within {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"
+        return f"{row['annotator']} ({harsh}{spread}, {count(row['labels'], 'label')})"
     if row.get("accuracy") is None:
         return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
     known = ""

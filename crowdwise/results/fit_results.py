@@ -82,7 +82,8 @@ class FitResults(FrozenArrays):
         How many labels each gave.
     expertise : ndarray of shape (n_annotators,)
         A precision: one over the mean squared error of their labels, coded as in the paper (two different classes
-        are 4 apart). Larger is better; NaN for annotators without labels.
+        are 4 apart), and of labels with an order one over the squared spread. Larger is better; NaN for annotators
+        without labels.
     accuracy : ndarray of shape (n_annotators,) or None
         Estimated probability of being right about an example; NaN for annotators without labels, None for ratings.
     annotator_flags : dict from annotator to tuple of str
@@ -95,7 +96,9 @@ class FitResults(FrozenArrays):
     offset : ndarray of shape (n_annotators,) or None, default=None
         For labels with an order: how many levels above the truth their labels are on average, negative if below.
     spread : ndarray of shape (n_annotators,) or None, default=None
-        For labels with an order: the standard deviation of their labels around that, in levels.
+        For labels with an order: the standard deviation of their labels around that: smaller is more consistent.
+    rank_correlation : ndarray of shape (n_annotators,) or None, default=None
+        For labels with an order: Spearman's correlation of their labels with the truth, which no offset lowers.
     abstention : ndarray of shape (n_annotators, n_classes) or None, default=None
         Probability of abstaining if the truth is k, where abstentions are answers.
     vote_weight : ndarray of shape (n_annotators,) or None, default=None
@@ -141,6 +144,7 @@ class FitResults(FrozenArrays):
     label_consensus: Consensus | RatingConsensus
     offset: Floats | None = None
     spread: Floats | None = None
+    rank_correlation: Floats | None = None
     abstention: Floats | None = None
     vote_weight: Floats | None = None
     effective_votes: float = np.nan
@@ -201,7 +205,7 @@ class FitResults(FrozenArrays):
 
     @property
     def label(self) -> Array:
-        """The consensus: the most probable class, the median by default if classes have an order, or the rating."""
+        """The consensus: the most probable class (or as `consensus_by` asks), or the rating."""
         return self.consensus.label
 
     @property
@@ -308,6 +312,7 @@ class FitResults(FrozenArrays):
             "truth_accuracy": self.truth_accuracy,
             "offset": self.offset,
             "spread": self.spread,
+            "rank_correlation": self.rank_correlation,
             "flags": self.flags_in_words(),
         }
         known = {name: column for name, column in columns.items() if column is not None}

@@ -139,7 +139,7 @@ def test_probabilities_with_abstentions_are_those_of_votes_with_errors_in_common
     independent = replace(found, discount=Discount()).proba(new)
     merit = found.merit[:3]
     n = np.array([1.0, merit.sum() ** 2 / (merit**2).sum()])  # abstentions are no votes
-    expected = independent ** (n ** (-0.65 * found.discount.common))[:, np.newaxis]
+    expected = independent ** (n ** (-0.7 * found.discount.common))[:, np.newaxis]
     assert_allclose(found.proba(new), expected / expected.sum(axis=1, keepdims=True))
 
 

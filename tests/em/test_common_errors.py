@@ -101,7 +101,7 @@ def test_stated_probabilities_are_those_of_fewer_votes_and_never_another_class()
     assert found.confidence.mean() < independent.max(axis=1).mean() - 0.01
     labels, merit = labels_of(matrix, 3), found.fitted.merit
     n = number_of_votes(labels, np.ones(labels.n_labels), merit)
-    effective = n ** (1 - 0.65 * found.fitted.discount.common)
+    effective = n ** (1 - 0.7 * found.fitted.discount.common)
     assert_allclose(found.effective_votes, effective[labels.labels_per_example > 0].mean())
 
 
@@ -118,10 +118,10 @@ def test_the_number_of_votes_by_hand():
 def test_a_discount_is_a_power_and_none_for_one_vote(n, rng):
     proba = np.vstack([rng.dirichlet(np.ones(3), 5), [0.0, 0.25, 0.75]])
     found = Discount(0.5).proba(proba, np.full(6, n))
-    expected = proba ** (n**-0.325)
+    expected = proba ** (n**-0.35)
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
     assert_array_equal(Discount(0.0).proba(proba, np.full(6, n)), proba)
-    assert_allclose(Discount(1.0).effective_votes(np.array([1.0, 8.0])), [1, 8**0.35])
+    assert_allclose(Discount(1.0).effective_votes(np.array([1.0, 8.0])), [1, 8**0.3])
 
 
 def test_given_groups_have_one_vote_and_no_flag():

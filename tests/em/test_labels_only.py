@@ -169,7 +169,7 @@ def twin(matrix, n_classes, common=None):
     proba = []
     for row, own, one in zip(rows, weight, posterior, strict=True):
         n_votes = sum(own[j] * merit[j] for j in row) ** 2 / sum(own[j] * merit[j] ** 2 for j in row)
-        tempered = one ** (n_votes ** (-0.65 * common))
+        tempered = one ** (n_votes ** (-0.7 * common))
         proba.append(tempered / tempered.sum())
     return {
         "proba": np.array(proba), "confusion": confusion, "frequency": frequency, "merit": np.array(merit),

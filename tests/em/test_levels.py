@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from crowds import clear_crowd
 from numpy.testing import assert_allclose
+from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
 import crowdwise
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.em.levels import levels_of, offset_and_spread
+from crowdwise.em.levels import level_scores, levels_of
 from crowdwise.exceptions import LabelError
 from crowdwise.results.consensus import Consensus
 
@@ -35,11 +36,42 @@ def test_half_of_the_probability_is_enough_for_the_median_however_it_was_rounded
     assert Consensus(np.arange(2), np.arange(4), proba, "median", np.arange(4.0)).label.tolist() == [2, 1]
 
 
-def test_offset_and_spread_by_hand():
-    one = [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
-    offset, spread = offset_and_spread(np.array([one, np.eye(3)]), np.array([0.5, 0.25, 0.25]), np.array([1.0, 3.0, 5]))
-    assert_allclose(offset, [0.5 * 1.0 + 0.25 * 2.0, 0.0])
-    assert_allclose(spread, [np.sqrt(0.5 * 1.0), 0.0])
+def test_offset_spread_and_rank_correlation_are_those_of_labels_drawn_often():
+    rng = np.random.default_rng(0)
+    confusion, prior, levels = (
+        rng.dirichlet(np.ones(4), (3, 4)),
+        rng.dirichlet(np.ones(4)),
+        np.array([1.0, 2.0, 4.0, 7]),
+    )
+    truth = rng.choice(4, 40_000, p=prior)
+    for one, offset, spread, correlation in zip(confusion, *level_scores(confusion, prior, levels), strict=True):
+        label = (rng.random((len(truth), 1)) > one[truth].cumsum(axis=1)).sum(axis=1)
+        above = levels[label] - levels[truth]
+        assert_allclose([offset, spread], [above.mean(), above.std()], atol=0.05)
+        assert_allclose(correlation, spearmanr(truth, label)[0], atol=0.02)
+
+
+def test_a_harsh_annotator_may_be_consistent_and_a_constant_one_is_not():
+    harsh = np.eye(5)[[0, 0, 1, 2, 3]]  # one level too low, but for the lowest
+    vague = 0.4 * np.eye(5) + 0.12
+    constant = np.tile(np.eye(5)[2], (5, 1))
+    prior, levels = np.array([0.0, 0.25, 0.25, 0.25, 0.25]), np.arange(1.0, 6)
+    offset, spread, correlation = level_scores(np.array([harsh, vague, constant]), prior, levels)
+    assert_allclose(offset[0], -1.0)
+    assert spread[0] < 1e-9 < 1 < min(spread[1:])
+    assert_allclose(correlation[[0, 2]], [1.0, 0.0], atol=1e-9)
+
+
+def test_who_is_harsh_and_consistent_has_the_highest_expertise():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, 6, 400)
+    noise = rng.normal(size=(400, 6)) * [0.2, 0.7, 0.7, 0.8, 0.8, 1.2]
+    said = np.clip(np.rint(truth[:, np.newaxis] + [-1, 0, 0, 0, 0, 0] + noise), 1, 5)
+    found = aggregate(said, kind="ordinal")
+    assert found.expertise.argmax() == 0
+    assert found.accuracy[0] < np.sort(found.accuracy)[2]
+    assert_allclose(found.expertise, 1 / found.spread**2)
+    assert found.rank_correlation.argmax() == 0
 
 
 def test_words_without_an_order_are_refused_with_what_to_do():
@@ -102,7 +134,7 @@ def test_settings_that_cannot_be_are_refused(setting, value):
 def test_frames_of_levels_have_the_mean_offset_and_spread():
     found = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], kind="ordinal")
     assert found.consensus_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
-    assert {"offset", "spread"} < set(found.annotators_frame().columns)
+    assert {"offset", "spread", "rank_correlation"} < set(found.annotators_frame().columns)
     plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], errors_in_common=False)
     assert plain.mean is plain.offset is plain.spread is None
     assert "mean" not in plain.consensus_frame().columns
@@ -118,18 +150,18 @@ def test_classifiers_know_levels(model):
     assert_allclose(model.results_.mean, model.consensus_proba_ @ np.arange(3))
     assert model.results_.offset.shape == model.results_.spread.shape == (7,)
     again = model.consensus(X, labels)
-    assert (again.by, again.levels.tolist()) == ("median", [0, 1, 2])
+    assert (again.by, again.levels.tolist()) == ("mode", [0, 1, 2])
     model.set_params(kind="class").fit(X, labels)
     assert model.results_.offset is None
 
 
-def test_predictions_of_levels_are_medians():
+def test_predictions_of_levels_are_modes_or_medians():
     X, labels, _ = three_levels(1)
     model = CrowdLogisticClassifier(kind="ordinal").fit(X, labels)
-    below = np.cumsum(model.predict_proba(X), axis=1) < 0.5
-    assert (model.predict(X) == below.sum(axis=1)).all()
-    by_mode = CrowdLogisticClassifier(kind="ordinal", consensus_by="mode").fit(X, labels)
-    assert (by_mode.predict(X) == by_mode.predict_proba(X).argmax(axis=1)).all()
+    assert (model.predict(X) == model.predict_proba(X).argmax(axis=1)).all()
+    by_median = CrowdLogisticClassifier(kind="ordinal", consensus_by="median").fit(X, labels)
+    below = np.cumsum(by_median.predict_proba(X), axis=1) < 0.5
+    assert (by_median.predict(X) == below.sum(axis=1)).all()
 
 
 def test_levels_survive_a_file(tmp_path):

@@ -80,7 +80,7 @@ def test_an_unknown_annotator_counts_as_the_crowd():
     odds = odds * found.confusion[0, :, 0]
     merit = np.array([found.merit.mean(), found.merit[0]])
     n_votes = merit.sum() ** 2 / (merit**2).sum()
-    odds = odds ** (n_votes ** (-0.65 * found.discount.common))
+    odds = odds ** (n_votes ** (-0.7 * found.discount.common))
     assert_allclose(found.proba(new)[1], odds / odds.sum())
 
 
@@ -95,13 +95,13 @@ def test_an_annotator_without_labels_has_nothing_and_changes_no_bit():
     assert other.annotator_flags[2] == ("no labels",)
 
 
-def test_levels_have_the_median_of_classes_by_default():
+def test_levels_are_classes_but_for_how_far_labels_agree_beyond_them():
     labels = labels_of(crowd(n_classes=5, missing=0.5, n_examples=100)[1], 5)
     classes, levels = aggregate(labels), aggregate(labels, kind="ordinal")
-    assert_array_equal(levels.proba, classes.proba)
-    below = np.cumsum(levels.proba, axis=1) < 0.5 - 1e-9
-    assert_array_equal(levels.label, below.sum(axis=1))
-    assert (levels.label != classes.label).any()
+    assert_array_equal(levels.confusion, classes.confusion)
+    assert_array_equal(levels.label, classes.label)
+    assert levels.choices[1].score != classes.choices[1].score  # the correlation of residuals
+    assert_array_equal(levels.label, levels.proba.argmax(axis=1))
 
 
 def permuted(X, matrix, seed, n_classes):

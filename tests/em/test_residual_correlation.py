@@ -18,10 +18,10 @@ from crowdwise.rows.chunks import Chunk, Sums
 MANY = 1e12  # labels, so that nothing is overfitted
 
 
-def shown(labels, posterior, confusion, weight, sharing=None, step=1):
+def shown(labels, posterior, confusion, weight, sharing=None, step=1, levels=None):
     """The correlation of residuals and its standard error."""
     counting = Counting(posterior.shape[1], VoteSharing.none() if sharing is None else sharing)
-    return correlation_of(residual_sums(Chunk(labels, weight), counting, posterior, confusion, weight, step))
+    return correlation_of(residual_sums(Chunk(labels, weight), counting, posterior, confusion, weight, step, levels))
 
 
 def some_crowd(seed=0, n_examples=40, n_annotators=4, n_classes=3):
@@ -33,15 +33,17 @@ def some_crowd(seed=0, n_examples=40, n_annotators=4, n_classes=3):
     return matrix, posterior, confusion, rng.integers(1, 4, n_examples).astype(float)
 
 
-def by_loops(matrix, posterior, confusion, weight):
+def by_loops(matrix, posterior, confusion, weight, codes=None):
     total, squares, scale = 0.0, 0.0, 0.0
+    codes = np.eye(posterior.shape[1]) if codes is None else codes
     for row, proba, counts in zip(matrix, posterior, weight, strict=True):
         given, of_row = [j for j, label in enumerate(row) if label is not None], 0.0
         for k, probability in enumerate(proba):
             for j, other in permutations(given, 2):
-                one, two = (np.eye(len(proba))[row[i]] - confusion[i, k] for i in (j, other))
+                one, two = (codes[row[i]] - confusion[i, k] @ codes for i in (j, other))
                 of_row += probability * (one @ two)
-                spread = [np.sqrt(1 - (confusion[i, k] ** 2).sum()) for i in (j, other)]
+                off = [((codes - confusion[i, k] @ codes) ** 2).sum(axis=1) @ confusion[i, k] for i in (j, other)]
+                spread = np.sqrt(off)
                 scale += counts * probability * spread[0] * spread[1]
         total, squares = total + counts * of_row, squares + counts * of_row**2
     return total / scale, np.sqrt(squares) / scale
@@ -51,6 +53,14 @@ def test_products_of_residuals_given_the_class_are_those_of_loops_over_pairs():
     matrix, posterior, confusion, weight = some_crowd()
     found = shown(labels_of(matrix, 3), posterior, confusion, weight)
     assert_allclose(found, by_loops(matrix, posterior, confusion, weight), rtol=1e-10)
+
+
+def test_residuals_of_levels_are_numbers_in_any_unit():
+    matrix, posterior, confusion, weight = some_crowd()
+    levels = np.array([1.0, 2.0, 5.0])
+    found = shown(labels_of(matrix, 3), posterior, confusion, weight, levels=levels)
+    assert_allclose(found, by_loops(matrix, posterior, confusion, weight, levels[:, np.newaxis]), rtol=1e-10)
+    assert_allclose(shown(labels_of(matrix, 3), posterior, confusion, weight, levels=7 - 3 * levels), found, rtol=1e-10)
 
 
 def test_an_example_that_counts_twice_is_two_examples():

@@ -241,3 +241,19 @@ def test_annotators_with_the_same_flag_are_named_together(data):
     summary["annotators"]["rows"] = rows
     first, second, third = (row["annotator"] for row in rows[:3])
     assert f"Flagged     {first} and {second}: odd; {third}: copy" in summary_lines(summary)
+
+
+def test_a_harsh_judge_may_be_the_best_and_is_called_harsh():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, 6, 400)
+    noise = rng.normal(size=(400, 6)) * [0.2, 0.7, 0.7, 0.8, 0.8, 1.5]
+    said = np.clip(np.rint(truth[:, np.newaxis] + [-1, 0, 0, 0, 0, 0] + noise), 1, 5)
+    known = {i: int(truth[i]) for i in range(0, 400, 4)}
+    for answers in (None, known):
+        lines = summary_lines(summarize(aggregate(said, kind="ordinal", truth=answers), said))
+        line = next(line for line in lines if line.startswith("Annotators"))
+        assert line.startswith("Annotators  best 0 (harsh by 0."), line
+        assert "worst 5" in line
+    alike = np.clip(np.rint(truth[:, np.newaxis] + rng.normal(size=(400, 3))), 1, 5)
+    lines = "\n".join(summary_lines(summarize(aggregate(alike, kind="ordinal"), alike)))
+    assert "Annotators  no clear difference (spread around " in lines

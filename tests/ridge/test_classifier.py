@@ -347,7 +347,7 @@ def test_scores_are_the_prior_of_labels_for_new_examples(n_classes):
                 merit.append(annotators.merit[j])
         posterior = joint / joint.sum()
         n_votes = sum(merit) ** 2 / sum(m**2 for m in merit) + 1  # the model is one more voter
-        stated = posterior ** (n_votes ** (-0.65 * annotators.discount.common))
+        stated = posterior ** (n_votes ** (-0.7 * annotators.discount.common))
         assert_allclose(found.proba[i], stated / stated.sum(), rtol=1e-9)
 
 
