@@ -16,7 +16,6 @@ BENCHMARKS = ROOT / "benchmarks"
 # Run by others: parts of crowds.py, and modules of several benchmarks.
 NO_BENCHMARKS = {"contest", "crowd_sets", "ours", "peers", "tables", "timing", "trust_sets"}
 NEEDS_DATA = {
-    "any_classifier",
     "calibration",
     "crowds",
     "diagnose",

@@ -135,7 +135,7 @@ def test_every_table_of_a_benchmark_says_how_it_was_made(page):
         assert made["script"] == script
 
 
-MOST_WORDS = 28_000
+MOST_WORDS = 20_000
 
 
 def test_pages_are_short_enough_to_be_read():
