@@ -153,12 +153,14 @@ def level_rows(quick: bool) -> Iterator[tuple[Row, list[tuple[Crowd, FitResults]
         yield row, [(crowd, aggregate(crowd.labels, kind="ordinal")) for crowd in crowds]
 
 
-def with_means(rows: list[tuple[Row, list[float]]]) -> list[list[str]]:
-    """Cells of all rows, and the mean of every group and half."""
-    lines = [[f"{row.group}: {row.name}", row.half, *(f"{value:.3f}" for value in values)] for row, values in rows]
+def means(rows: list[tuple[Row, list[float]]]) -> list[list[str]]:
+    """The means by group and half; every row is printed."""
+    lines = []
+    for row, values in rows:
+        print(f"{row.group}: {row.name}", row.half, *(f"{value:.3f}" for value in values))
     for group, half in sorted({(row.group, row.half) for row, _ in rows}):
         own = [values for row, values in rows if (row.group, row.half) == (group, half)]
-        lines.append([f"**{group}, mean**", half, *(f"{value:.3f}" for value in np.nanmean(own, axis=0))])
+        lines.append([f"{group} ({len(own)})", half, *(f"{value:.3f}" for value in np.nanmean(own, axis=0))])
     return lines
 
 
@@ -173,8 +175,8 @@ def calibration_part(run: Run) -> None:
         right, stated, error = np.mean(figures, axis=0)
         rows.append((row, [right, stated, stated - right, error]))
     run.table(
-        PLACES["calibration"], ("crowd", "half", "accuracy", "stated", "stated − right", "calibration error"),
-        with_means(rows),
+        PLACES["calibration"], ("crowds", "half", "accuracy", "stated", "stated − right", "calibration error"),
+        means(rows),
     )  # fmt: skip
 
 
@@ -185,7 +187,7 @@ def judges_part(run: Run) -> None:
         if figures:
             rows.append((row, np.nanmean(figures, axis=0).tolist()))
     heads = ("rank correlation of spreads", "of accuracies", "interval of the spread covers", "of the accuracy")
-    run.table(PLACES["judges"], ("crowd", "half", *heads), with_means(rows))
+    run.table(PLACES["judges"], ("crowds", "half", *heads), means(rows))
 
 
 def described(crowd: Crowd, result: FitResults) -> list[float]:

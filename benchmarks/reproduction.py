@@ -29,12 +29,13 @@ PLACES = {part: Place(PAGE, f"reproduction {part}") for part in PARTS}
 
 
 def short(table: Table, columns: Sequence[int]) -> str:
-    """Some columns; without columns, how many rows agree, and what there is to say about rows.
+    """Some columns of the rows of p = 1; without columns, how many rows agree, and what there is to say about rows.
 
     The first note explains cells.
     """
     if columns:
-        head, *rows = ([row[column] for column in columns] for row in (table.columns, *table.rows))
+        shown = [table.columns, *(row for row in table.rows if row[0].endswith("p=1"))]
+        head, *rows = ([row[column] for column in columns] for row in shown)
         return markdown(head, rows)
     agree = sum(row[-1].startswith("agrees") for row in table.rows)
     remarks = [f"{row[0]}: {row[-1].removeprefix('agrees; ')}." for row in table.rows if row[-1] != "agrees"]

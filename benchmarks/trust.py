@@ -540,7 +540,7 @@ def below(name: str, than: str) -> Aim:
     )
 
 
-N_SHOWN = 4
+N_SHOWN = 3
 AIMS = (
     below("votes", "the majority vote"),
     below("two rounds", "two rounds of Dawid-Skene"),
