@@ -39,11 +39,14 @@ class LabelPairs:
 
         One zero for all where nobody shares a vote.
         """
-        if not len(self.left):
-            return np.zeros(1)
-        n = len(values)
-        sums: Floats = np.bincount(self.left, self.share * values[self.right], n).astype(np.float64)
-        return sums + np.bincount(self.right, self.share * values[self.left], n)
+        sums = np.zeros(len(values) if len(self.left) else 1)
+        np.add.at(sums, self.left, self.share * values[self.right])
+        np.add.at(sums, self.right, self.share * values[self.left])
+        return sums
+
+    def weights(self, n_labels: int) -> Floats:
+        """What each of so many labels counts: one over one plus the shares of others who labelled the example."""
+        return np.ones(n_labels) if not len(self.left) else 1 / (1 + self.sums(np.ones(n_labels)))
 
     def select(self, chosen: Bools) -> LabelPairs:
         """Some of them."""
@@ -95,15 +98,18 @@ class VoteSharing(FrozenArrays):
         """Every two labels of an example whose annotators share a vote."""
         if not len(self):
             return LabelPairs(_NONE, _NONE, np.empty(0))
-        place = labels.as_sparse(np.arange(1.0, labels.n_labels + 1))
-        one, other = place[:, self.first], place[:, self.second]
-        left, right = (
-            sparse.csr_array(here.multiply(there.astype(bool))) for here, there in ((one, other), (other, one))
-        )
-        for found in (left, right):
-            found.sort_indices()
-        share = self.share[left.indices]
-        return LabelPairs(left.data.astype(np.intp) - 1, right.data.astype(np.intp) - 1, share)
+        shares, order = np.zeros(labels.n_annotators, dtype=bool), np.argsort(self.first, kind="stable")
+        shares[self.first] = shares[self.second] = True
+        of_sharers = np.flatnonzero(shares[labels.annotator_index])  # few of all
+        who = labels.annotator_index[of_sharers].astype(np.int64)
+        row = (np.searchsorted(labels.indptr, of_sharers, side="right") - 1) * labels.n_annotators
+        begin, end = (np.searchsorted(self.first[order], who, side=side) for side in ("left", "right"))
+        left = np.repeat(np.arange(len(who)), end - begin)
+        pair = order[np.arange(len(left)) - np.repeat(np.cumsum(end - begin) - end, end - begin)]
+        label, wanted = row + who, row[left] + self.second[pair]
+        right = np.minimum(np.searchsorted(label, wanted), len(label) - 1)
+        found = label[right] == wanted
+        return LabelPairs(of_sharers[left[found]], of_sharers[right[found]], self.share[pair[found]])
 
     def label_weights(self, labels: CrowdLabels) -> Floats | None:
         """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""

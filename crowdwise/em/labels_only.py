@@ -171,21 +171,27 @@ def votes_part(correlation: float) -> float:
 
 def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
     """How far annotators agree with others, copies apart, who labelled the same examples."""
-    labels, of_label = chunk.labels, counting.label_weights(chunk)
-    votes, example = counting.votes(chunk), chunk.example_index
-    copies, total = counting.sharing.pairs(labels), counting.n_votes(chunk)[example]
+    labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
+    votes, n_votes, n_labels = counting.votes(chunk), counting.n_votes(chunk), chunk.labels.labels_per_example
     agreeing = copies.select(labels.values[copies.left] == labels.values[copies.right])
-    others = np.maximum(total - of_label - copies.sums(of_label), 0.0)
-    same = np.maximum(votes[example, labels.values] - of_label - agreeing.sums(of_label), 0.0)
-    heard = weight[example] * of_label / np.maximum(total, np.finfo(np.float64).tiny)  # times the others
+    others = np.repeat(n_votes, n_labels)
+    same = votes.ravel().take(counting.places(chunk))
+    for heard, shared in ((others, copies), (same, agreeing)):
+        heard -= of_label
+        heard -= shared.sums(of_label)
+        np.maximum(heard, 0.0, out=heard)
+    counted = np.repeat(weight, n_labels) * of_label
     place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
-    said = np.bincount(place, weight[example] * of_label, labels.n_annotators * counting.n_classes)
+    said = np.bincount(place, counted, labels.n_annotators * counting.n_classes)
+    counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
+    others *= counted
+    same *= counted
     return Sums(
         n_examples=len(chunk),
         votes=weight @ votes,
         said=said.reshape(labels.n_annotators, -1),
-        seen=labels.sum_per_annotator(heard * others),
-        agreed=labels.sum_per_annotator(heard * same),
+        seen=labels.sum_per_annotator(others),
+        agreed=labels.sum_per_annotator(same),
     )
 
 

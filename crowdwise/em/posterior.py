@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdwise._arrays import Floats
-from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise._arrays import Floats, Positions
+from crowdwise.crowd.vote_sharing import LabelPairs, VoteSharing
 from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import Incidence, answers_of
 from crowdwise.probabilities.temperature import expectation
@@ -25,14 +25,13 @@ class Counting:
     independent: bool = False  # whether annotators are judged by all of their labels, whoever else labelled an example
     levels: Floats | None = None  # (n_classes,): where each class is; None if classes have no order
 
+    def copies(self, chunk: Chunk) -> LabelPairs:
+        """Labels that share a vote."""
+        return chunk.keep("copies", lambda: self.sharing.pairs(chunk.labels))
+
     def label_weights(self, chunk: Chunk) -> Floats:
         """What each label counts as a vote."""
-
-        def make() -> Floats:
-            weight = self.sharing.label_weights(chunk.labels)
-            return np.ones(chunk.labels.n_labels) if weight is None else weight
-
-        return chunk.keep("label weights", make)
+        return chunk.keep("label weights", lambda: self.copies(chunk).weights(chunk.labels.n_labels))
 
     def incidence(self, chunk: Chunk) -> Incidence:
         """The labels, and abstentions if they are answers, each with what it counts."""
@@ -43,23 +42,22 @@ class Counting:
         return chunk.keep("incidence", lambda: self._incidences(chunk))[1]
 
     def _incidences(self, chunk: Chunk) -> tuple[Incidence, Incidence]:
-        answers, weight = chunk.labels, self.label_weights(chunk)
-        if self.abstentions:
+        answers, copies = chunk.labels, self.copies(chunk)
+        votes = weight = self.label_weights(chunk)
+        if self.abstentions:  # which are no votes
             answers = answers_of(chunk.labels)
-            shared = self.sharing.label_weights(answers)
-            weight = np.ones(answers.n_labels) if shared is None else shared
+            copies = self.sharing.pairs(answers)
+            weight = copies.weights(answers.n_labels)
+            votes = np.where(answers.values < self.n_classes, weight, 0.0)
         incidence = Incidence.of(answers, weight)
         if self.independent:
             return incidence, incidence
-        total = self.n_votes(chunk)[answers.example_index if self.abstentions else chunk.example_index]
-        counted = weight
-        if self.abstentions:  # which are no votes
-            counted = np.where(answers.values < self.n_classes, weight, 0.0)
-            total += weight - counted
-        heard = total - weight
-        heard -= self.sharing.pairs(answers).sums(counted)
+        total = np.repeat(self.n_votes(chunk), answers.labels_per_example)
+        heard = total - votes
+        heard -= copies.sums(votes)
         np.maximum(heard, 0.0, out=heard)
         heard *= weight
+        total += weight - votes
         heard /= np.maximum(total, np.finfo(np.float64).tiny, out=total)
         return incidence, incidence.counted(heard)
 
@@ -73,10 +71,13 @@ class Counting:
 
     def weighted_votes(self, chunk: Chunk, weight: Floats) -> Floats:
         """The same with any weights of the labels."""
-        labels = chunk.labels
-        place = np.multiply(chunk.example_index, self.n_classes, dtype=np.intp) + labels.values
-        votes: Floats = np.bincount(place, weight, len(labels) * self.n_classes).astype(np.float64)
+        votes: Floats = np.bincount(self.places(chunk), weight, len(chunk) * self.n_classes).astype(np.float64)
         return votes.reshape(-1, self.n_classes)
+
+    def places(self, chunk: Chunk) -> Positions:
+        """Where the class of each label is in a table of examples and classes."""
+        example = np.arange(0, len(chunk) * self.n_classes, self.n_classes)
+        return chunk.keep("places", lambda: np.repeat(example, chunk.labels.labels_per_example) + chunk.labels.values)
 
     def vote_shares(self, chunk: Chunk) -> Floats:
         """The share of each class among the votes."""

@@ -32,7 +32,7 @@ from crowdwise.training_set import check_sample_weight
 
 Result = TypeVar("Result")
 # Features and labels of a chunk in memory: enough that a thread has something to do, few enough to be shared out.
-_CHUNK_BYTES, _CHUNK_LABELS = 2**23, 2**19
+_CHUNK_BYTES, _CHUNK_LABELS = 2**23, 2**17
 
 
 class Sums:
