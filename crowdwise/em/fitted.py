@@ -316,19 +316,23 @@ def fit_results(
 
     Examples that did not take part have the posterior of their labels and the final classifier.
     """
-    labels, annotators = training.labels, fitted.annotators
-    assert annotators is not None
-    merit = annotators.merit[training.active]
-    by_annotators = annotators
-    stated = chunks.gather(lambda chunk: by_annotators.stated(chunk, found.posterior, merit))
-    annotators, stated, check = calibrated(annotators, stated, training)
-    proba, by_labels = np.empty((len(labels), len(annotators.classes))), annotators.proba(labels, calibrated=False)
-    model_proba = np.empty_like(proba)
-    proba[training.used], model_proba[training.used] = stated, np.exp(chunks.gather(found.prior))
-    if len(others := training.others):
-        X = _safe_indexing(training.X, others)
-        model_proba[others] = np.exp(fitted.log_prior(X))
-        proba[others] = annotators.consensus(labels[others], fitted.log_prior(X)).proba
+    labels, of_fit = training.labels, fitted.annotators
+    assert of_fit is not None
+    merit, used, others = of_fit.merit[training.active], training.used, training.others
+    without_model = replace(found.posterior, log_prior=np.log(np.maximum(of_fit.class_prior, _TINY)))
+    stated, by_labels_only = (
+        chunks.gather(lambda chunk, posterior=posterior: of_fit.stated(chunk, posterior, merit))
+        for posterior in (found.posterior, without_model)
+    )
+    annotators, stated, check = calibrated(of_fit, stated, training)
+    proba = np.empty((len(labels), len(annotators.classes)))
+    by_labels, model_proba = np.empty_like(proba), np.empty_like(proba)
+    proba[used], by_labels[used], model_proba[used] = stated, by_labels_only, np.exp(chunks.gather(found.prior))
+    if len(others):
+        log_prior = fitted.log_prior(_safe_indexing(training.X, others))
+        model_proba[others] = np.exp(log_prior)
+        proba[others] = annotators.consensus(labels[others], log_prior).proba
+        by_labels[others] = annotators.proba(labels[others], calibrated=False)
         unlabelled = labels.labels_per_example == 0
         by_labels[unlabelled] = proba[unlabelled]
     consensus = training.with_truth(annotators.as_consensus(labels.examples, proba))

@@ -9,14 +9,18 @@ mislead most annotators look like the truth.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
 from crowdwise._arrays import Floats
 from crowdwise._limits import OVERFITTED_LABELS, USUAL_CORRELATION
+from crowdwise.crowd.vote_sharing import LabelPairs
 from crowdwise.em.confusion import Incidence
 from crowdwise.em.posterior import Counting
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.rows.chunks import Chunk, Sums
 
 
@@ -34,16 +38,11 @@ def residual_sums(
     A residual is a label less what is expected of its annotator: a vector of ones and zeros, or with `levels` a number,
     as errors of one level and of four are not the same.
     """
-    some = slice(None, None, step)
-    labels = chunk.labels if step == 1 else chunk.labels[some]
-    of_label = counting.label_weights(chunk)
-    if step > 1:
-        of_label = of_label[np.repeat(np.arange(len(chunk)) % step == 0, chunk.labels.labels_per_example)]
+    labels, of_label, copies, answers, given = chunk.keep("residual labels", lambda: _some(chunk, counting, step))
+    answers_squared, given_squared = answers.power(2), given.power(2)
     codes = np.eye(counting.n_classes) if levels is None else levels[:, np.newaxis]
-    given = labels.as_sparse(of_label)
-    answers_squared, given_squared = Incidence.of(labels, of_label).matrix.power(2), given.power(2)
-    copies, who = counting.sharing.pairs(labels), labels.annotator_index
-    left, right, of_pair = copies.left, copies.right, labels.example_index[copies.left]
+    some, who, left, right = slice(None, None, step), labels.annotator_index, copies.left, copies.right
+    of_pair = labels.example_index[left]
     shared = 2 * copies.share * of_label[left] * of_label[right]  # as far as two share a vote they are no two
     votes, posterior, weight = counting.votes(chunk)[some] @ codes, posterior[some], weight[some]
     products, scale = np.zeros((2, len(votes)))
@@ -62,6 +61,17 @@ def residual_sums(
         products += posterior[:, k] * (together - alone)
         scale += posterior[:, k] * scales
     return Sums(product=float(weight @ products), scale=float(weight @ scale), square=float(weight @ products**2))
+
+
+def _some(chunk: Chunk, counting: Counting, step: int) -> tuple[CrowdLabels, Floats, LabelPairs, Any, Any]:
+    """Labels of every so many examples, what they count, which share a vote, and two matrices of what they count."""
+    if step == 1:
+        labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
+    else:
+        labels = chunk.labels[::step]
+        copies = counting.sharing.pairs(labels)
+        of_label = copies.weights(labels.n_labels)
+    return labels, of_label, copies, Incidence.of(labels, of_label).matrix, labels.as_sparse(of_label)
 
 
 def correlation_of(sums: Sums) -> tuple[float, float]:

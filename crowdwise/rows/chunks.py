@@ -79,12 +79,6 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.weight)
 
-    @property
-    def example_index(self) -> Codes:
-        """The row that each label belongs to, in the smaller of two integer types."""
-        kind = np.int32 if len(self) < 2**31 else np.int64
-        return self.keep("example index", lambda: self.labels.example_index.astype(kind))
-
     def keep(self, name: str, make: Callable[[], Result], owner: object = None) -> Result:
         """What was computed for this chunk under a name, by the same owner; computed now if it was not, or not kept."""
         if self.memo is None:
