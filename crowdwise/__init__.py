@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crowdwise.crowd.agreement_measures import agreement
+    from crowdwise.crowd._agreement import agreement
     from crowdwise.diagnosis import diagnose
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
@@ -32,7 +32,7 @@ _HOMES = {
     "CrowdRidgeClassifierCV": "ridge.classifier_cv",
     "CrowdRidgeRegressor": "ridge.regressor",
     "aggregate": "em.aggregate",
-    "agreement": "crowd.agreement_measures",
+    "agreement": "crowd._agreement",
     "align": "labels.align",
     "diagnose": "diagnosis",
     "error_correlation": "results._error_correlation",

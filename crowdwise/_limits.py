@@ -47,7 +47,7 @@ TRUTHS_BEFORE = 1.0
 # further than so many times what chance makes it differ (level .003).
 CHOSEN_DISTANCE, CHOSEN_NOISE = 0.4, 1.8
 
-# --- Logistic regression (logistic/regression). ---
+# --- Logistic regression (logistic/fit). ---
 # Penalties to choose from, in units of the curvature of the loss, the simplest classifier first: beyond it only the
 # scale of scores falls, which their temperature sets.
 L2_GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -58,7 +58,7 @@ FEATURE_ROUNDS = 2
 # Share added to the frequency of a class before offsets are estimated: no offset is learned for rarer classes.
 OFFSET_SMOOTHING = 1e-3
 
-# --- Weights by disagreement (weights/auto_steepness). ---
+# --- Weights by disagreement (weights/steepness). ---
 # Weights are advised if a model of easy examples ranks the majority among contested ones below chance by so many
 # standard errors; then with this steepness, the best for all data sets of the paper's simulation together.
 MISLED_ERRORS, MISLED_STEEPNESS = 2.0, 4.0

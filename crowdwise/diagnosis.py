@@ -16,13 +16,12 @@ from sklearn.utils import _safe_indexing, check_array, indexable
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_seed
 from crowdwise._progress import OnRound, Reporter
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
-from crowdwise.crowd.differences import disagreement
 from crowdwise.crowd.kappas import PairAgreement, cohen_kappas
 from crowdwise.em.aggregate import aggregate
-from crowdwise.em.held_out import EstimatorFolds
-from crowdwise.em.round_weights import SoftTargets
-from crowdwise.em.weighted_copies import Learner, weight_parameter
+from crowdwise.em.estimators import EstimatorFolds, Learner, weight_parameter
+from crowdwise.em.with_features import SoftTargets
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

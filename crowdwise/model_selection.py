@@ -20,12 +20,12 @@ from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Positions
 from crowdwise._checks import check_choice
-from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, as_column, encode_declared, missing_mask
-from crowdwise.weights.criteria import easiest_examples, ranking
+from crowdwise.weights.steepness import easiest_examples, ranking
 
 __all__ = ["crowd_scorer"]
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._text import count
 from crowdwise._threads import BLOCK_ROWS
-from crowdwise.crowd.differences import RelativeTo, disagreement
+from crowdwise.crowd._disagreement import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
 from crowdwise.labels.build import Kind

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.training_set import (
     TrainingSet,

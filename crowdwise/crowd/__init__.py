@@ -1,9 +1,8 @@
 """Labels -> numbers about examples and annotators, without features."""
 
+from crowdwise.crowd._disagreement import disagreement, easiness
 from crowdwise.crowd.alternative_annotator import alternative_annotator_test
 from crowdwise.crowd.coefficients import krippendorff_alpha
-from crowdwise.crowd.differences import disagreement
-from crowdwise.crowd.easy_weights import easiness
 from crowdwise.crowd.kappas import cohen_kappas
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
-from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

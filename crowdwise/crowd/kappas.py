@@ -12,7 +12,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Codes, Floats, ratio
 from crowdwise._checks import check_choice, check_whole
-from crowdwise.crowd.pairs import label_pairs
+from crowdwise.crowd.vote_sharing import label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -16,10 +16,14 @@ from scipy.sparse.csgraph import connected_components
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
-from crowdwise.crowd.pairs import enough_pairs, label_pairs
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import numbered
 
+# Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
+# classes are many.
+_MOST_PAIRS, _MOST_ENTRIES = 300_000, 3_000_000
+# Examples that are enough if every two annotators share all of them.
+_ENOUGH_SHARED = 2000
 # Counts of all pairs of annotators are in a square while that is small.
 _SQUARE = 2**22
 
@@ -129,6 +133,36 @@ class VoteSharing(FrozenArrays):
         """A number per annotator, from 0 in the order of their first members: those of the same share a vote."""
         graph = sparse.coo_array((np.ones(len(self)), (self.first, self.second)), shape=(n_annotators, n_annotators))
         return numbered(connected_components(graph, directed=False)[1])
+
+
+def enough_pairs(labels: CrowdLabels) -> Positions | None:
+    """Some examples, drawn at random, if there are more pairs of labels than are needed; None if all are."""
+    if labels.is_complete:
+        n_pairs = len(labels) * (labels.n_annotators * (labels.n_annotators - 1) / 2)
+    else:
+        n_labels = labels.labels_per_example.astype(np.float64)
+        n_pairs = float(n_labels @ (n_labels - 1) / 2)
+    most = _MOST_PAIRS if labels.classes is None else min(_MOST_PAIRS, _MOST_ENTRIES / len(labels.classes))
+    if n_pairs <= most:
+        return None
+    n_chosen = max(int(len(labels) * most / n_pairs), 1)
+    if labels.is_complete:
+        n_chosen = min(n_chosen, _ENOUGH_SHARED)
+    return np.sort(np.random.default_rng(0).choice(len(labels), n_chosen, replace=False))
+
+
+def label_pairs(labels: CrowdLabels) -> tuple[Positions, Positions, Positions]:
+    """Positions of two labels of the same example, for every two, and the example; annotators in their order."""
+    n_labels = labels.labels_per_example
+    left, right, examples = [_NONE], [_NONE], [_NONE]
+    for n in np.unique(n_labels[n_labels > 1]).tolist():
+        example = np.flatnonzero(n_labels == n)
+        one, other = np.triu_indices(n, 1)
+        begin = labels.indptr[example][:, np.newaxis]
+        left.append((begin + one).ravel())
+        right.append((begin + other).ravel())
+        examples.append(np.repeat(example, len(one)))
+    return np.concatenate(left), np.concatenate(right), np.concatenate(examples)
 
 
 def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:

@@ -12,13 +12,12 @@ from crowdwise._arrays import Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_rounds
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators, sharing_of
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import ClassKind, scale_of, warn_if_no_abstentions
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import own_weight
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
@@ -114,7 +113,7 @@ def aggregate(
         patterns, counts, where = distinct_patterns(training.used_labels, weight)
         chunks = MemoryChunks.of(patterns, counts)
         report = reporter.rounds("labels")
-        fit = fit_labels(chunks, counting, model, own_weight, max_rounds=max_rounds, tol=tol, report=report)
+        fit = fit_labels(chunks, counting, model, max_rounds=max_rounds, tol=tol, report=report)
         fitted = fitted_annotators(crowd.annotators, training.active, training.classes, scale, fit)
         proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
         proba = proba if where is None else proba[where]

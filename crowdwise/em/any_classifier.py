@@ -18,37 +18,40 @@ from crowdwise._checks import check_choice, check_number, check_rounds, check_se
 from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
-from crowdwise.em.held_out import EstimatorFolds, EstimatorModels, check_splits, soft_targets, splits_of
-from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
-from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
-from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import RoundWeights, curriculum_of, own_weight
-from crowdwise.em.weighted_copies import (
+from crowdwise.em.estimators import (
+    EstimatorFolds,
+    EstimatorModels,
     Learner,
     check_numbers,
+    check_splits,
     class_scores,
     has_probabilities,
     probabilities_by_class,
     scores_by_class,
+    soft_targets,
+    splits_of,
     tells_places,
     usable_weights,
     weight_parameter,
 )
-from crowdwise.em.with_features import VoteShares, fit_with_features
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
+from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
+from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
+from crowdwise.em.posterior import Counting
+from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
-from crowdwise.probabilities.temperature import Scaling
+from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, ConsensusBy
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
-from crowdwise.weights.criteria import counts_of
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum
+from crowdwise.weights.steepness import counts_of
 
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 15
@@ -374,7 +377,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         sharing = sharing_of(training, groups, independent=independent)
         counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent, scale.levels)
-        labels_fit = fit_labels(chunks, counting, model, own_weight, report=reporter.rounds("labels"))
+        labels_fit = fit_labels(chunks, counting, model, report=reporter.rounds("labels"))
         counted = weights_of_classes(self.class_weight, given, training.classes)
         weights = RoundWeights(
             chunks, _easiness, np.ones(len(training.classes)) if counted is None else counted, curriculum, rng

@@ -69,8 +69,7 @@ def answers_of(labels: CrowdLabels) -> CrowdLabels:
     Examples
     --------
     >>> from crowdwise import CrowdLabels
-    >>> from crowdwise.em.confusion import answers_of
-    >>> labels = CrowdLabels.from_matrix([["?", "b"], ["a", None]], abstain=["?"])
+    >>>     >>> labels = CrowdLabels.from_matrix([["?", "b"], ["a", None]], abstain=["?"])
     >>> answers_of(labels).to_matrix().tolist()
     [[2.0, 1.0], [0.0, nan]]
     """
@@ -251,3 +250,47 @@ def check_annotator_model(model: Any) -> AnnotatorModel:
         )
     model.check()
     return model
+
+
+# How often somebody abstains is drawn towards the crowd in the way that labels are.
+_ABSTAINING = Shared()
+
+
+@dataclass(frozen=True)
+class Abstaining:
+    """Annotators who may abstain: the last column of counts and matrices."""
+
+    model: AnnotatorModel  # how those err who answer
+
+    def check(self) -> None:
+        """Raise if a setting of the model makes no sense."""
+        self.model.check()
+
+    def crowd(self, counts: Floats) -> Floats:
+        """The crowd's matrix."""
+        return _joined(self.model.crowd(counts[..., :-1]), _ABSTAINING.crowd(_whether(counts)))
+
+    def estimate(self, counts: Floats, crowd: Floats) -> Floats:
+        """Matrices from counts."""
+        answers, abstains = _split(crowd)
+        return _joined(self.model.estimate(counts[..., :-1], answers), _ABSTAINING.estimate(_whether(counts), abstains))
+
+    def log_prior(self, confusion: Floats, crowd: Floats) -> float:
+        """Logarithm of the prior, up to a constant."""
+        parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
+        return sum(model.log_prior(one, of_crowd) for model, one, of_crowd in parts)
+
+
+def _whether(counts: Floats) -> Floats:
+    """How often somebody answered, and abstained."""
+    return np.stack([counts[..., :-1].sum(axis=-1), counts[..., -1]], axis=-1)
+
+
+def _split(confusion: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of labels if an annotator answers, and of answering and abstaining."""
+    answering = confusion[..., :-1].sum(axis=-1)
+    return confusion[..., :-1] / answering[..., np.newaxis], np.stack([answering, confusion[..., -1]], axis=-1)
+
+
+def _joined(answers: Floats, abstains: Floats) -> Floats:
+    return np.concatenate([answers * abstains[..., :1], abstains[..., 1:]], axis=-1)

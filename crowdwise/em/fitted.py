@@ -14,11 +14,10 @@ from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._limits import COPY_KAPPA
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
-from crowdwise.em.annotators import Annotators
 from crowdwise.em.discount import Discount, number_of_votes
 from crowdwise.em.labels_only import LabelsOnlyFit
 from crowdwise.em.levels import CLASSES, LabelScale, level_scores
-from crowdwise.em.posterior import Counting, Posterior
+from crowdwise.em.posterior import Annotators, Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError
@@ -320,10 +319,8 @@ def fit_results(
     assert of_fit is not None
     merit, used, others = of_fit.merit[training.active], training.used, training.others
     without_model = replace(found.posterior, log_prior=np.log(np.maximum(of_fit.class_prior, _TINY)))
-    stated, by_labels_only = (
-        chunks.gather(lambda chunk, posterior=posterior: of_fit.stated(chunk, posterior, merit))
-        for posterior in (found.posterior, without_model)
-    )
+    stated = chunks.gather(lambda chunk: of_fit.stated(chunk, found.posterior, merit))
+    by_labels_only = chunks.gather(lambda chunk: of_fit.stated(chunk, without_model, merit))
     annotators, stated, check = calibrated(of_fit, stated, training)
     proba = np.empty((len(labels), len(annotators.classes)))
     by_labels, model_proba = np.empty_like(proba), np.empty_like(proba)

@@ -17,11 +17,9 @@ import numpy as np
 from crowdwise._arrays import Floats
 from crowdwise._limits import LABEL_ROUNDS, LEAST_MERIT, START_POWER, USUAL_CORRELATION
 from crowdwise._progress import Report
-from crowdwise.em.annotators import Annotators
-from crowdwise.em.confusion import AnnotatorModel
-from crowdwise.em.posterior import Counting, Posterior, shares_of
+from crowdwise.em.confusion import AnnotatorModel, Incidence
+from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior, shares_of
 from crowdwise.em.residual_correlation import correlation_of, residual_sums
-from crowdwise.em.round_weights import OfChunk
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.rows.chunks import Chunk, Chunks, Sums
 
@@ -77,18 +75,17 @@ def fit_labels(
     chunks: Chunks,
     counting: Counting,
     model: AnnotatorModel,
-    weight_of: OfChunk,
     *,
     max_rounds: int | None = None,
     tol: float = 1e-5,
     report: Report | None = None,
 ) -> LabelsOnlyFit:
     """Estimate annotators and classes in rounds; by default in few, or to convergence if errors are independent."""
-    first = chunks.total(lambda chunk: _first_sums(chunk, counting, weight_of(chunk)))
+    first = chunks.total(lambda chunk: _first_sums(chunk, counting))
     merit, comparable = annotator_merit(first)
     begin = counting.vote_shares if counting.independent else Start(counting, merit)
-    votes = None if counting.independent else tally(chunks, counting, weight_of, counting.vote_shares)
-    sums, anchor, residual = tally(chunks, counting, weight_of, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
+    votes = None if counting.independent else tally(chunks, counting, counting.vote_shares)
+    sums, anchor, residual = tally(chunks, counting, begin), 0.0, Sums(product=0.0, scale=0.0, square=0.0)
     step = max(1, -(-int(first.n_examples) // _ENOUGH))
     objective, change = list[float](), np.inf
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
@@ -97,7 +94,7 @@ def fit_labels(
         annotators = Annotators.of_counts(used.counts, model)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
-        last, sums = sums, chunks.total(_RoundSums(posterior, weight_of, anchor, step))
+        last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
         objective.append(sums.objective + model.log_prior(annotators.confusion, annotators.crowd))
         change = float(np.abs(sums.counts - last.counts).sum() / max(2 * sums.counts.sum(), np.finfo(np.float64).tiny))
         last_anchor, residual = anchor, sums.of_levels
@@ -115,12 +112,11 @@ class _RoundSums:
     """What a round needs of a chunk: the E-step, and sums over what it gives."""
 
     posterior: Posterior
-    weight_of: OfChunk
     anchor: float
     step: int  # every so many examples are enough for the correlation of residuals
 
     def __call__(self, chunk: Chunk) -> Sums:
-        counting, weight = self.posterior.counting, self.weight_of(chunk)
+        counting, weight = self.posterior.counting, chunk.weight
         proba, evidence = self.posterior(chunk)
         value = float(weight @ evidence)
         if self.anchor:
@@ -133,27 +129,21 @@ class _RoundSums:
             of_classes = of_levels = residual_sums(*given)
             if counting.levels is not None:
                 of_levels = residual_sums(*given, counting.levels)
-        tallied = vars(_tally(chunk, counting, weight, proba))
+        tallied = vars(_tally(chunk, counting.judged(chunk), proba))
         return Sums(**tallied, objective=value, of_classes=of_classes, of_levels=of_levels)
 
 
-def tally(
-    chunks: Chunks, counting: Counting, weight_of: OfChunk, posterior_of: OfChunk, *, with_classifier: bool = False
-) -> Sums:
+def tally(chunks: Chunks, counting: Counting, posterior_of: OfChunk, *, with_classifier: bool = False) -> Sums:
     """How often each annotator gave every answer to examples of every class, and how many examples are of each.
 
     A classifier speaks about all examples, so that annotators are judged by all of their labels.
     """
-    return chunks.total(
-        lambda chunk: _tally(chunk, counting, weight_of(chunk), posterior_of(chunk), with_classifier=with_classifier)
-    )
+    labels_of = counting.incidence if with_classifier else counting.judged
+    return chunks.total(lambda chunk: _tally(chunk, labels_of(chunk), posterior_of(chunk)))
 
 
-def _tally(
-    chunk: Chunk, counting: Counting, weight: Floats, posterior: Floats, *, with_classifier: bool = False
-) -> Sums:
-    weighted = posterior if (weight == 1).all() else posterior * weight[:, np.newaxis]
-    labels = counting.incidence(chunk) if with_classifier else counting.judged(chunk)
+def _tally(chunk: Chunk, labels: Incidence, posterior: Floats) -> Sums:
+    weighted = posterior if (chunk.weight == 1).all() else posterior * chunk.weight[:, np.newaxis]
     return Sums(counts=labels.counts(weighted), mass=weighted.sum(axis=0))
 
 
@@ -169,7 +159,7 @@ def votes_part(correlation: float) -> float:
     return max(correlation, 0.0) / (max(correlation, 0.0) + USUAL_CORRELATION)
 
 
-def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
+def _first_sums(chunk: Chunk, counting: Counting) -> Sums:
     """How far annotators agree with others, copies apart, who labelled the same examples."""
     labels, of_label, copies = chunk.labels, counting.label_weights(chunk), counting.copies(chunk)
     votes, n_votes, n_labels = counting.votes(chunk), counting.n_votes(chunk), chunk.labels.labels_per_example
@@ -180,7 +170,7 @@ def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
         heard -= of_label
         heard -= shared.sums(of_label)
         np.maximum(heard, 0.0, out=heard)
-    counted = np.repeat(weight, n_labels) * of_label
+    counted = np.repeat(chunk.weight, n_labels) * of_label
     place = labels.annotator_index.astype(np.intp) * counting.n_classes + labels.values
     said = np.bincount(place, counted, labels.n_annotators * counting.n_classes)
     counted /= np.repeat(np.maximum(n_votes, np.finfo(np.float64).tiny), n_labels)
@@ -188,7 +178,7 @@ def _first_sums(chunk: Chunk, counting: Counting, weight: Floats) -> Sums:
     same *= counted
     return Sums(
         n_examples=len(chunk),
-        votes=weight @ votes,
+        votes=chunk.weight @ votes,
         said=said.reshape(labels.n_annotators, -1),
         seen=labels.sum_per_annotator(others),
         agreed=labels.sum_per_annotator(same),

@@ -9,8 +9,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice
-from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
+from crowdwise.em.confusion import Abstaining, AnnotatorModel, check_annotator_model
 from crowdwise.em.ordinal import Ordinal
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crowdwise._arrays import Floats, Positions
+from crowdwise._arrays import Bools, Floats, Positions
 from crowdwise.crowd.vote_sharing import LabelPairs, VoteSharing
-from crowdwise.em.annotators import Annotators
-from crowdwise.em.confusion import Incidence, answers_of
-from crowdwise.probabilities.temperature import expectation
+from crowdwise.em.confusion import AnnotatorModel, Incidence, answers_of
+from crowdwise.probabilities import expectation
 from crowdwise.rows.chunks import Chunk
+
+# From a chunk to an array with a row per example.
+OfChunk = Callable[[Chunk], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +116,45 @@ class Posterior:
     def log_likelihood(self, chunk: Chunk) -> Floats:
         """Logarithms of the probability of labels for every class."""
         return self.counting.incidence(chunk).log_likelihood(self.annotators.confusion)
+
+
+@dataclass(frozen=True, eq=False)
+class Annotators:
+    """What every annotator answers if an example is of a class."""
+
+    # (n_annotators, n_classes, n_answers): probability of an answer (last axis); a last column more if abstentions are
+    # answers. NaN for annotators without labels.
+    confusion: Floats
+    crowd: Floats  # (n_classes, n_answers): that of all of them together: what is expected of an unknown annotator
+
+    @classmethod
+    def of_counts(cls, counts: Floats, model: AnnotatorModel) -> Annotators:
+        """Estimated from how often each gave every answer to examples of every class."""
+        crowd = model.crowd(counts)
+        return cls(model.estimate(counts, crowd), crowd)
+
+    @property
+    def has_abstentions(self) -> bool:
+        """Whether abstentions are answers."""
+        return self.confusion.shape[2] > self.confusion.shape[1]
+
+    @property
+    def labels(self) -> Floats:
+        """Confusion matrices of the labels that annotators give, abstentions being left out."""
+        if not self.has_abstentions:
+            return self.confusion
+        return self.confusion[..., :-1] / (1 - self.confusion[..., -1:])
+
+    def among(self, active: Bools) -> Annotators:
+        """The same among all annotators, with NaN for those who are not active."""
+        if active.all():
+            return self
+        confusion = np.full((len(active), *self.confusion.shape[1:]), np.nan)
+        confusion[active] = self.confusion
+        return Annotators(confusion, self.crowd)
+
+    def at(self, position: NDArray[np.int64]) -> Annotators:
+        """The annotators at some positions; the crowd's matrix for unknown ones, which are at -1."""
+        known = self.confusion[np.maximum(position, 0)]
+        unknown = (position < 0) | np.isnan(known[:, 0, 0])
+        return Annotators(np.where(unknown[:, np.newaxis, np.newaxis], self.crowd, known), self.crowd)

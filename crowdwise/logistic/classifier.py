@@ -13,18 +13,25 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
 from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
-from crowdwise.em.round_weights import curriculum_of
+from crowdwise.em.with_features import curriculum_of
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
-from crowdwise.logistic.fit import LogisticFit, Settings, data_in_memory, data_of_chunks, fit_logistic, with_start
-from crowdwise.logistic.fitted import FittedLogistic
+from crowdwise.logistic.fit import (
+    FittedLogistic,
+    LogisticFit,
+    Settings,
+    data_in_memory,
+    data_of_chunks,
+    fit_logistic,
+    with_start,
+)
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
-from crowdwise.probabilities.log_space import log_softmax
+from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus, ConsensusBy, chosen_classes
 from crowdwise.results.fit_results import ABOUT_EXAMPLES
 from crowdwise.rows.blocks import Blocks

@@ -2,35 +2,180 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Array, Bools, Floats
-from crowdwise._limits import FEATURE_ROUNDS
+from crowdwise._limits import FEATURE_ROUNDS, L2_GRID
 from crowdwise._progress import Reporter
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.crowd.vote_sharing import VoteSharing
-from crowdwise.em.fitted import annotators_with_features
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import LabelScale
-from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import OfChunk, RoundWeights, own_weight
-from crowdwise.em.with_features import FeaturesFit, SoftConsensus, VoteShares, fit_with_features, with_truth
+from crowdwise.em.posterior import Counting, OfChunk
+from crowdwise.em.with_features import (
+    FeaturesFit,
+    RoundWeights,
+    SoftConsensus,
+    Targets,
+    VoteShares,
+    fit_with_features,
+    with_truth,
+)
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import check_groups
-from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.logistic.regression import FoldedLogistic
+from crowdwise.probabilities import log_softmax
+from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
 from crowdwise.rows.features import Rows
 from crowdwise.rows.summary import DataSummary, first_of_sample, levels_of_labels
 from crowdwise.softmax.features import LogisticFeatures
-from crowdwise.softmax.rows import SoftmaxRows
+from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
 from crowdwise.training_set import TrainingSet
 from crowdwise.weights.curricula import Curriculum, Fixed
 from crowdwise.weights.folds import content_folds, telling_columns
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLogistic:
+    """Everything that a fitted model needs to score examples and to give a consensus on them.
+
+    Parameters
+    ----------
+    annotators : FittedAnnotators
+        How the annotators of the fit answer.
+    coef : ndarray of shape (n_features, n_columns)
+        Coefficients; one column for two classes, else one per class.
+    intercept : ndarray of shape (n_columns,)
+        Intercepts at `shift`.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from features that are far from zero, which would cost digits otherwise.
+    class_weight : ndarray of shape (n_classes,)
+        What each class counted for the classifier.
+    """
+
+    annotators: FittedAnnotators
+    coef: Floats
+    intercept: Floats
+    shift: Floats | None
+    class_weight: Floats
+
+    def scores(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes, or scores of all classes, of shape (n_examples, n_columns)."""
+        if self.shift is None:
+            return np.asarray(X @ self.coef) + self.intercept
+        if sparse.issparse(X):
+            return self._sparse_scores(sparse.csr_array(X), self.shift)
+        return np.asarray((X - self.shift) @ self.coef) + self.intercept
+
+    def _sparse_scores(self, X: sparse.csr_array, shift: Floats) -> Floats:
+        """Scores of sparse features, which are shifted where they are stored and stay sparse."""
+        if not X.has_canonical_format:  # an entry stored in two parts would be shifted twice
+            X = X.copy()
+            X.sum_duplicates()
+        stored = sparse.csr_array((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+        scores = np.asarray(stored @ self.coef) + self.intercept
+        where = sparse.csr_array(((shift[X.indices] != 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
+        absent = np.flatnonzero(where.sum(axis=1) < np.count_nonzero(shift))  # shifted zeros that are not stored
+        scores[absent] += np.asarray(where[absent] @ (shift[:, np.newaxis] * self.coef)) - shift @ self.coef
+        return scores
+
+    @property
+    def intercept_at_zero(self) -> Floats:
+        """Intercepts for features that are not shifted."""
+        return self.intercept if self.shift is None else self.intercept - self.shift @ self.coef
+
+    def log_prior(self, X: Any) -> Floats:
+        """Logarithms of the classifier's probabilities as the consensus uses them: class weights divided out."""
+        return log_softmax(classes_of(self.scores(X)) - np.log(self.class_weight))
+
+    def consensus(self, X: Any, labels: CrowdLabels, *, use_model: bool = True) -> Consensus:
+        """The consensus on any labelled examples."""
+        return self.annotators.consensus(labels, self.log_prior(X), use_model=use_model)
+
+
+# Steps of the optimiser at most, and how many times further from the lowest loss it may end while a penalty is chosen.
+_MOST_STEPS, _TO_CHOOSE = 500, 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class FoldScores:
+    """What the models of all folds predict for rows that they leave out, what classes counted for them divided out."""
+
+    rows: SoftmaxRows
+    theta: Floats
+    class_weight: Floats  # (n_classes,)
+    log_prior: float = 0.0  # that of the coefficients, of one model of all rows
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        make = lambda: self.rows.held_out_scores(chunk, self.theta) - np.log(self.class_weight)  # noqa: E731
+        return chunk.keep("scores", make, owner=self)
+
+
+@dataclass
+class FoldedLogistic:
+    """A logistic regression per fold, fitted to the other folds, all at once; one of all rows without folds."""
+
+    chunks: Chunks
+    rows: SoftmaxRows
+    sample: Chunk  # some rows, as the chunks have them
+    l2: float
+    tol: float
+    models: SoftmaxModels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.models = SoftmaxModels(self.chunks, self.rows, self.rows.read(self.sample.X), self.l2)
+
+    def fit(self, targets: Targets) -> FoldScores:
+        """Fit the models of all folds, from where they are."""
+        theta = self.models.fit(targets, targets(self.sample)[1], max_steps=_MOST_STEPS, tol=self.tol)
+        log_prior = 0.0 if self.rows.n_folds else float(self.models.log_prior[0])
+        return FoldScores(self.rows, theta, targets.class_weight, log_prior)
+
+    def choose_l2(self, targets: Targets, variance: float) -> None:
+        """Take the penalty that predicts the soft classes of held-out rows of the sample best.
+
+        The largest that is tried is about the curvature of the loss, a quarter of the weight of all rows times the
+        variance of an average feature; each goes on from the last, until held-out rows are predicted less well.
+        """
+        models, losses, tried = self._of_sample(), list[float](), list[tuple[float, Floats]]()
+        posterior, weight = targets(self.sample)
+        models.set_targets(targets, weight)
+        for l2 in float(weight.sum()) * variance / 4 * np.array(L2_GRID):
+            models.set_l2(float(l2))
+            theta = models.step(max_steps=_MOST_STEPS, tol=_TO_CHOOSE * self.tol)
+            scores = models.rows.held_out_scores(self.sample, theta)
+            losses.append(-float(weight @ np.einsum("ik,ik->i", posterior, log_softmax(scores))))
+            tried.append((float(l2), theta))
+            if len(losses) > 1 and losses[-1] > losses[-2]:
+                break
+        self.l2, self.models.theta = tried[int(np.argmin(losses))]
+        self.models.set_l2(self.l2)
+
+    def _of_sample(self) -> SoftmaxModels:
+        return replace(self.models, chunks=_One(self.sample))
+
+    def of_all_rows(self, targets: Targets) -> Floats:
+        """Coefficients of one model of all rows, of shape (n_features + 1, n_outputs)."""
+        rows = replace(self.rows, n_folds=0)
+        begin = None if self.models.theta is None else self.models.theta.mean(axis=1, keepdims=True)
+        model = SoftmaxModels(self.chunks, rows, self.models.sample, self.l2, begin)
+        return model.fit(targets, targets(self.sample)[1], max_steps=_MOST_STEPS, tol=self.tol)[:, 0]
+
+
+@dataclass(eq=False)
+class _One:
+    """One chunk."""
+
+    chunk: Chunk
+
+    def total(self, task: Any) -> Any:
+        return task(self.chunk)
+
 
 # How many examples are enough to find a penalty, a temperature and offsets.
 _ENOUGH = 10_000
@@ -221,9 +366,7 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     )
     easiness = Easiness(data.disagreement, settings.steepness)
     weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
-    labels_fit = fit_labels(
-        data.chunks, counting, settings.model, own_weight, tol=settings.tol, report=reporter.rounds("labels")
-    )
+    labels_fit = fit_labels(data.chunks, counting, settings.model, tol=settings.tol, report=reporter.rounds("labels"))
     close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
     l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
     classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))

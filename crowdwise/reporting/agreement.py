@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from crowdwise._text import count
-from crowdwise.crowd.agreement_measures import agreement
+from crowdwise.crowd._agreement import agreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
-from crowdwise.crowd.differences import disagreement
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._words import decimal, interval, rounded
 from crowdwise.reporting.fit import Fit, Summary, estimate, plain

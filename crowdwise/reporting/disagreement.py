@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Floats
-from crowdwise.crowd.easy_weights import easiness
+from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
 from crowdwise.reporting._svg import BOTTOM, LEFT, WIDTH, Markup, axes, dot, line, picture, points, tag, text
 from crowdwise.reporting._words import decimal

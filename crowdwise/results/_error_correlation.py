@@ -7,14 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
+from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise._text import count
-from crowdwise.crowd.pairs import Pairs, enough_pairs, one_hot, residual_pairs
+from crowdwise.crowd.vote_sharing import enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import is_known, known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
+
+# Examples without correlation that are added to those that two annotators share.
+_ADDED = 7.0
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Every two annotators who share an example, the first one before the second."""
+
+    first: Positions  # (n_pairs,): positions of the annotators
+    second: Positions
+    shared: Floats  # (n_pairs,): examples that both labelled
+    agreement: Floats  # (n_pairs,): share of these with the same label
+    # (n_pairs,): of their deviations, drawn towards zero where they share few examples or deviate little.
+    correlation: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -155,7 +173,7 @@ def _after_consensus(results: FitResults, labels: CrowdLabels) -> Pairs:
         return residual_pairs(labels, (labels.values - results.label[at][labels.example_index])[:, np.newaxis])
     confusion = results.confusion[labels.annotator_index]
     expected = np.einsum("ik,ikc->ic", results.proba[at][labels.example_index], confusion)
-    return residual_pairs(labels, one_hot(labels) - expected)
+    return residual_pairs(labels, np.eye(expected.shape[1])[labels.values] - expected)
 
 
 def _against_truth(labels: CrowdLabels, answers: Array) -> tuple[Pairs, float, int]:
@@ -188,3 +206,25 @@ def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
     votes = labels.sum_per_example(errs)
     n_pairs = float((votes * (votes - 1)).sum())
     return float(np.clip((total**2 - squares).sum() / n_pairs, 0.0, 1.0)) if n_pairs > 0 else 0.0
+
+
+def residual_pairs(labels: CrowdLabels, residual: Floats) -> Pairs:
+    """How correlated the residuals of annotators are after a consensus.
+
+    A residual of (n_labels, n_columns) is each label as it is coded, less what was expected of this annotator given the
+    consensus.
+    """
+    left, right, _ = label_pairs(labels)
+    who, n = labels.annotator_index.astype(np.int64), labels.n_annotators
+    key, which = np.unique(who[left] * n + who[right], return_inverse=True)
+
+    def total(values: Array) -> Floats:
+        return np.bincount(which, values, len(key)).astype(np.float64)
+
+    squared = np.einsum("ic,ic->i", residual, residual)
+    product = sum((column[left] * column[right] for column in residual.T), start=np.zeros(len(left)))
+    usual = float(squared[left].mean() + squared[right].mean()) / 2 if len(left) else 0.0
+    # Under one root a product might overflow.
+    scale = np.sqrt(total(squared[left])) * np.sqrt(total(squared[right])) + _ADDED * usual
+    shared, same = total(np.ones(len(left))), total(labels.values[left] == labels.values[right])
+    return Pairs(key // n, key % n, shared, same / shared, ratio(total(product), scale, 0.0))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio, read_only
 from crowdwise._text import table
-from crowdwise.crowd.easy_weights import easiness
+from crowdwise.crowd._disagreement import easiness
 from crowdwise.exceptions import AlignmentError, DataError, LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels

@@ -16,7 +16,7 @@ from crowdwise.ridge.problem import fold_models
 from crowdwise.ridge.solver import solve_iteratively
 from crowdwise.ridge.targets import Targets
 from crowdwise.rows.features import N_FOLDS, Rows, mean_variance, row_space
-from crowdwise.weights.auto_steepness import choose_steepness
+from crowdwise.weights.steepness import choose_steepness
 
 # More examples than this make the answer no surer.
 _ENOUGH = 20_000

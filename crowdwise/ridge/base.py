@@ -14,7 +14,7 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd.differences import RelativeTo
+from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.build import Kind

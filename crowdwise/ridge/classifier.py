@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise._arrays import Floats
 from crowdwise._checks import check_choice, check_number
 from crowdwise._progress import OnRound, Reporter
-from crowdwise.crowd.differences import RelativeTo
+from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.results.consensus import Consensus
 from crowdwise.ridge.auto_steepness import auto_steepness

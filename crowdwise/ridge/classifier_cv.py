@@ -10,15 +10,15 @@ import numpy as np
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._progress import OnRound, Reporter
-from crowdwise.crowd.differences import RelativeTo
+from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.mixins import all_or_nothing
 from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.path import Folds, PathFit, held_out_rankings
 from crowdwise.ridge.sums import SumsPlan
-from crowdwise.weights.criteria import easiest_examples
 from crowdwise.weights.curricula import Curriculum
+from crowdwise.weights.steepness import easiest_examples
 
 # The grid of the paper's experiments: 2^-14, 2^-12, ..., 2^14, and 2^-1 and 2^1.
 PAPER_L2S = tuple(2.0**k for k in (-14, -12, -10, -8, -6, -4, -2, -1, 0, 1, 2, 4, 6, 8, 10, 12, 14))

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect

@@ -21,12 +21,11 @@ from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.levels import CLASSES
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import RoundWeights, Targets, own_weight
-from crowdwise.em.with_features import VoteShares, fit_with_features
+from crowdwise.em.with_features import RoundWeights, Targets, VoteShares, fit_with_features
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.probabilities.temperature import Scaling
+from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
@@ -208,7 +207,7 @@ def _class_results(
         some = _with_scores(few, unseen[at])
     sharing = sharing_of(training, groups, independent=False)
     counting = Counting(len(training.classes), sharing)
-    labels_fit = fit_labels(some, counting, Shared(), own_weight)
+    labels_fit = fit_labels(some, counting, Shared())
     weights = RoundWeights(some, _ones, np.ones(len(training.classes)))
     found = fit_with_features(
         some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),

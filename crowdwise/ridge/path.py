@@ -17,16 +17,15 @@ from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._checks import check_whole
 from crowdwise._progress import Reporter
 from crowdwise._threads import run_parallel
-from crowdwise.crowd.differences import distinct_levels
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import distinct_levels, example_weights
 from crowdwise.exceptions import DataError, warn
 from crowdwise.ridge.data import MOST_CELLS, RidgeData, Route, choose_route, fits_in_memory, sums_are_cheap
 from crowdwise.ridge.problem import L2Choice, RowsProblem, SumsProblem
 from crowdwise.ridge.rounds import Settled, Weighting, WeightSequence, alternate
 from crowdwise.ridge.statistics import Statistics
 from crowdwise.rows.features import check_finite
-from crowdwise.weights.criteria import ranking
 from crowdwise.weights.folds import content_folds
+from crowdwise.weights.steepness import ranking
 
 # With so many rows in a cell it is faster to weight the sums than the rows.
 _ROWS_PER_CELL = 2**12

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise._arrays import Floats
 from crowdwise._checks import check_number
 from crowdwise._progress import OnRound, Reporter
-from crowdwise.crowd.differences import RelativeTo
+from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.mixins import all_or_nothing

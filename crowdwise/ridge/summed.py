@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array
-from crowdwise.crowd.differences import RelativeTo
+from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import RidgeData, first_consensus

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions
-from crowdwise.crowd.differences import (
+from crowdwise.crowd._disagreement import (
     CLASS_DISTANCE,
     PairMoments,
     RatingMoments,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from crowdwise._arrays import Array, Floats, Positions
-from crowdwise.crowd.differences import CLASS_DISTANCE, PairMoments, RelativeTo, pair_sums, scaled_pair_sums
+from crowdwise.crowd._disagreement import CLASS_DISTANCE, PairMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared

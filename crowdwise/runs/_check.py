@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
-from crowdwise.crowd.agreement_measures import agreement
+from crowdwise.crowd._agreement import agreement
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.diagnosis import diagnose

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from crowdwise._arrays import Floats
-from crowdwise.probabilities.log_space import log_softmax
+from crowdwise.probabilities import log_softmax
 from crowdwise.softmax.descent import Solve
 
 # Up to this many columns, curvature is a matrix; beyond, its diagonal. Outputs are in one matrix if it is not larger.

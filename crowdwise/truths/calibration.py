@@ -20,7 +20,7 @@ from crowdwise.exceptions import warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown
 from crowdwise.labels.truth import Known
-from crowdwise.probabilities.temperature import best_temperature
+from crowdwise.probabilities import best_temperature
 from crowdwise.truths.check import RatingCheck
 from crowdwise.truths.representativeness import Representativeness
 

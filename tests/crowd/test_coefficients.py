@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from crowdwise import CrowdLabels, agreement
 from crowdwise.crowd import krippendorff_alpha
-from crowdwise.crowd.agreement_measures import _ALPHAS, _check_weights, _on_scale
+from crowdwise.crowd._agreement import _ALPHAS, _check_weights, _on_scale
 from crowdwise.crowd.coefficients import alpha_interval, gwet_ac, resamples
 from crowdwise.crowd.kappas import distances
 from crowdwise.exceptions import LabelError

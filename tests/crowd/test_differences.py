@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
 from crowdwise.crowd import disagreement
-from crowdwise.crowd.differences import distinct_levels
+from crowdwise.crowd._disagreement import distinct_levels
 from crowdwise.exceptions import LabelError
 
 SCALES = [None, "observed", "possible"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdwise.crowd import easiness
-from crowdwise.crowd.easy_weights import example_weights
+from crowdwise.crowd._disagreement import example_weights
 
 DISAGREEMENTS = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

@@ -1,11 +1,11 @@
 """How correlated the residuals of two annotators are: a naive twin, and how many examples are enough."""
 
 import numpy as np
-import pytest
 from crowds import crowd, labels_of
 from numpy.testing import assert_allclose
 
-from crowdwise.crowd.pairs import enough_pairs, label_pairs, one_hot, residual_pairs
+from crowdwise.crowd.vote_sharing import enough_pairs, label_pairs
+from crowdwise.results._error_correlation import residual_pairs
 
 
 def judges(seed=0, *, n_examples=300, n_judges=6, n_classes=3, accuracy=0.7):
@@ -42,7 +42,7 @@ def test_residual_correlations_equal_the_slow_twin():
     _, matrix = crowd(n_classes=3, missing=0.4)
     labels, rng = labels_of(matrix, 3), np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), len(labels))
-    found = residual_pairs(labels, one_hot(labels) - proba[labels.example_index])
+    found = residual_pairs(labels, np.eye(3)[labels.values] - proba[labels.example_index])
     slow = slow_correlation(matrix, lambda i, *_: proba[i])
     fast = as_dict(found, found.correlation)
     assert fast.keys() == slow.keys()
@@ -53,12 +53,10 @@ def test_residual_correlations_equal_the_slow_twin():
     assert_allclose([as_dict(found, found.agreement)[pair] for pair in slow], list(agreed.values()))
 
 
-@pytest.mark.parametrize("square", [0, 2**20])
-def test_pairs_of_many_annotators_are_found_without_a_square(square, monkeypatch):
-    monkeypatch.setattr("crowdwise.crowd.pairs._SQUARE", square)
+def test_pairs_are_of_annotators_who_share_an_example():
     _, matrix = crowd(n_classes=3, missing=0.4)
     labels = labels_of(matrix, 3)
-    found = residual_pairs(labels, one_hot(labels) - 1 / 3)
+    found = residual_pairs(labels, np.eye(3)[labels.values] - 1 / 3)
     together = {(a, b) for a in range(6) for b in range(a + 1, 6) if any(None not in row[[a, b]] for row in matrix)}
     assert as_dict(found, found.shared).keys() == together
     assert all(a < b for a, b in together)
@@ -67,7 +65,7 @@ def test_pairs_of_many_annotators_are_found_without_a_square(square, monkeypatch
 def test_of_many_pairs_some_are_enough(monkeypatch):
     labels = labels_of(judges()[0], 3)
     assert enough_pairs(labels) is None
-    monkeypatch.setattr("crowdwise.crowd.pairs._MOST_PAIRS", 150)
+    monkeypatch.setattr("crowdwise.crowd.vote_sharing._MOST_PAIRS", 150)
     assert len(enough_pairs(labels)) == 10
     assert len(np.unique(enough_pairs(labels))) == 10
 

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, aggregate
 from crowdwise.em import OneCoin, Ordinal, Shared
-from crowdwise.em.abstaining import Abstaining
-from crowdwise.em.annotators import Annotators
-from crowdwise.em.confusion import Incidence, answers_of
+from crowdwise.em.confusion import Abstaining, Incidence, answers_of
 from crowdwise.em.discount import Discount
 from crowdwise.em.fitted import FittedAnnotators
+from crowdwise.em.posterior import Annotators
 from crowdwise.exceptions import CrowdWarning
 
 

@@ -2,8 +2,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.em import Shared
-from crowdwise.em.annotators import Annotators
 from crowdwise.em.confusion import pooled
+from crowdwise.em.posterior import Annotators
 
 
 def test_unknown_annotators_and_those_without_labels_answer_as_the_crowd_does(rng):

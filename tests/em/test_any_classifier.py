@@ -36,10 +36,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import CrowdClassifier, CrowdLabels
 from crowdwise.em import Shared
-from crowdwise.em.weighted_copies import class_scores, seeded, weight_parameter, weighted_copies
+from crowdwise.em.estimators import class_scores, seeded, weight_parameter, weighted_copies
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.model_selection import crowd_scorer
-from crowdwise.probabilities.temperature import best_temperature, fit_scaling
+from crowdwise.probabilities import best_temperature, fit_scaling
 from crowdwise.weights import SelfPaced, Smooth
 
 # ---------------------------------------------------------------------- the slow twin

@@ -13,7 +13,6 @@ from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.labels_only import annotator_merit, fit_labels, votes_part
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import own_weight
 from crowdwise.rows.chunks import Chunk, MemoryChunks, Sums
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdConvergenceWarning")
@@ -344,7 +343,7 @@ def test_many_small_chunks_give_what_one_gives(n_rows, independent, rng):
     assert independent or len(sharing)
 
     def fit(chunks):
-        return fit_labels(chunks, Counting(3, sharing, independent=independent), Shared(), own_weight)
+        return fit_labels(chunks, Counting(3, sharing, independent=independent), Shared())
 
     many, whole = chunks_of_rows(labels, weight, n_rows), MemoryChunks.of(labels, weight, whole=True)
     assert (len(many.chunks), len(whole.chunks)) == (-(-60 // n_rows), 1)
@@ -364,7 +363,7 @@ def test_a_weight_of_two_is_the_row_twice():
     sharing = VoteSharing.of_copies(labels)
     twice = np.concatenate([np.arange(60), np.arange(20)])
     one, other = (
-        fit_labels(MemoryChunks.of(some, own), Counting(3, sharing), Shared(), own_weight)
+        fit_labels(MemoryChunks.of(some, own), Counting(3, sharing), Shared())
         for some, own in ((labels, weight), (labels[twice], np.ones(80)))
     )
     assert_allclose(other.annotators.confusion, one.annotators.confusion, rtol=1e-12)

@@ -11,7 +11,6 @@ from crowdwise.em.confusion import check_annotator_model, pooled
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.ordinal import drawn_to_distances
 from crowdwise.em.posterior import Counting
-from crowdwise.em.round_weights import own_weight
 from crowdwise.rows.chunks import MemoryChunks
 
 both_models = pytest.mark.parametrize("model", [None, Ordinal()], ids=["default", "ordinal"])
@@ -110,7 +109,7 @@ def test_rounds_equal_loops_over_examples_and_labels():
     _, matrix, _ = stars(0, n_examples=25, n_annotators=3, n_levels=3)
     chunks = MemoryChunks.of(labels_of(matrix, 3), np.ones(25))
     settings = {"max_rounds": 2, "tol": 0.0}
-    fit = fit_labels(chunks, Counting(3, independent=True), Ordinal(), own_weight, **settings)
+    fit = fit_labels(chunks, Counting(3, independent=True), Ordinal(), **settings)
     assert_allclose(chunks.gather(lambda chunk: fit.posterior(chunk)[0]), by_loops(matrix, 3, 2), atol=1e-4)
 
 
@@ -220,7 +219,7 @@ def test_an_example_twice_is_an_example_of_weight_two():
     weight = np.ones(40)
     weight[:10] = 2.0
     twice, weighted = (
-        fit_labels(MemoryChunks.of(labels_of(rows), own), Counting(5), Ordinal(), own_weight)
+        fit_labels(MemoryChunks.of(labels_of(rows), own), Counting(5), Ordinal())
         for rows, own in ((np.vstack([matrix, matrix[:10]]), np.ones(50)), (matrix, weight))
     )
     assert_allclose(twice.annotators.confusion, weighted.annotators.confusion, atol=1e-8)

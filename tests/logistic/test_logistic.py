@@ -17,9 +17,8 @@ from crowdwise.crowd import disagreement, easiness
 from crowdwise.em import Confusion, OneCoin, Shared
 from crowdwise.em.fitted import FittedAnnotators
 from crowdwise.exceptions import CrowdConvergenceWarning
-from crowdwise.logistic.fitted import FittedLogistic
-from crowdwise.probabilities.log_space import log_softmax
-from crowdwise.probabilities.temperature import best_temperature, fit_scaling
+from crowdwise.logistic.fit import FittedLogistic
+from crowdwise.probabilities import best_temperature, fit_scaling, log_softmax
 from crowdwise.weights import Fading, Fixed, SelfPaced, Smooth
 from crowdwise.weights.folds import content_folds
 
@@ -525,7 +524,7 @@ def test_words_that_mean_nothing_are_refused(settings, message):
 def test_threads_change_no_bit(n_classes, monkeypatch, rng):
     X, matrix = crowd(n_examples=400, n_classes=n_classes, missing=0.3)
     X = np.hstack([X, rng.normal(size=(400, 40))])
-    monkeypatch.setattr("crowdwise.softmax.rows._BLOCK_BYTES", 2**10)
+    monkeypatch.setattr("crowdwise.softmax.models._BLOCK_BYTES", 2**10)
     monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", 200)
     one = CrowdLogisticClassifier(max_rounds=5).fit(X, labels_of(matrix, n_classes))
     monkeypatch.setattr("crowdwise._threads._PARALLEL_FROM", 0)

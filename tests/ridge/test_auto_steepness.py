@@ -13,9 +13,8 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.crowd import disagreement
-from crowdwise.crowd.easy_weights import example_weights
-from crowdwise.weights.auto_steepness import choose_steepness
-from crowdwise.weights.criteria import contested_examples, standard_errors_above_chance
+from crowdwise.crowd._disagreement import example_weights
+from crowdwise.weights.steepness import choose_steepness, contested_examples, standard_errors_above_chance
 
 quiet = pytest.mark.filterwarnings("ignore::crowdwise.exceptions.CrowdWarning")
 

@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 import crowdwise
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, CrowdRidgeRegressor, read_blocks
 from crowdwise.crowd import disagreement
-from crowdwise.crowd.differences import RatingMoments
+from crowdwise.crowd._disagreement import RatingMoments
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import sums
 from crowdwise.ridge.kept_rows import KeptRows

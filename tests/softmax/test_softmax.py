@@ -4,11 +4,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise.probabilities.log_space import log_softmax, shares_of_sum
+from crowdwise.probabilities import log_softmax, shares_of_sum
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.softmax.features import LogisticFeatures, undo
-from crowdwise.softmax.models import SoftmaxModels, normalisers
-from crowdwise.softmax.rows import SoftmaxRows, classes_of, outputs_of
+from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of, normalisers, outputs_of
 
 EXACTLY = {"max_steps": 1000, "tol": 1e-9}
 
@@ -164,7 +163,7 @@ def test_sums_of_folds_by_hand(rng):
 def test_blocks_of_rows_change_next_to_nothing(rng, monkeypatch):
     X, posterior, weight = rng.normal(size=(300, 8)), rng.dirichlet(np.ones(3), 300), rng.uniform(0.2, 2, 300)
     whole = fit_softmax(X, posterior, weight, l2=0.1)
-    monkeypatch.setattr("crowdwise.softmax.rows._BLOCK_BYTES", 2**10)
+    monkeypatch.setattr("crowdwise.softmax.models._BLOCK_BYTES", 2**10)
     assert_allclose(fit_softmax(X, posterior, weight, l2=0.1), whole, rtol=1e-7, atol=1e-8)
 
 

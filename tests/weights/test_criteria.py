@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from crowdwise.weights.criteria import (
+from crowdwise.weights.steepness import (
     contested_examples,
     counts_of,
     easiest_examples,

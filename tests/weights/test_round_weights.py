@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.em.round_weights import RoundWeights, SoftTargets, curriculum_of
+from crowdwise.em.with_features import RoundWeights, SoftTargets, curriculum_of
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.weights import Curriculum, Fading, Fixed, SelfPaced, Smooth
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.crowd.easy_weights import easiness
+from crowdwise.crowd._disagreement import easiness
 from crowdwise.paper.reproduce.curves import picture
 from crowdwise.paper.reproduce.experiment import Options, Report
 from crowdwise.paper.reproduce.pictures import Curve

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.paper.reproduce.experiment import Options, Report, save
 from crowdwise.paper.reproduce.paper import TABLE1, TABLE1_SLIPS
 from crowdwise.paper.reproduce.run_folder import open_run

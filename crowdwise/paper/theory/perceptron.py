@@ -15,7 +15,7 @@ from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
-from crowdwise.crowd.differences import disagreement
+from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, match_examples

@@ -1,1 +1,0 @@
-"""Logarithms of probabilities: sums of their terms, and temperatures under which labels are most probable."""
