@@ -94,22 +94,22 @@ def vote(by: str) -> Callable[[CrowdLabels], np.ndarray]:
 
 def numbers(labels: CrowdLabels) -> np.ndarray:
     """CrowdRidgeRegressor without features: the mean weighted by how exact annotators are, rounded."""
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     found = CrowdRidgeRegressor().fit(np.zeros((len(labels), 1)), ratings).results_.label_consensus.label
     return np.clip(np.rint(found), 1, 5)
 
 
-def fitted(**settings: object) -> Callable[[CrowdLabels], np.ndarray]:
-    return lambda labels: aggregate(labels, **settings).label
+def fitted(by: str = "mode", model: Ordinal | None = None) -> Callable[[CrowdLabels], np.ndarray]:
+    return lambda labels: aggregate(labels.with_scale("ordinal", consensus=by), annotator_model=model).label
 
 
 METHODS: dict[str, Callable[[CrowdLabels], np.ndarray]] = {
     "majority": vote("mode"),
     "median of labels": vote("median"),
     "numbers": numbers,
-    '`kind="ordinal"`': fitted(kind="ordinal"),
-    "by median": fitted(kind="ordinal", consensus_by="median"),
-    "`Ordinal()`": fitted(kind="ordinal", annotator_model=Ordinal()),
+    "ordinal": fitted(),
+    "by median": fitted("median"),
+    "`Ordinal()`": fitted(model=Ordinal()),
 }
 
 
@@ -150,7 +150,7 @@ def level_rows(quick: bool) -> Iterator[tuple[Row, list[tuple[Crowd, FitResults]
     rows = [row for row in all_rows() if row.kind == "levels" and row.group != "parts"]
     for row in rows[:1] if quick else sorted(rows, key=lambda row: (row.group, row.half, row.name)):
         crowds = draws(row, 1 if quick else N_DRAWS)
-        yield row, [(crowd, aggregate(crowd.labels, kind="ordinal")) for crowd in crowds]
+        yield row, [(crowd, aggregate(crowd.labels.with_scale("ordinal"))) for crowd in crowds]
 
 
 def means(rows: list[tuple[Row, list[float]]]) -> list[list[str]]:
@@ -224,7 +224,7 @@ def abstentions_part(run: Run) -> None:
             labels = CrowdLabels.from_table(some, abstain=["Unsure"])
             known = truth.set_index("task")["label"].reindex(labels.examples).to_numpy()
             for informative, results in found.items():
-                result = aggregate(labels, informative_abstentions=informative)
+                result = aggregate(labels.with_abstentions(informative=informative))
                 results.append(((result.label == known).mean(), result.confidence.mean()))
         cells = [f"{right:.3f} ({sure:.3f})" for right, sure in (np.mean(each, axis=0) for each in found.values())]
         rows.append([str(n), *cells])

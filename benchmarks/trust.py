@@ -79,9 +79,9 @@ Known = dict[int, int] | None  # classes by example
 Model = Callable[[Crowd, Known], Answers]
 
 
-def consensus(crowd: Crowd, known: Known = None, **settings: Any) -> Answers:
+def consensus(crowd: Crowd, known: Known = None, scale: str = "nominal") -> Answers:
     """By labels alone."""
-    found = crowdwise.aggregate(crowd.labels, truth=known, **settings)
+    found = crowdwise.aggregate(crowd.labels.with_scale(scale), truth=known)
     return Answers(found.label, found.confidence)
 
 
@@ -98,7 +98,7 @@ def classifier(name: str, crowd: Crowd, known: Known = None) -> Answers:
 
 MODELS: dict[str, tuple[str, tuple[str, ...], Model]] = {
     "aggregate": ("`aggregate(labels)`", ("labels", "features"), consensus),
-    "ordinal": ('`aggregate(labels, kind="ordinal")`', ("levels",), partial(consensus, kind="ordinal")),
+    "ordinal": ('`aggregate(labels.with_scale("ordinal"))`', ("levels",), partial(consensus, scale="ordinal")),
     **{
         name: (f"`{estimator}()`", ("features",), partial(classifier, estimator))
         for name, estimator in {

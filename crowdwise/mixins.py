@@ -122,7 +122,7 @@ class CrowdClassifierMixin(CrowdResultsMixin, ClassifierMixin):
         return tags
 
     def predict(self, X: Any) -> Array:
-        """The class of the highest score; of classes with an order what the model's `consensus_by` says.
+        """The class of the highest score; of classes with an order what their scale takes as the consensus.
 
         Parameters
         ----------

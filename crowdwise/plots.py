@@ -423,5 +423,5 @@ def _of_classes(what: str, model: Any, labels: Any, **given: Any) -> Fit:
     """A fit of classes; an error for ratings."""
     fit = Fit.of(model, labels, **given)
     if fit.results.classes is None:
-        raise LabelError(f'{what} needs classes, and these labels are real numbers (kind="rating").')
+        raise LabelError(f'{what} needs classes, and these labels are numbers (scale="interval").')
     return fit

@@ -18,10 +18,10 @@ from crowdwise._threads import BLOCK_ROWS
 from crowdwise.crowd._disagreement import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
 from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
-from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import missing_mask, shown
 from crowdwise.labels.frames import is_frame, table_columns
+from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import Known, is_known
 from crowdwise.results.consensus import Consensus
 
@@ -172,7 +172,7 @@ class TrainingSet:
         return of_all
 
 
-def check_y(estimator: Any, y: Any, kind: Kind = "class") -> CrowdLabels:
+def check_y(estimator: Any, y: Any, scale: ScaleName = "nominal") -> CrowdLabels:
     """What `fit` was given as y, as labels."""
     if y is None:
         raise ValueError(
@@ -183,17 +183,17 @@ def check_y(estimator: Any, y: Any, kind: Kind = "class") -> CrowdLabels:
             "A column-vector y was passed when a 1d array was expected: it is taken as the labels of one annotator.",
             DataConversionWarning,
         )
-    return as_labels(y, kind=kind)
+    return as_labels(y, scale=scale)
 
 
 def check_features(
-    estimator: Any, X: Any, y: Any, kind: Kind = "class", *, reset: bool = True, least: int = 1
+    estimator: Any, X: Any, y: Any, scale: ScaleName = "nominal", *, reset: bool = True, least: int = 1
 ) -> tuple[Any, CrowdLabels]:
     """Numeric features as scikit-learn wants them, not yet known to be finite, and labels of the same rows.
 
     Without `reset`, the features must be those that the estimator has seen before; `least` is the fewest rows.
     """
-    labels = check_y(estimator, y, kind)
+    labels = check_y(estimator, y, scale)
     if hasattr(X, "shape") or hasattr(X, "__len__"):  # the next check says what is wrong with anything else
         X, labels = align(X, labels)
         labels = with_ids_of(X, labels)  # the next check takes the index of X away

@@ -119,13 +119,13 @@ def crowd(n=80, n_annotators=5, n_features=3, missing=0.0, seed=0, n_classes=2, 
     return X, truth, simulate_annotators(X, truth, n_annotators, **options)
 
 
-def kind_of(name):
-    return "rating" if name == "regressor" else "class"
+def scale_of(name):
+    return "interval" if name == "regressor" else "nominal"
 
 
 def labels_for(name, matrix, **names):
     """Labels of the kind that a model learns from."""
-    return CrowdLabels.from_matrix(matrix, kind=kind_of(name), **names)
+    return CrowdLabels.from_matrix(matrix, scale=scale_of(name), **names)
 
 
 def data_for(name, **options):

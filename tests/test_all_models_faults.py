@@ -19,13 +19,13 @@ from all_models import (
     crowd,
     data_for,
     fit_quietly,
-    kind_of,
     labels_for,
     messages_of,
     new,
     over,
     quiet,
     reference,
+    scale_of,
     scores_of,
     sure_of,
 )
@@ -449,7 +449,7 @@ def labels_here_and_there(name, n_examples, n_annotators):
         "annotator": (first + np.arange(5)).ravel() % n_annotators,
         "label": (X[:, 0] > 0).astype(int).repeat(5) ^ (rng.random(5 * n_examples) < 0.2),
     }
-    return X, CrowdLabels.from_table(table, kind=kind_of(name))
+    return X, CrowdLabels.from_table(table, scale=scale_of(name))
 
 
 @over(CLASSIFIERS)

@@ -15,11 +15,11 @@ from all_models import (
     assert_same_fit,
     data_for,
     fit_quietly,
-    kind_of,
     labels_for,
     new,
     over,
     quick,
+    scale_of,
     steady,
     sure_of,
 )
@@ -44,7 +44,7 @@ def test_fault_26_ids_of_any_kind_are_kept_exactly_as_they_came(name):
         "worker": [worker for _, worker in pairs],
         "label": [int(X["size"][task] > 0) for task, _ in pairs],
     }
-    labels = CrowdLabels.from_table(table, examples=ids, kind=kind_of(name))
+    labels = CrowdLabels.from_table(table, examples=ids, scale=scale_of(name))
     assert labels.examples.tolist() == ids
     assert sorted(labels.annotators.tolist()) == sorted(ids)
     model = fit_quietly(new(name), X, labels)
@@ -170,7 +170,7 @@ def test_fault_29_labels_are_not_changed(name):
     fit_quietly(new(name), X, matrix)
     fit_quietly(new(name), X, read)
     assert np.array_equal(matrix, before, equal_nan=True)
-    assert as_labels(before, kind=y.kind) == as_labels(matrix, kind=y.kind)
+    assert as_labels(before, scale=y.scale.name) == as_labels(matrix, scale=y.scale.name)
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["CrowdLabels", "matrix with NaN"])

@@ -652,10 +652,10 @@ def stars(tmp_path, monkeypatch):
 
 
 def test_levels_have_a_mean_and_their_annotators_an_offset(stars, run):
-    code, printed, _ = run("consensus", "stars.csv", "--kind", "ordinal", "-q")
+    code, printed, _ = run("consensus", "stars.csv", "--scale", "ordinal", "-q")
     assert code == 0
     assert printed.splitlines()[0].startswith("example,label,confidence,mean,p(1)")
-    code, printed, _ = run("annotators", "stars.csv", "--kind", "ordinal", "--json", "-q")
+    code, printed, _ = run("annotators", "stars.csv", "--scale", "ordinal", "--json", "-q")
     assert code == 0
     assert '"offset"' in printed
     assert '"spread"' in printed
@@ -663,13 +663,13 @@ def test_levels_have_a_mean_and_their_annotators_an_offset(stars, run):
 
 
 def test_words_need_their_order_to_be_levels(stars, run):
-    code, _, said = run("consensus", "words.csv", "--kind", "ordinal")
+    code, _, said = run("consensus", "words.csv", "--scale", "ordinal")
     assert code == ExitCode.BAD_DATA
     assert "--classes" in said
-    code, printed, _ = run("consensus", "words.csv", "--kind", "ordinal", "--classes", stars, "-q")
+    code, printed, _ = run("consensus", "words.csv", "--scale", "ordinal", "--classes", stars, "-q")
     assert code == 0
     assert printed.splitlines()[0].startswith("example,label,confidence,mean,p(awful),p(bad),p(fair)")
-    numbers = run("consensus", "stars.csv", "--kind", "ordinal", "-q")[1]
+    numbers = run("consensus", "stars.csv", "--scale", "ordinal", "-q")[1]
     assert [row.split(",")[2:4] for row in printed.splitlines()[1:]] == [
         row.split(",")[2:4] for row in numbers.splitlines()[1:]
     ]
@@ -677,24 +677,24 @@ def test_words_need_their_order_to_be_levels(stars, run):
 
 def test_an_order_that_does_not_go_with_the_rest_is_refused(stars, run):
     for command in ("fit", "check"):
-        code, _, said = run(command, "stars.csv", "--kind", "ordinal", "--ratings")
+        code, _, said = run(command, "stars.csv", "--scale", "ordinal", "--ratings")
         assert code == ExitCode.WRONG_USAGE
         assert "ratings or levels, not both" in said
 
 
 def test_a_run_of_levels_keeps_them(stars, run):
-    code, _, _ = run("fit", "stars.csv", "--kind", "ordinal", "--out", "run")
+    code, _, _ = run("fit", "stars.csv", "--scale", "ordinal", "--out", "run")
     assert code == 0
-    assert json.loads(Path("run/run.json").read_text())["settings"]["kind"] == "ordinal"
+    assert json.loads(Path("run/run.json").read_text())["scale"] == "ordinal"
     assert run("consensus", "run", "-q")[1].splitlines()[0].startswith("example,label,confidence,mean")
 
 
 def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(stars, run):
-    asked = "classes 1 to 5: if these are levels, such as stars, add --kind ordinal"
+    asked = "classes 1 to 5: if these are levels, such as stars, add --scale ordinal"
     assert asked in run("check", "stars.csv")[1]
-    assert asked not in run("check", "stars.csv", "--kind", "ordinal")[1]
-    assert "--kind ordinal" not in run("check", "words.csv")[1]
-    found = [json.loads(run("check", "stars.csv", "--kind", kind, "--json")[1]) for kind in ("class", "ordinal")]
+    assert asked not in run("check", "stars.csv", "--scale", "ordinal")[1]
+    assert "--scale ordinal" not in run("check", "words.csv")[1]
+    found = [json.loads(run("check", "stars.csv", "--scale", scale, "--json")[1]) for scale in ("nominal", "ordinal")]
     assert found[0]["alpha"] < found[1]["alpha"]  # a level apart is less than any two classes apart
 
 

@@ -249,8 +249,8 @@ def test_unknown_truth_is_left_out_and_strange_truth_refused():
 def test_labels_that_say_nothing_are_refused():
     with pytest.raises(LabelError, match="no example has two labels"):
         diagnose([[0.0], [1.0]], [[0, None], [None, 1]])
-    with pytest.raises(LabelError, match='kind="class"'):
-        diagnose([[0.0]], CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating"))
+    with pytest.raises(LabelError, match='scale="nominal"'):
+        diagnose([[0.0]], CrowdLabels.from_matrix([[0.5, 1.5]], scale="interval"))
     with pytest.raises(TypeError, match="KNeighborsClassifier does not"):
         diagnose([[0.0], [1.0]], [[0, 0], [1, 1]], estimator=KNeighborsClassifier())
 

@@ -101,7 +101,7 @@ def test_every_model_has_correlations_of_errors(name):
 def test_a_group_counts_as_one_in_the_consensus_of_ratings():
     X, ratings = np.zeros((30, 1)), np.random.default_rng(0).normal(size=(30, 2))
     four = np.column_stack([ratings, *[ratings[:, 0]] * 2])
-    model = CrowdRidgeRegressor().fit(X, four, groups=[0, 1, 0, 0])
+    model = CrowdRidgeRegressor().fit(X, CrowdLabels.from_matrix(four, scale="interval").with_groups([0, 1, 0, 0]))
     precision = model.expertise_
     mine = (precision[0] * ratings[:, 0] + precision[1] * ratings[:, 1]) / (precision[0] + precision[1])
     assert_allclose(model.results_.label_consensus.label, mine)
@@ -112,7 +112,7 @@ def test_the_correlation_of_errors_of_ratings_is_measured_on_known_ones():
     X = rng.normal(size=(400, 2))
     truth, common = X[:, 0], rng.normal(size=(400, 1))
     ratings = truth[:, None] + [0.0, 1.0, -2.0, 0.5] + 0.6 * common + 0.8 * rng.normal(size=(400, 4))
-    labels = CrowdLabels.from_matrix(ratings, kind="rating")
+    labels = CrowdLabels.from_matrix(ratings, scale="interval")
     model = CrowdRidgeRegressor().fit(X, labels)
     known = np.where(np.arange(400) < 300, truth, np.nan)
     found = error_correlation(model, labels, truth=known)

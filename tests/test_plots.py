@@ -84,7 +84,7 @@ def test_the_order_is_that_of_disagreement(data, ax):
 
 def test_what_cannot_be_drawn_is_an_error(data, ax):
     X, labels, _, model = data
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     regressor = fit_quietly(CrowdRidgeRegressor(), X, ratings)
     assert plots.AnnotatorsDisplay.from_model(regressor, ratings, ax=ax).ax_.get_xlabel() == "expertise"
     with pytest.raises(LabelError, match="MarginDisplay needs classes"):

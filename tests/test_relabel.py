@@ -114,7 +114,7 @@ def test_a_model_that_overrules_the_labels_is_a_reason():
 
 def test_ratings_gain_by_how_much_an_answer_narrows_them():
     X, _, labels = crowd(n=60, missing=0.5)
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     model = fit_quietly(CrowdRidgeRegressor(), X, ratings)
     found = suggest_labels(model, ratings, n=60)
     after = 1 / (1 / model.consensus_std_**2 + model.fitted_.crowd_expertise)
@@ -142,7 +142,7 @@ def test_what_is_not_a_fit_or_not_its_labels_is_an_error():
     with pytest.raises(LabelError, match="fitted to"):
         suggest_labels(found, labels.select_annotators(np.arange(labels.n_annotators) > 0))
     with pytest.raises(LabelError, match="class"):
-        suggest_labels(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating"))
+        suggest_labels(found, CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval"))
     with pytest.raises(TypeError, match=r"got CrowdLabels\. Are labels and model the other way round\?"):
         suggest_labels(labels, found)
     with pytest.raises(TypeError, match=r"got str\.$"):

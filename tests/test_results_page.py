@@ -87,7 +87,8 @@ def data():
     X, matrix = crowd(3, missing=0.2)
     labels = CrowdLabels.from_matrix(matrix, classes=[0, 1])
     ratings = CrowdLabels.from_matrix(
-        [[None if value is None else value + 0.25 * i for value in row] for i, row in enumerate(matrix)], kind="rating"
+        [[None if value is None else value + 0.25 * i for value in row] for i, row in enumerate(matrix)],
+        scale="interval",
     )
     return X, labels, ratings
 

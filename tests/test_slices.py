@@ -158,8 +158,8 @@ def test_what_cannot_be_counted_is_an_error():
         slice_accuracy(labels, ["a", "b", "c"])
     with pytest.raises(LabelError, match="nothing to count"):
         slice_accuracy(labels, ["a", "b"], [None, None])
-    with pytest.raises(LabelError, match='kind="class" are needed'):
-        slice_accuracy(CrowdLabels.from_matrix([[0.5, 1]], kind="rating"), ["a"])
+    with pytest.raises(LabelError, match="classes are needed"):
+        slice_accuracy(CrowdLabels.from_matrix([[0.5, 1]], scale="interval"), ["a"])
     with pytest.raises(LabelError, match="truth must be in the terms of the labels' classes"):
         slice_accuracy(labels, ["a", "b"], ["yes", "no"])
     with pytest.raises(ValueError, match="fdr must be a finite number > 0"):

@@ -14,11 +14,11 @@ from crowdwise.cli.options import (
     console_options,
     features_options,
     json_option,
-    kind_option,
     labels_options,
     ratings_option,
     reading_of_features,
     reading_of_labels,
+    scale_option,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Examples:
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
 @labels_options
-@kind_option
+@scale_option
 @ratings_option
 @features_options
 @json_option
@@ -51,14 +51,11 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     started()
     console = console_of(options)
     labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
-    kind = options.pop("kind")
-    if kind == "ordinal" and labels_as.get("kind") == "rating":
-        raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
     with console.step("Checking"):
         inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
         for note in inputs.notes:
             console.info(note)
-        found = check(inputs, kind)
+        found = check(inputs)
     if as_json:
         show_json("check", {**found.as_dict(), "notes": list(inputs.notes)})
     else:

@@ -19,11 +19,11 @@ from crowdwise.cli.options import (
     features_options,
     group_option,
     json_option,
-    kind_option,
     labels_options,
     ratings_option,
     reading_of_features,
     reading_of_labels,
+    scale_option,
     truth_options,
 )
 
@@ -39,7 +39,7 @@ Examples:
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
   crowdwise fit votes.csv --truth answers.csv --use-truth
   crowdwise fit votes.csv --group gpt-4o,gpt-4o-mini --group llama-8b,llama-70b
-  crowdwise fit stars.csv --kind ordinal
+  crowdwise fit stars.csv --scale ordinal
   crowdwise fit labels.csv --abstain unsure --informative-abstentions
   crowdwise fit answers.csv --example question --annotator who --label said
   crowdwise fit labels.csv --classes no,unclear,yes --missing -1
@@ -75,7 +75,7 @@ Examples:
 )
 @click.option("--names", is_flag=True, help="Show names that look like personal data in the report.")
 @labels_options
-@kind_option
+@scale_option
 @abstentions_option
 @group_option
 @ratings_option
@@ -100,13 +100,12 @@ def command(
     started()
     console = console_of(options)
     labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
-    kind = options.pop("kind")
     names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions", "groups")
-    settings = Settings(**{name: options.pop(name) for name in names}, kind=kind)
+    settings = Settings(**{name: options.pop(name) for name in names})
     has_features = features is not None or bool(features_as["text"])
     try:
         # Whether there are known answers is seen later: the file of labels may have some.
-        settings.settled(features=has_features, truth=True, ratings=labels_as.get("kind") == "rating")
+        settings.settled(features=has_features, truth=True, scale=labels_as["scale"])
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     form = options["report"]

@@ -125,10 +125,10 @@ labels_options = in_order(
         help="Which of two different labels of an annotator for one example counts; by default it is an error.",
     ),
 )
-kind_option = click.option(
-    "--kind",
-    type=click.Choice(["class", "ordinal"]),
-    default="class",
+scale_option = click.option(
+    "--scale",
+    type=click.Choice(["nominal", "ordinal"]),
+    default="nominal",
     help="ordinal: labels have an order, as stars do; give the order of words with --classes.",
 )
 group_option = click.option(
@@ -182,10 +182,13 @@ def reading_of_labels(options: dict[str, Any], console: Console) -> dict[str, An
         given["missing"] = (*MISSING, *given["missing"])
     else:
         del given["missing"]
+    given["scale"] = options.pop("scale", "nominal")
     if options.pop("ratings", False):
         if given["classes"]:
             raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
-        given["kind"] = "rating"
+        if given["scale"] == "ordinal":
+            raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
+        given["scale"] = "interval"
     if given["wide"] and given["annotator"]:
         given["annotator"] = Names().convert(given["annotator"], None, None)
     return given

@@ -18,9 +18,9 @@ from crowdwise.cli.options import (
     group_option,
     in_order,
     json_option,
-    kind_option,
     labels_options,
     reading_of_labels,
+    scale_option,
     truth_options,
 )
 
@@ -32,7 +32,7 @@ table_options = in_order(
     click.argument("source", metavar="LABELS|RUN", type=FILE),
     truth_options,
     labels_options,
-    kind_option,
+    scale_option,
     abstentions_option,
     group_option,
     json_option,
@@ -58,7 +58,7 @@ def show_table_of(
     started()
     console = console_of(options)
     labels_as = reading_of_labels(options, console)
-    reading = {name: options.pop(name) for name in ("kind", "informative_abstentions", "groups")}
+    reading = {name: options.pop(name) for name in ("informative_abstentions", "groups")}
     with console.step("Working"):
         if is_run(source):
             for what, given in (("known answers", truth or use_truth), ("groups", reading["groups"])):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import shown
 from crowdwise.labels.frames import make_frame
-
-Measurement = Literal["nominal", "ordinal", "interval"]
+from crowdwise.labels.scale import ScaleName
 
 # With more levels than this, only alpha of interval data and percent agreement are given.
 _MOST_LEVELS = 100
@@ -56,8 +55,8 @@ class Agreement:
 
     Parameters
     ----------
-    kind : {"nominal", "ordinal", "interval"}
-        What was taken for the scale of the labels.
+    scale : {"nominal", "ordinal", "interval"}
+        That of the labels.
     weights : {"linear", "quadratic"} or None
         How AC2 and the kappas weigh levels that are further apart; None for nominal labels.
     confidence : float
@@ -76,7 +75,7 @@ class Agreement:
         What is undefined or left out, and why.
     """
 
-    kind: Measurement
+    scale: ScaleName
     weights: Weights | None
     confidence: float
     n_examples: int
@@ -99,7 +98,7 @@ class Agreement:
         weighted = "" if self.weights is None else f", {self.weights} weights"
         lines = [
             f"Agreement of {self.n_annotators:,} annotators on {self.n_examples:,} examples with two labels or more "
-            f"({self.kind}{weighted}; {100 * self.confidence:g}% intervals)",
+            f"({self.scale}{weighted}; {100 * self.confidence:g}% intervals)",
             *(f"  {name:21} {estimate}" for name, estimate in self._named().items()),
             f"  {self._pairs_in_words()}",
             *(f"  note: {note}" for note in self.notes),
@@ -129,7 +128,6 @@ class Agreement:
 
 def agreement(
     labels: Any,
-    kind: Measurement | None = None,
     *,
     weights: Weights | None = None,
     min_shared: int = 10,
@@ -146,11 +144,8 @@ def agreement(
     Parameters
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-        Classes or ratings.
-    kind : {"nominal", "ordinal", "interval"} or None, default=None
-        The scale. Nominal: labels differ or do not. Ordinal: classes have an order, that of ``labels.classes`` (declare
-        it if words are not in alphabetical order). Interval: labels are numbers. None is nominal for classes and
-        interval for ratings.
+        Their scale decides, see `CrowdLabels.with_scale`. Nominal: labels differ or do not. Ordinal: classes have an
+        order, that of ``labels.classes``. Interval: labels are numbers.
     weights : {"linear", "quadratic"} or None, default=None
         How AC2 and the kappas weigh levels that are further apart: by the steps between them (ordinal), or the
         difference of the numbers (interval), or the square of it. None is quadratic, as alpha is; nominal labels have
@@ -178,16 +173,15 @@ def agreement(
     --------
     >>> from crowdwise import CrowdLabels, agreement
     >>> labels = CrowdLabels.from_matrix([[1, 1, 2], [2, 2, 2], [3, 4, 3], [4, 4, None], [1, 2, 1]])
-    >>> found = agreement(labels, "ordinal", min_shared=4)
+    >>> found = agreement(labels.with_scale("ordinal"), min_shared=4)
     >>> round(found.alpha.value, 3), bool(found.alpha.low < found.alpha.value < found.alpha.high)
     (0.793, True)
     >>> found.to_frame()["measure"].tolist()
     ["Krippendorff's alpha", "Gwet's AC2", 'percent agreement']
     """
-    crowd = as_labels(labels, kind=None)
-    kind = check_choice("kind", kind, ("nominal", "ordinal", "interval", None))
-    kind = kind or ("nominal" if crowd.classes is not None else "interval")
-    weights = _check_weights(weights, kind)
+    crowd = as_labels(labels, scale=None)
+    scale = crowd.scale.name
+    weights = _check_weights(weights, scale)
     check_whole("min_shared", min_shared)
     check_whole("n_resamples", n_resamples)
     confidence = check_number("confidence", confidence, above=True, high=1.0)
@@ -195,16 +189,16 @@ def agreement(
     paired = crowd.labels_per_example > 1
     if not paired.any():
         raise LabelError("no example has two labels: there is nothing to compare.")
-    levelled, places, patterns = _on_scale(crowd, kind)
+    levelled, places, patterns = _on_scale(crowd)
     distance = None if patterns.counts is None else distances(places, weights)
-    coefficients: dict[str, Coefficient] = {"alpha": _ALPHAS[kind], "percent": percent_agreement}
+    coefficients: dict[str, Coefficient] = {"alpha": _ALPHAS[scale], "percent": percent_agreement}
     if distance is not None:
         coefficients["ac"] = gwet_ac(distance)
     found = _estimates(coefficients, patterns, n_resamples, confidence, rng)
     pairs = _no_pairs() if distance is None else _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
     undefined = Estimate(np.nan, np.nan, np.nan)
     return Agreement(
-        kind=kind,
+        scale=scale,
         weights=weights,
         confidence=confidence,
         n_examples=int(paired.sum()),
@@ -214,27 +208,27 @@ def agreement(
         ac=found.get("ac", undefined),
         percent=found["percent"],
         pairs=pairs,
-        notes=(*_notes(levelled, kind, found, pairs), *_without_width(patterns, confidence)),
+        notes=(*_notes(levelled, found, pairs), *_without_width(patterns, confidence)),
     )
 
 
-_ALPHAS: dict[Measurement, Coefficient] = {
+_ALPHAS: dict[ScaleName, Coefficient] = {
     "nominal": alpha_nominal,
     "ordinal": alpha_ordinal,
     "interval": alpha_interval,
 }
 
 
-def _check_weights(weights: Any, kind: Measurement) -> Weights | None:
+def _check_weights(weights: Any, scale: ScaleName) -> Weights | None:
     check_choice("weights", weights, ("linear", "quadratic", None))
-    if kind == "nominal":
+    if scale == "nominal":
         if weights is not None:
-            raise ValueError(f'nominal labels have no order to weigh: use kind="ordinal" with weights="{weights}".')
+            raise ValueError('nominal labels have no order to weigh: give them one, labels.with_scale("ordinal").')
         return None
     return weights or "quadratic"
 
 
-def _on_scale(crowd: CrowdLabels, kind: Measurement) -> tuple[CrowdLabels, Floats, Patterns]:
+def _on_scale(crowd: CrowdLabels) -> tuple[CrowdLabels, Floats, Patterns]:
     """Labels as levels, the places of the levels on the scale, and patterns of them.
 
     Ratings of too many values to be levels stay as they are; the places are those of the labels then.
@@ -242,22 +236,12 @@ def _on_scale(crowd: CrowdLabels, kind: Measurement) -> tuple[CrowdLabels, Float
     if crowd.classes is None:
         levels, codes = np.unique(crowd.values, return_inverse=True)
         if len(levels) > _MOST_LEVELS:
-            if kind != "interval":
-                raise LabelError(
-                    f"these ratings have {len(levels):,} different values, and {kind} agreement is for at most "
-                    f'{_MOST_LEVELS} levels: use kind="interval", or round the ratings first.'
-                )
             places = _standard(crowd.values)
             return crowd, places, patterns_of_numbers(crowd, codes, places)
         crowd = replace(crowd, values=codes, classes=levels)
     assert crowd.classes is not None
     places = np.arange(len(crowd.classes), dtype=np.float64)
-    if kind == "interval":
-        if crowd.classes.dtype.kind not in "biuf":
-            raise LabelError(
-                f"interval agreement needs numbers, and the classes are {_levels_in_words(crowd.classes)}: use "
-                'kind="ordinal" if they have an order, or make the labels numbers first.'
-            )
+    if crowd.scale.name == "interval":
         places = _standard(crowd.classes.astype(np.float64))
     return crowd, places, patterns_of_levels(crowd, places)
 
@@ -323,7 +307,7 @@ def _kappas(
     return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa, low, high)
 
 
-def _notes(labels: CrowdLabels, kind: Measurement, found: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
+def _notes(labels: CrowdLabels, found: dict[str, Estimate], pairs: PairAgreement) -> list[str]:
     notes = []
     if np.isnan(found["alpha"].value):
         notes.append(
@@ -332,7 +316,7 @@ def _notes(labels: CrowdLabels, kind: Measurement, found: dict[str, Estimate], p
         )
     if labels.classes is None:
         notes.append(f"the ratings have more than {_MOST_LEVELS} different values: AC2 and kappas need levels")
-    elif kind == "ordinal" and not _in_their_order(labels.classes):
+    elif labels.scale.name == "ordinal" and labels.classes.dtype.kind not in "biuf":
         notes.append(f"the levels are taken in the order {_levels_in_words(labels.classes)}")
     if len(pairs) > _MOST_PAIRS:
         notes.append(f"kappas have intervals for at most {_MOST_PAIRS:,} pairs, and there are {len(pairs):,}")
@@ -350,14 +334,6 @@ def _without_width(patterns: Patterns, confidence: float) -> list[str]:
         f"annotators agree on {100 * share[0]:.3g}% of the pairs of labels of every example, so the interval of "
         f"percent agreement has no width; up to {100 * others:.2g}% of other examples may still be otherwise"
     ]
-
-
-def _in_their_order(classes: Array) -> bool:
-    """Whether classes are numbers from the lowest to the highest, or back."""
-    if classes.dtype.kind not in "biuf":
-        return False
-    steps = np.diff(classes.astype(np.float64))
-    return bool((steps > 0).all() or (steps < 0).all())
 
 
 def _levels_in_words(classes: Array) -> str:

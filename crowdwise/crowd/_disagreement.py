@@ -66,7 +66,7 @@ def disagreement(
     [0.0, 0.75, 1.0]
     """
     check_choice("relative_to", relative_to, ("observed", "possible", None))
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     if relative_to is not None and labels.classes is None:
         labels = _with_visible_squares(labels)
     span = float(np.ptp(labels.values)) if labels.classes is None and labels.n_labels else 0.0

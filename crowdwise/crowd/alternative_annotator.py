@@ -171,7 +171,7 @@ def alternative_annotator_test(
     epsilon = check_number("epsilon", epsilon, high=1.0)
     fdr = check_number("fdr", fdr, above=True, high=1.0)
     check_whole("min_examples", min_examples, low=2)
-    crowd = as_labels(labels, kind=None)
+    crowd = as_labels(labels, scale=None)
     who, people = _people(crowd, candidate, humans)
     difference, person = _compare(crowd, who, people)
     n = np.bincount(person, minlength=len(people))

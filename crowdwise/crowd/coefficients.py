@@ -52,7 +52,7 @@ def krippendorff_alpha(labels: Any) -> float:
     >>> round(krippendorff_alpha(labels), 3)
     0.625
     """
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     n = labels.labels_per_example
     paired = n > 1
     if not paired.any():

@@ -98,9 +98,9 @@ def cohen_kappas(labels: Any, *, min_shared: int = 1, weights: Weights | None = 
     """
     check_whole("min_shared", min_shared)
     check_choice("weights", weights, ("linear", "quadratic", None))
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     if labels.classes is None:
-        raise LabelError('cohen_kappas needs classes, and these labels are real numbers (kind="rating").')
+        raise LabelError('cohen_kappas needs classes, and these labels are numbers (scale="interval").')
     distance = distances(np.arange(len(labels.classes), dtype=np.float64), weights)
     first, second, n_shared, kappa = kappas_of_pairs(labels, distance, min_shared)
     return PairAgreement(labels.annotators[first], labels.annotators[second], n_shared, kappa)

@@ -16,12 +16,11 @@ from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators, sharing_of
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
-from crowdwise.em.levels import ClassKind, scale_of, warn_if_no_abstentions
+from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
-from crowdwise.results.consensus import ConsensusBy
 from crowdwise.results.fit_results import FitResults
 from crowdwise.rows.chunks import MemoryChunks
 from crowdwise.training_set import TrainingSet
@@ -32,12 +31,8 @@ def aggregate(
     labels: Any,
     *,
     truth: Any = None,
-    kind: ClassKind = "class",
-    consensus_by: ConsensusBy | None = None,
-    informative_abstentions: bool = False,
     annotator_model: AnnotatorModel | None = None,
     errors_in_common: bool = True,
-    groups: Any = None,
     steepness: float = 0.0,
     max_rounds: int | None = None,
     tol: float = 1e-5,
@@ -49,20 +44,14 @@ def aggregate(
     Parameters
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-        Classes; a column per annotator, NaN or None where there is no label.
+        Classes; a column per annotator, NaN or None where there is no label. What is known about labels comes with
+        them: an order of classes and what is taken as the label (`with_scale`), annotators who share a vote
+        (`with_groups`; by default near copies are detected), abstentions that depend on the class
+        (`with_abstentions`).
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
         The true classes of some examples, None or NaN elsewhere; if it has ids, they are those of the labels' examples.
         Their probability is 1, and the probabilities of all other examples are calibrated by them, each known answer
         held out. Annotators are estimated from labels alone.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order, as stars do: numbers have theirs, that of anything else is declared with
-        `labels.in_order` or `classes=`.
-    consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of the probabilities as the label: the most probable class (the default); for levels also the
-        median, or the level nearest to the mean.
-    informative_abstentions : bool, default=False
-        Whether abstaining, as declared with ``abstain=``, is an answer of annotators that depends on the class. By
-        default abstentions are left out.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix shrunk towards the crowd's (`Shared`, the default), one of
         their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
@@ -71,9 +60,6 @@ def aggregate(
         Whether annotators may have errors in common. If so, near copies share a vote, the rounds are few and anchored
         at the votes, and stated probabilities allow for correlated errors. False assumes independent errors, with
         rounds to convergence: the method of Dawid and Skene.
-    groups : mapping, series or array-like, default=None
-        Annotators who share one vote: a group by annotator's name, such as the family of a model, or one per annotator
-        in their order. Annotators that are not named are alone. By default near copies are detected.
     steepness : float, default=0.0
         How fast an example's weight falls with disagreement. 0 weights all equally.
     max_rounds : int or None, default=None
@@ -101,20 +87,18 @@ def aggregate(
     reporter = Reporter("aggregate", verbose, on_round)
     steepness, crowd = check_number("steepness", steepness), as_labels(labels)
     independent = not check_choice("errors_in_common", errors_in_common, (True, False))
-    warn_if_no_abstentions(crowd, informative_abstentions)
-    scale = scale_of(crowd, kind, consensus_by, informative_abstentions)
     answers = known_answers(truth, crowd, crowd)
     training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, weighting=steepness > 0)
-    model = scale.annotator_model(annotator_model)
+    model = model_of_annotators(annotator_model, crowd)
     weight = example_weights(training.weighing_disagreement, steepness)
     with one_blas_thread():  # products here are too thin to be shared
-        sharing = sharing_of(training, groups, independent=independent)
-        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent, scale.levels)
+        sharing = sharing_of(training.used_labels, independent=independent)
+        counting = Counting(len(training.classes), sharing, uses_abstentions(crowd), independent, crowd.levels)
         patterns, counts, where = distinct_patterns(training.used_labels, weight)
         chunks = MemoryChunks.of(patterns, counts)
         report = reporter.rounds("labels")
         fit = fit_labels(chunks, counting, model, max_rounds=max_rounds, tol=tol, report=report)
-        fitted = fitted_annotators(crowd.annotators, training.active, training.classes, scale, fit)
+        fitted = fitted_annotators(crowd, training.active, fit)
         proba = chunks.gather(lambda chunk: fitted.stated(chunk, fit.posterior, fit.merit))
         proba = proba if where is None else proba[where]
         fitted, proba, check = calibrated(fitted, proba, training)

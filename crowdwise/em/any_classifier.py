@@ -38,7 +38,7 @@ from crowdwise.em.estimators import (
 )
 from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
 from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
-from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
+from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting
 from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
 from crowdwise.labels.align import align, as_labels, with_ids_of
@@ -46,7 +46,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import Scaling
-from crowdwise.results.consensus import Consensus, ConsensusBy
+from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.training_set import TrainingSet, check_y, warn_if_few_effective
 from crowdwise.weights.class_weights import weights_of_classes
@@ -131,13 +131,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weights divided out: there a rare class stays rare. A `class_weight` of the estimator itself is not divided out.
     cv : int, splitter or iterable of splits, default=5
         How examples are held out; all of them once. A number of folds is dealt out by the content of the rows.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
-    consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of probabilities as the label, in the consensus: the most probable class (the default); for
-        classes with an order also the median, or the level nearest to the mean.
-    informative_abstentions : bool, default=False
-        Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator: a confusion matrix drawn towards the crowd's (`Shared`, the default), one of
         their own, how often they are right, or how far they are above or below the truth (`Ordinal`). See
@@ -245,9 +238,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         curriculum: Curriculum | None = None,
         class_weight: dict[Any, float] | str | None = None,
         cv: Any = 5,
-        kind: ClassKind = "class",
-        consensus_by: ConsensusBy | None = None,
-        informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         errors_in_common: bool = True,
         max_rounds: int | None = None,
@@ -261,9 +251,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.curriculum = curriculum
         self.class_weight = class_weight
         self.cv = cv
-        self.kind = kind
-        self.consensus_by = consensus_by
-        self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.errors_in_common = errors_in_common
         self.max_rounds = max_rounds
@@ -291,7 +278,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         truth: Any = None,
         *,
-        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -301,15 +287,14 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_examples, n_features)
             Features: whatever the estimator takes.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,)
-            Labels: a column per annotator, NaN or None where there is none.
+            Labels: a column per annotator, NaN or None where there is none. An order of classes, groups of annotators
+            and abstentions come with them, see `aggregate`; the estimator itself does not use the order.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
         truth : array-like of shape (n_examples,), series, mapping or frame, default=None
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They are learned from as certain, and all others' confidence is calibrated by them, each truth being held
             out; see `aggregate`.
-        groups : mapping, series or array-like, default=None
-            Annotators who share one vote, see `aggregate`. By default those who copy each other are detected.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -323,7 +308,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         reporter = Reporter("CrowdClassifier", self.verbose, on_round)
         X, labels = align(indexable(X)[0], check_y(self, y))
         check_numbers(X, base)
-        warn_if_no_abstentions(labels, self.informative_abstentions)
         answers = known_answers(truth, X, labels)
         training = TrainingSet.of(
             X, labels, sample_weight, truth=answers, weighting=self.steepness > 0
@@ -338,7 +322,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_splits(splits, len(training.used_labels))
         folds = EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
         with one_blas_thread():  # threads must change no bit
-            self._fit(training, learner, folds, labels, groups, reporter, last_seed, rng)
+            self._fit(training, learner, folds, labels, reporter, last_seed, rng)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -348,7 +332,6 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
-        check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
         check_choice("errors_in_common", self.errors_in_common, (True, False))
         check_number("steepness", self.steepness)
@@ -359,15 +342,13 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         learner: Learner,
         folds: EstimatorFolds,
         given: CrowdLabels,
-        groups: Any,
         reporter: Reporter,
         last_seed: int,
         rng: np.random.Generator,
     ) -> None:
         """Annotators from labels, then rounds of labels and classifier, then one classifier of all examples."""
         labels, curriculum = training.used_labels, curriculum_of(self.curriculum, self.steepness)
-        scale = scale_of(training.labels, self.kind, self.consensus_by, self.informative_abstentions)
-        model, independent = scale.annotator_model(self.annotator_model), not self.errors_in_common
+        model, independent = model_of_annotators(self.annotator_model, training.labels), not self.errors_in_common
         chunks = MemoryChunks.of(labels, training.sample_weight, None, training.used_truth, whole=True)
         easiness = usable_weights(example_weights(training.weighing_disagreement, self.steepness))
         for name, values in (("position", np.arange(len(labels))), ("easiness", easiness)):
@@ -375,8 +356,8 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         warn_if_few_effective(
             easiness * training.sample_weight, training.X.shape[1] if getattr(training.X, "ndim", 1) == 2 else 0
         )
-        sharing = sharing_of(training, groups, independent=independent)
-        counting = Counting(len(training.classes), sharing, scale.informative_abstentions, independent, scale.levels)
+        sharing, of = sharing_of(labels, independent=independent), training.labels
+        counting = Counting(len(training.classes), sharing, uses_abstentions(of), independent, of.levels)
         labels_fit = fit_labels(chunks, counting, model, report=reporter.rounds("labels"))
         counted = weights_of_classes(self.class_weight, given, training.classes)
         weights = RoundWeights(
@@ -390,9 +371,7 @@ class CrowdClassifier(CrowdClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
         if not few:
             warn_if_not_converged(found, self.tol)
-        annotators = annotators_with_features(
-            training.labels.annotators, training.active, training.classes, scale, labels_fit, chunks, found
-        )
+        annotators = annotators_with_features(training.labels, training.active, labels_fit, chunks, found)
         targets, everyone = soft_targets(chunks, found.targets), np.arange(len(labels))
         self.estimator_ = learner.fit(targets, everyone, last_seed)
         n_used = learner.n_used(targets.weight, everyone)

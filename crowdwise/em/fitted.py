@@ -16,14 +16,15 @@ from crowdwise.crowd.flags import flag_annotators
 from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.discount import Discount, number_of_votes
 from crowdwise.em.labels_only import LabelsOnlyFit
-from crowdwise.em.levels import CLASSES, LabelScale, level_scores
+from crowdwise.em.levels import level_scores
 from crowdwise.em.posterior import Annotators, Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.groups import check_groups
+from crowdwise.labels.groups import group_numbers
+from crowdwise.labels.scale import NOMINAL, LabelScale
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.results.fit_results import Choice, FitResults
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
@@ -77,7 +78,7 @@ class FittedAnnotators:
     answers: Annotators
     class_prior: Floats
     merit: Floats
-    scale: LabelScale = CLASSES
+    scale: LabelScale = NOMINAL
     sharing: VoteSharing = field(default_factory=VoteSharing.none)
     discount: Discount = field(default_factory=Discount)
     comparable: bool = True
@@ -91,6 +92,11 @@ class FittedAnnotators:
         Where abstentions are answers, of the labels that an annotator gives.
         """
         return self.answers.labels
+
+    @property
+    def levels(self) -> Floats | None:
+        """Where each class is; None for classes without an order."""
+        return self.scale.levels(self.classes)
 
     @property
     def abstention(self) -> Floats | None:
@@ -114,23 +120,23 @@ class FittedAnnotators:
         """
         if not self.comparable:
             return np.where(np.isnan(self.confusion[:, 0, 0]), np.nan, 1.0)
-        if self.scale.levels is None:
+        if self.levels is None:
             squared = _CLASS_DISTANCE * (1 - self.accuracy)
         else:
-            squared = level_scores(self.confusion, self.class_prior, self.scale.levels)[1] ** 2
+            squared = level_scores(self.confusion, self.class_prior, self.levels)[1] ** 2
         return 1 / np.maximum(squared, _SMALLEST_ERROR)
 
     def results(self, labels: CrowdLabels, n_labels: NDArray[np.int64] | None = None) -> FitResults:
         """Scores and flags of the annotators; `labels` are those of the fit, or some, of so many per annotator."""
         offset, spread, rank_correlation = None, None, None
-        if self.scale.levels is None:
+        if self.levels is None:
             by_chance = np.einsum("lkc,k,c->l", self.confusion, self.class_prior, self.class_prior)
             agreement = self.accuracy - by_chance
         else:  # who is harsh may be seldom right and still order examples well
-            scores = level_scores(self.confusion, self.class_prior, self.scale.levels)
+            scores = level_scores(self.confusion, self.class_prior, self.levels)
             offset, spread, rank_correlation = (score if self.comparable else np.nan * score for score in scores)
-            away = self.scale.levels - self.class_prior @ self.scale.levels  # from the mean level
-            agreement = (self.confusion @ self.scale.levels) @ (self.class_prior * away)
+            away = self.levels - self.class_prior @ self.levels  # from the mean level
+            agreement = (self.confusion @ self.levels) @ (self.class_prior * away)
         n_labels = labels.labels_per_annotator if n_labels is None else n_labels
         counted = np.where(np.isnan(self.confusion[:, 0, 0]), 0, n_labels)  # none, if all are on examples of weight 0
         flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
@@ -159,7 +165,7 @@ class FittedAnnotators:
 
     def as_consensus(self, examples: Array, proba: Floats) -> Consensus:
         """Probabilities of the classes, read as this fit reads them."""
-        return Consensus(examples, self.classes, proba, self.scale.by, self.scale.levels)
+        return Consensus(examples, self.classes, proba, self.scale.consensus, self.levels)
 
     def proba(self, labels: CrowdLabels, log_prior: Floats | None = None, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the classes by labels of these annotators; an unknown one counts as the crowd.
@@ -225,22 +231,19 @@ class FittedModel(Protocol):
     def log_prior(self, X: Any) -> Floats: ...
 
 
-def sharing_of(training: TrainingSet, groups: Any, *, independent: bool) -> VoteSharing:
+def sharing_of(used_labels: CrowdLabels, *, independent: bool) -> VoteSharing:
     """Who shares a vote among the annotators that take part: as groups are given, or near copies."""
-    group = training.labels.groups if groups is None else check_groups(groups, training.labels.annotators)
+    groups = used_labels.groups
     if independent:
-        if group is not None:
+        if groups is not None:
             raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
         return VoteSharing.none()
-    return (
-        VoteSharing.of_copies(training.used_labels) if group is None else VoteSharing.of_groups(group[training.active])
-    )
+    return VoteSharing.of_copies(used_labels) if groups is None else VoteSharing.of_groups(group_numbers(groups))
 
 
-def fitted_annotators(
-    names: Array, active: Bools, classes: Array, scale: LabelScale, fit: LabelsOnlyFit
-) -> FittedAnnotators:
-    """What a fit estimated, in the terms of all annotators."""
+def fitted_annotators(labels: CrowdLabels, active: Bools, fit: LabelsOnlyFit) -> FittedAnnotators:
+    """What a fit estimated, in the terms of all annotators of the labels."""
+    assert labels.classes is not None
     counting = fit.posterior.counting
     common, measured = 0.0, False
     if not counting.independent:
@@ -251,26 +254,20 @@ def fitted_annotators(
     merit[active] = fit.merit
     position = np.where(active, np.cumsum(active) - 1, -1)
     return FittedAnnotators(
-        names, classes, fit.annotators.among(active), fit.class_prior, merit,
-        scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
+        labels.annotators, labels.classes, fit.annotators.among(active), fit.class_prior, merit,
+        labels.scale, counting.sharing.at(position), Discount(common, measured), fit.comparable,
         choices=_choices(fit, common, measured),
     )  # fmt: skip
 
 
 def annotators_with_features(
-    names: Array,
-    active: Bools,
-    classes: Array,
-    scale: LabelScale,
-    labels_fit: LabelsOnlyFit,
-    chunks: Chunks,
-    found: FeaturesFit,
+    labels: CrowdLabels, active: Bools, labels_fit: LabelsOnlyFit, chunks: Chunks, found: FeaturesFit
 ) -> FittedAnnotators:
     """The annotators that rounds with a classifier estimated; classes are as frequent as in their consensus."""
     consensus = SoftConsensus(found.posterior)
     mass = chunks.total(lambda chunk: chunk.weight @ consensus(chunk))
     posterior = replace(found.posterior, log_prior=np.log(np.maximum(mass / mass.sum(), _TINY)))
-    return fitted_annotators(names, active, classes, scale, replace(labels_fit, posterior=posterior))
+    return fitted_annotators(labels, active, replace(labels_fit, posterior=posterior))
 
 
 def _choices(fit: LabelsOnlyFit, common: float, measured: bool) -> tuple[Choice, ...]:
@@ -297,7 +294,7 @@ def calibrated(
     if known is None:
         return fitted, proba, None
     found = calibrate(proba, training.used_labels, known)
-    chosen = chosen_classes(found.held_out, fitted.scale.by, fitted.scale.levels)
+    chosen = chosen_classes(found.held_out, fitted.scale.consensus, fitted.levels)
     check = check_classes(found.held_out, known.answers, chosen, at_random=found.representative)
     return replace(fitted, calibration=found.calibration), found.calibration.apply(proba, training.used_labels), check
 

@@ -50,7 +50,7 @@ class Ordinal:
     >>> from crowdwise import aggregate
     >>> from crowdwise.em import Ordinal
     >>> stars = [[1, 1, 2], [5, 5, 5], [3, 3, 4], [2, 2, 3], [4, 4, 5]]
-    >>> aggregate(stars, kind="ordinal", annotator_model=Ordinal(strength=3.0)).label.tolist()
+    >>> aggregate(stars, annotator_model=Ordinal(strength=3.0)).label.tolist()
     [1, 5, 3, 2, 4]
     """
 

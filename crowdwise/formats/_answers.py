@@ -20,10 +20,11 @@ from crowdwise._arrays import Array
 from crowdwise._text import count
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._names import shell_word
-from crowdwise.labels.build import Kind, parts_of_codes
+from crowdwise.labels.build import parts_of_codes
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, tidy
 from crowdwise.labels.mistakes import perhaps, plain_spelling
+from crowdwise.labels.scale import ScaleName
 from crowdwise.tables import Record, as_text
 
 # Cells that hold no label, besides empty ones. "None" may well be a class.
@@ -72,7 +73,7 @@ class ReadOptions:
     missing: tuple[str, ...] = MISSING
     abstain: tuple[str, ...] = ()
     on_duplicate: Literal["error", "first", "last"] = "error"
-    kind: Kind = "class"
+    scale: ScaleName = "nominal"
     classes: tuple[str, ...] | None = None
     strip: bool = False
     texts: bool | str = True
@@ -220,13 +221,13 @@ class Answers:
         values = [
             _id_array(examples, id_of),
             _id_array(annotators, _kind_of_ids(annotators)),
-            _label_array(used, label_of, options.kind),
+            _label_array(used, label_of, options.scale),
         ]
         self._indices = _Codes(), _Codes(), _Codes()
         codes = [np.frombuffer(column, dtype=np.intc) for column in self._columns]
         self._columns = array("i"), array("i"), array("i")
         del examples  # which would be held until the end
-        settings: dict[str, Any] = {"on_duplicate": options.on_duplicate, "kind": options.kind}
+        settings: dict[str, Any] = {"on_duplicate": options.on_duplicate, "scale": options.scale}
         if options.classes is not None:
             settings["classes"] = tidy([label_of(name) for name in options.classes])
         if len(used) < len(labels):
@@ -238,7 +239,9 @@ class Answers:
             made = CrowdLabels.from_table(table, abstain=abstained, **settings)
             notes.append(f"{count(made.n_abstentions, 'abstention')} (counted, not used as labels)")
         else:
-            made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings))
+            made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings)).with_scale(
+                options.scale
+            )
         texts = {id_of(example): text for example, text in self.texts.items()}
         truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
         return LabelFile(made, texts or None, truth or None, format, tuple(notes))
@@ -366,10 +369,10 @@ def _id_array(ids: Sequence[str], kind: Callable[[str], Any]) -> Array:
     return np.fromiter(map(int, ids), np.int64, len(ids)) if kind is int else as_objects(ids)
 
 
-def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], kind: Kind) -> Array:
-    if kind == "class":
+def _label_array(labels: Sequence[str], kind_of: Callable[[str], Any], scale: ScaleName) -> Array:
+    if scale != "interval":
         return tidy([kind_of(label) for label in labels]) if labels else as_objects([])
     for label in labels:
         if not NUMBER.fullmatch(label):
-            raise LabelError(f'ratings must be numbers; found {label!r}. Use kind="class" for classes.')
+            raise LabelError(f'ratings must be numbers; found {label!r}. Use scale="nominal" for classes.')
     return np.fromiter(map(float, labels), np.float64, len(labels))

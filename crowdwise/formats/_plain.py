@@ -175,7 +175,7 @@ def _read_wide(table: Table, answers: Answers, how: str = "") -> None:
     else:
         examples = [str(i) for i in range(len(columns[annotators[0]]))]
         _refuse_ids(columns, annotators, options)
-    if options.annotator is None and options.kind == "class":
+    if options.annotator is None and options.scale != "interval":
         _refuse_no_annotator(answers.name, {name: columns[name] for name in annotators}, none)
     answers.notes.append(f"a column per annotator: {some_names(annotators)}{how}")
     answers.notes.append(
@@ -209,7 +209,7 @@ def _annotator_columns(table: Table, options: ReadOptions, taken: Sequence[str |
 def _refuse_ids(columns: dict[str, list[str]], annotators: list[str], options: ReadOptions) -> None:
     matrix = as_objects([cell for name in annotators for cell in columns[name]]).reshape(len(annotators), -1).T
     matrix[matrix == ""] = None
-    refuse_id_column(matrix, annotators, ratings=options.kind == "rating")
+    refuse_id_column(matrix, annotators, ratings=options.scale == "interval")
 
 
 def _refuse_no_annotator(name: str, columns: dict[str, list[str]], none: set[str]) -> None:

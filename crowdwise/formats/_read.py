@@ -23,8 +23,8 @@ from crowdwise.formats._listed import ask_for_the_order, is_listed, is_mapping, 
 from crowdwise.formats._marketplaces import is_mturk, is_toloka, read_mturk, read_toloka
 from crowdwise.formats._plain import read_plain
 from crowdwise.formats._tools import is_argilla, is_prodigy, read_argilla, read_prodigy
-from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import ScaleName
 from crowdwise.tables import (
     Placed,
     Source,
@@ -68,7 +68,7 @@ def read(
     missing: Any = MISSING,
     abstain: Any = (),
     on_duplicate: Literal["error", "first", "last"] = "error",
-    kind: Kind = "class",
+    scale: ScaleName = "nominal",
     classes: Sequence[Any] | None = None,
     strip: bool = False,
     encoding: str | None = None,
@@ -100,8 +100,8 @@ def read(
         Answers such as "Unsure" that are no labels; they are left out and counted, see `CrowdLabels.from_table`.
     on_duplicate : {"error", "first", "last"}, default="error"
         What to do when an annotator gave one example two different labels.
-    kind : {"class", "rating"}, default="class"
-        Whether labels are classes or real numbers.
+    scale : {"nominal", "ordinal", "interval"}, default="nominal"
+        Classes; classes with an order, that of numbers or of `classes`; or real numbers.
     classes : sequence, default=None
         Every class there is, in this order; a label outside them is an error. By default the labels found, sorted.
     strip : bool, default=False
@@ -144,7 +144,7 @@ def read(
         missing=_as_texts(missing),
         abstain=_as_texts(abstain),
         on_duplicate=on_duplicate,
-        kind=kind,
+        scale=scale,
         classes=None if classes is None else _as_texts(classes),
         strip=strip,
         texts=texts,
@@ -251,7 +251,7 @@ def read_labels(
     missing: Any = MISSING,
     abstain: Any = (),
     on_duplicate: Literal["error", "first", "last"] = "error",
-    kind: Kind = "class",
+    scale: ScaleName = "nominal",
     classes: Sequence[Any] | None = None,
     strip: bool = False,
     encoding: str | None = None,
@@ -281,8 +281,8 @@ def read_labels(
         Answers such as "Unsure" that are no labels; they are left out and counted.
     on_duplicate : {"error", "first", "last"}, default="error"
         What to do when an annotator gave one example two different labels.
-    kind : {"class", "rating"}, default="class"
-        Whether labels are classes or real numbers.
+    scale : {"nominal", "ordinal", "interval"}, default="nominal"
+        Classes; classes with an order, that of numbers or of `classes`; or real numbers.
     classes : sequence, default=None
         Every class there is, in this order; by default the labels found, sorted.
     strip : bool, default=False
@@ -319,7 +319,7 @@ def read_labels(
         missing=missing,
         abstain=abstain,
         on_duplicate=on_duplicate,
-        kind=kind,
+        scale=scale,
         classes=classes,
         strip=strip,
         encoding=encoding,

@@ -147,7 +147,7 @@ def write_labels(labels: Any, path: str | os.PathLike[str], *, format: str = "ta
         What to say: cells that were changed so that no spreadsheet takes them for formulas.
     """
     check_choice("format", format, LABEL_FORMATS)
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     if format == "peerannot":
         document = {str(example): {str(who): label for who, label in given.items()} for example, given in labels}
         save_file(path, json.dumps(document, default=str) + "\n")

@@ -18,17 +18,18 @@ from crowdwise._arrays import Array, Positions
 from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, LabelError, warn
-from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, as_objects, encode_declared, id_array, shown
 from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
 from crowdwise.labels.mistakes import ids_spelt_otherwise
+from crowdwise.labels.scale import ScaleName
 
 
-def as_labels(y: Any, *, kind: Kind | None = "class") -> CrowdLabels:
+def as_labels(y: Any, *, scale: ScaleName | None = "nominal") -> CrowdLabels:
     """What ``fit(X, y)`` takes as `y`, as `CrowdLabels`: one dimension means one annotator.
 
-    Labels of another kind than is wanted are an error; None is any kind, and classes if labels do not say.
+    Numbers where classes are needed are an error, and so are classes where numbers are (``scale="interval"``). With
+    None labels may be either; plain arrays are classes.
 
     Examples
     --------
@@ -37,10 +38,11 @@ def as_labels(y: Any, *, kind: Kind | None = "class") -> CrowdLabels:
     1
     """
     if isinstance(y, CrowdLabels):
-        if kind not in (None, y.kind):
+        if scale is not None and (scale == "interval") != (y.classes is None):
+            needed, given = ("numbers", "classes") if y.classes is not None else ("classes", "numbers")
             raise LabelError(
-                f'labels of kind="{kind}" are needed here; these are of kind="{y.kind}". Make or read them with '
-                f'kind="{kind}", such as read_labels(..., kind="{kind}").'
+                f'{needed} are needed here, and these labels are {given}: labels.with_scale("{scale}"), or read them '
+                f'with read_labels(..., scale="{scale}").'
             )
         return y
     if isinstance(y, str | os.PathLike):
@@ -48,14 +50,14 @@ def as_labels(y: Any, *, kind: Kind | None = "class") -> CrowdLabels:
             f"an array, a list or a data frame was expected; got {type(y).__name__}. If this is the name of a file, "
             f"read it: read_labels({os.fspath(y)!r})."
         )
-    kind = kind or "class"
+    scale = scale or "nominal"
     if is_frame(y):
-        return CrowdLabels.from_matrix(y, kind=kind)
+        return CrowdLabels.from_matrix(y, scale=scale)
     values = as_array(y)
     if values.ndim not in (1, 2):
         raise LabelError(f"y must have one or two dimensions (a column per annotator); got shape {values.shape}.")
     columns = values[:, np.newaxis] if values.ndim == 1 else values
-    return with_ids_of(y, CrowdLabels.from_matrix(columns, examples=row_ids(y), kind=kind))
+    return with_ids_of(y, CrowdLabels.from_matrix(columns, examples=row_ids(y), scale=scale))
 
 
 def with_ids_of(X: Any, labels: CrowdLabels) -> CrowdLabels:
@@ -102,7 +104,7 @@ def align(X: Any, labels: Any, *, join: Literal["exact", "inner", "left"] = "exa
     ['b']
     """
     check_choice("join", join, ("exact", "inner", "left"))
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     ids, label_ids = index_of(X), None if labels.id_source == "position" else labels.examples
     if ids is None or label_ids is None or np.array_equal(ids, label_ids):
         return X, _by_position(X, labels, known=ids is not None and label_ids is not None)

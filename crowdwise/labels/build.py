@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,8 +35,8 @@ from crowdwise.labels.mistakes import (
     refuse_id_column,
     refuse_long_table,
 )
+from crowdwise.labels.scale import INTERVAL, NOMINAL, SCALES, LabelScale, ScaleName
 
-Kind = Literal["class", "rating"]
 # Codes, and the distinct values that they point to.
 Coded = tuple[Array, Array]
 
@@ -53,6 +53,7 @@ class Parts(TypedDict):
     id_source: IdSource
     abstentions: Any
     declared_classes: bool
+    scale: LabelScale
 
 
 def parts_of_matrix(
@@ -63,10 +64,10 @@ def parts_of_matrix(
     classes: ArrayLike | None,
     missing: object,
     abstain: ArrayLike | None,
-    kind: Kind,
+    scale: ScaleName,
 ) -> Parts:
     """Parts from a matrix with a column per annotator; see `CrowdLabels.from_matrix`."""
-    check_choice("kind", kind, ("class", "rating"))
+    check_choice("scale", scale, SCALES)
     names: list[object] | None = None
     if is_frame(values):
         matrix, names = frame_matrix(values)
@@ -83,7 +84,7 @@ def parts_of_matrix(
             f"values must be a matrix with a row per example and a column per annotator; got shape {matrix.shape}."
         )
     if classes is None:
-        refuse_id_column(matrix, names, ratings=kind == "rating")
+        refuse_id_column(matrix, names, ratings=scale == "interval")
     n_examples, n_annotators = matrix.shape
     ids, id_source = _matrix_ids(values, examples)
     absent = missing_mask(matrix, missing)
@@ -103,7 +104,7 @@ def parts_of_matrix(
         examples=_names(ids, n_examples, "examples"),
         classes=classes,
         abstained=None if abstain is None else _is_abstention(flat, abstain, classes),
-        kind=kind,
+        scale=scale,
         id_source=id_source,
     )
 
@@ -128,10 +129,10 @@ def parts_of_table(
     classes: ArrayLike | None,
     missing: object,
     abstain: ArrayLike | None,
-    kind: Kind,
+    scale: ScaleName,
 ) -> Parts:
     """Parts from a long table with a row per label; see `CrowdLabels.from_table`."""
-    check_choice("kind", kind, ("class", "rating"))
+    check_choice("scale", scale, SCALES)
     check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
     found = table_columns(table)
     rows, who, what = (found[find_column(list(found), role, given)] for role, given in columns.items())
@@ -151,25 +152,25 @@ def parts_of_table(
         on_duplicate=on_duplicate,
         classes=classes,
         abstained=None if abstain is None else _is_abstention(what[given], abstain, classes),
-        kind=kind,
+        scale=scale,
         id_source="sorted" if examples is None and not is_default(example_ids) else "given",
     )
 
 
-def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind, classes: Array | None = None) -> Parts:
+def parts_of_codes(columns: list[Coded], *, on_duplicate: str, scale: ScaleName, classes: Array | None = None) -> Parts:
     """Parts from a long table whose columns were coded while it was read, which takes the least memory.
 
     The columns are the examples, the annotators and the labels: for every row of the table the position of its value,
     which is never missing, and the values in any order. The list is emptied, so that its memory is free. Classes are by
     default those found, sorted; for `on_duplicate` see `CrowdLabels.from_table`.
     """
-    check_choice("kind", kind, ("class", "rating"))
+    check_choice("scale", scale, SCALES)
     check_choice("on_duplicate", on_duplicate, ("error", "first", "last"))
     codes, labels = columns.pop()
     declared = None if classes is None else as_ids(classes, "classes")
-    if declared is not None and kind == "class":
+    if declared is not None and scale != "interval":
         codes, labels = encode_declared(labels, declared)[codes], declared
-    elif kind == "class":
+    elif scale != "interval":
         rank, labels = encode(labels)
         refuse_fractions(labels)
         note_spellings(labels)
@@ -181,10 +182,10 @@ def parts_of_codes(columns: list[Coded], *, on_duplicate: str, kind: Kind, class
         rows,
         who,
         codes,
-        names=labels if kind == "class" else None,
+        names=labels if scale != "interval" else None,
         on_duplicate=on_duplicate,
         classes=None if declared is None else np.arange(len(declared)),
-        kind=kind,
+        scale=scale,
         id_source="given" if is_default(rows[1]) else "sorted",
     )
     if parts["classes"] is not None:  # so far the positions of those that are left
@@ -206,7 +207,7 @@ def _parts_of_rows(
     on_duplicate: str,
     classes: ArrayLike | None,
     abstained: NDArray[np.bool_] | None = None,
-    kind: Kind,
+    scale: ScaleName,
     id_source: IdSource,
 ) -> Parts:
     """Parts from rows in any order, examples and annotators coded; labels too if `names` says what the codes mean."""
@@ -227,7 +228,7 @@ def _parts_of_rows(
         examples=examples,
         classes=classes,
         abstained=None if abstained is None else abstained[keep],
-        kind=kind,
+        scale=scale,
         id_source=id_source,
     )
 
@@ -307,7 +308,7 @@ def _checked(
     examples: Array,
     classes: ArrayLike | None,
     abstained: NDArray[np.bool_] | None = None,
-    kind: Kind,
+    scale: ScaleName,
     id_source: IdSource,
 ) -> Parts:
     """Labels in their final order, checked and coded; abstentions are taken out."""
@@ -325,7 +326,7 @@ def _checked(
 
     if values.dtype.kind == "c":
         raise LabelError("Complex data not supported: labels must be classes or real numbers.")
-    if kind == "rating":
+    if scale == "interval":
         codes, declared = _ratings(values, classes, place), None
         finite = np.isfinite(codes)
     else:
@@ -347,6 +348,7 @@ def _checked(
         id_source=id_source,
         abstentions=abstentions,
         declared_classes=classes is not None,
+        scale=INTERVAL if declared is None else NOMINAL,
     )
 
 
@@ -378,14 +380,14 @@ def _declared(values: Array, classes: ArrayLike, place: Callable[[int], str]) ->
 
 def _ratings(values: Array, classes: ArrayLike | None, place: Callable[[int], str]) -> NDArray[np.float64]:
     if classes is not None:
-        raise LabelError('ratings have no classes: leave out classes, or use kind="class".')
+        raise LabelError('ratings have no classes: leave out classes, or use scale="nominal".')
     if values.dtype.kind not in "biuf":  # strings and times would become numbers without a word
         is_number = np.fromiter((isinstance(value, Real | Decimal | np.bool_) for value in values), bool, len(values))
         if not is_number.all():
             at = int(np.flatnonzero(~is_number)[0])
             raise LabelError(
                 f"ratings must be numbers; found {shown(values[at])} for {place(at)}. "
-                'Convert them first, or use kind="class".'
+                'Convert them first, or use scale="nominal".'
             )
     try:
         return values.astype(np.float64)

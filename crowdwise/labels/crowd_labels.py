@@ -15,11 +15,12 @@ from scipy import sparse
 from crowdwise._arrays import Array
 from crowdwise._checks import check_choice, check_seed
 from crowdwise._text import count, table
-from crowdwise.exceptions import LabelError
-from crowdwise.labels.build import Kind, parts_of_matrix, parts_of_table
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.labels.build import parts_of_matrix, parts_of_table
 from crowdwise.labels.encode import (
     as_column,
     as_ids,
+    as_objects,
     encode,
     encode_declared,
     loses_digits,
@@ -31,6 +32,10 @@ from crowdwise.labels.frames import library_of
 from crowdwise.labels.groups import check_groups
 from crowdwise.labels.grow import inserted, left, new_rows, with_names
 from crowdwise.labels.label_rows import LabelRows
+from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order
+
+# Ratings of more different values are no classes.
+_MOST_LEVELS = 100
 
 
 def _type_with_gaps(values: Array) -> tuple[type, float | None]:
@@ -56,9 +61,9 @@ def _widened(labels: CrowdLabels, n_annotators: int) -> Any:
 class CrowdLabels(LabelRows):
     """Labels of many annotators, stored row by row; absent labels take no space.
 
-    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are classes
-    (``kind="class"``: whole numbers, strings, bools, times) or real numbers (``kind="rating"``); numbers with a
-    fraction are classes only if they are declared. Row `i` is ``annotator_index[indptr[i]:indptr[i + 1]]`` with the
+    Make one with `from_matrix` (a column per annotator) or `from_table` (a row per label). Labels are classes (whole
+    numbers, strings, bools, times), perhaps with an order, or real numbers, see `with_scale`; numbers with a fraction
+    are classes only if they are declared. Row `i` is ``annotator_index[indptr[i]:indptr[i + 1]]`` with the
     labels at the same places of ``values``. Iteration gives each example's id and its labels by annotator,
     ``np.asarray`` one value per example. All arrays are read-only.
 
@@ -89,9 +94,11 @@ class CrowdLabels(LabelRows):
     truth : ndarray of shape (n_examples,) or None, default=None
         Known answers, see `with_truth`: positions of classes, -1 where nothing is known; or ratings, NaN there.
     groups : ndarray of shape (n_annotators,) or None, default=None
-        A number per annotator, see `with_groups`: annotators of the same number share a vote.
-    ordered : bool, default=False
-        Whether classes have an order, as stars do, see `with_scale`.
+        The group of each annotator, None of those who are alone, see `with_groups`.
+    scale : LabelScale, default=NOMINAL
+        Whether labels are classes, classes with an order or numbers, see `with_scale`.
+    informative_abstentions : bool, default=False
+        Whether abstaining is an answer that depends on the class, see `with_abstentions`.
 
     Examples
     --------
@@ -121,7 +128,7 @@ class CrowdLabels(LabelRows):
         classes: ArrayLike | None = None,
         missing: object = np.nan,
         abstain: ArrayLike | None = None,
-        kind: Kind = "class",
+        scale: ScaleName = "nominal",
     ) -> CrowdLabels:
         """Labels from a matrix with a row per example and a column per annotator.
 
@@ -142,8 +149,8 @@ class CrowdLabels(LabelRows):
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
             and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
-        kind : {"class", "rating"}, default="class"
-            Whether labels are classes or real numbers.
+        scale : {"nominal", "ordinal", "interval"}, default="nominal"
+            Classes; classes with an order, that of numbers or of `classes`; or real numbers.
 
         Returns
         -------
@@ -162,9 +169,9 @@ class CrowdLabels(LabelRows):
             classes=classes,
             missing=missing,
             abstain=abstain,
-            kind=kind,
+            scale=scale,
         )
-        return cls(**parts, frame_library=library_of(values))
+        return cls(**parts, frame_library=library_of(values)).with_scale(scale)
 
     @classmethod
     def from_table(
@@ -180,7 +187,7 @@ class CrowdLabels(LabelRows):
         classes: ArrayLike | None = None,
         missing: object = np.nan,
         abstain: ArrayLike | None = None,
-        kind: Kind = "class",
+        scale: ScaleName = "nominal",
     ) -> CrowdLabels:
         """Labels from a long table with a row per label.
 
@@ -210,8 +217,8 @@ class CrowdLabels(LabelRows):
         abstain : sequence, default=None
             Answers such as "Unsure" that are no labels: they are left out and counted in `abstentions_per_annotator`
             and `abstentions_per_example`. One that nobody gave is a warning, unless classes are declared.
-        kind : {"class", "rating"}, default="class"
-            Whether labels are classes or real numbers.
+        scale : {"nominal", "ordinal", "interval"}, default="nominal"
+            Classes; classes with an order, that of numbers or of `classes`; or real numbers.
 
         Returns
         -------
@@ -237,16 +244,11 @@ class CrowdLabels(LabelRows):
             classes=classes,
             missing=missing,
             abstain=abstain,
-            kind=kind,
+            scale=scale,
         )
-        return cls(**parts, frame_library=library_of(table))
+        return cls(**parts, frame_library=library_of(table)).with_scale(scale)
 
     # ------------------------------------------------------------------ what it is
-
-    @property
-    def kind(self) -> Kind:
-        """Whether labels are classes ("class") or real numbers ("rating")."""
-        return "rating" if self.classes is None else "class"
 
     def __repr__(self) -> str:
         cells = max(self.n_examples * self.n_annotators, 1)
@@ -280,7 +282,7 @@ class CrowdLabels(LabelRows):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CrowdLabels):
             return NotImplemented
-        if self.kind != other.kind or self.shape != other.shape:
+        if (self.scale, self.shape) != (other.scale, other.shape):
             return False
         return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True))
 
@@ -417,35 +419,6 @@ class CrowdLabels(LabelRows):
         truth = None if self.truth is None else np.append(table, -1)[self.truth]
         return replace(self, values=table[self.values], classes=classes, truth=truth)
 
-    def in_order(self, classes: ArrayLike) -> CrowdLabels:
-        """The same labels with their classes in another order, such as from the lowest to the highest.
-
-        Parameters
-        ----------
-        classes : sequence
-            Every class there is, in this order; there may be some that nobody gave.
-
-        Returns
-        -------
-        labels : CrowdLabels
-
-        Examples
-        --------
-        >>> from crowdwise import CrowdLabels
-        >>> labels = CrowdLabels.from_matrix([["good", "ok"], ["bad", "ok"]])
-        >>> labels.in_order(["bad", "ok", "good"]).classes.tolist()
-        ['bad', 'ok', 'good']
-        """
-        wanted = tidy(as_ids(classes, "classes").tolist())
-        present = self._need_classes("in_order")
-        lacking = encode_declared(present, wanted) < 0
-        if lacking.any():
-            raise LabelError(
-                f"the classes must be named, all of them, in their order; {present[lacking].tolist()} are "
-                f"not among {wanted.tolist()}."
-            )
-        return replace(self.with_classes(wanted), declared_classes=True)
-
     def of_classes(self, keep: ArrayLike) -> CrowdLabels:
         """The labels that are of some classes (a mask over `classes`); all examples and annotators stay.
 
@@ -506,20 +479,64 @@ class CrowdLabels(LabelRows):
         """
         return replace(self, groups=check_groups(groups, self.annotators))
 
-    def with_scale(self, scale: Literal["nominal", "ordinal"]) -> CrowdLabels:
-        """The same labels, their classes with an order ("ordinal", as stars have) or without ("nominal").
+    def with_scale(
+        self, scale: ScaleName, *, levels: ArrayLike | None = None, consensus: ConsensusBy | None = None
+    ) -> CrowdLabels:
+        """The same labels as classes ("nominal"), as classes with an order ("ordinal") or as numbers ("interval").
 
         Parameters
         ----------
-        scale : {"nominal", "ordinal"}
-            Whether classes have an order: that of numbers, or the one declared with `in_order`.
+        scale : {"nominal", "ordinal", "interval"}
+            Numbers become classes and classes that are numbers become numbers if the scale says so.
+        levels : sequence, default=None
+            Every class from the lowest to the highest; there may be some without labels. By default the order of
+            numbers, or the one that was declared.
+        consensus : {"mode", "median", "mean"} or None, default=None
+            What is taken of the probabilities of classes with an order: the most probable class (the default), the
+            median or the level nearest to the mean.
+
+        Returns
+        -------
+        labels : CrowdLabels
+
+        Examples
+        --------
+        >>> from crowdwise import CrowdLabels
+        >>> labels = CrowdLabels.from_matrix([["good", "ok"], ["bad", "ok"]])
+        >>> labels.with_scale("ordinal", levels=["bad", "ok", "good"]).classes.tolist()
+        ['bad', 'ok', 'good']
+        """
+        of = LabelScale.of(scale, consensus)
+        if levels is not None and scale != "ordinal":
+            raise ValueError('levels belong to the ordinal scale: with_scale("ordinal", levels=...).')
+        if of == self.scale == NOMINAL:
+            return self
+        if scale == "interval":
+            return replace(as_numbers(self), scale=of)
+        labels = as_classes(self) if levels is None else in_order(as_classes(self), levels)
+        if scale == "ordinal":
+            assert labels.classes is not None
+            check_order(labels.classes, declared=labels.declared_classes)
+        return replace(labels, scale=of)
+
+    def with_abstentions(self, *, informative: bool = True) -> CrowdLabels:
+        """The same labels, abstentions of which are answers of annotators that depend on the class.
+
+        Parameters
+        ----------
+        informative : bool, default=True
+            Whether models use abstentions, as declared with ``abstain=``; by default labels leave them out.
 
         Returns
         -------
         labels : CrowdLabels
         """
-        self._need_classes("with_scale")
-        return replace(self, ordered=check_choice("scale", scale, ("nominal", "ordinal")) == "ordinal")
+        if check_choice("informative", informative, (True, False)) and not self.n_abstentions:
+            warn(
+                "with_abstentions has no effect: these labels have no abstentions. Say which answers are, with "
+                "abstain=[...], when labels are made or read."
+            )
+        return replace(self, informative_abstentions=informative)
 
     def append(
         self, table: Any = None, *, example: Any = None, annotator: Any = None, label: Any = None, new: bool = False
@@ -548,9 +565,9 @@ class CrowdLabels(LabelRows):
         """
         rows, who, given = new_rows(table, example, annotator, label)
         grown = replace(self, annotators=with_names(self.annotators, who, "annotator", new=new))
-        if self.groups is not None and grown.n_annotators > self.n_annotators:
-            alone = int(self.groups.max(initial=-1)) + 1 + np.arange(grown.n_annotators - self.n_annotators)
-            grown = replace(grown, groups=np.concatenate([self.groups, alone]))
+        if self.groups is not None:
+            alone = [None] * (grown.n_annotators - self.n_annotators)
+            grown = replace(grown, groups=as_objects([*self.groups, *alone]))
         if self.classes is None:
             values: Array = given.astype(np.float64)
         else:
@@ -667,3 +684,49 @@ class CrowdLabels(LabelRows):
             chosen = chosen.astype(dtype)
             chosen[empty] = nothing
         return chosen
+
+
+def in_order(labels: CrowdLabels, levels: ArrayLike) -> CrowdLabels:
+    """The same labels with their classes in another order; there may be some without labels."""
+    wanted = tidy(as_ids(levels, "levels").tolist())
+    assert labels.classes is not None
+    lacking = encode_declared(labels.classes, wanted) < 0
+    if lacking.any():
+        raise LabelError(
+            f"levels must name all classes in their order; {labels.classes[lacking].tolist()} are not among "
+            f"{wanted.tolist()}."
+        )
+    return replace(labels.with_classes(wanted), declared_classes=True)
+
+
+def as_classes(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as classes: of numbers, the different ones."""
+    if labels.classes is not None:
+        return labels
+    known = np.zeros(0) if labels.truth is None else labels.truth[has_value(labels.truth)]
+    classes = np.unique(np.concatenate([labels.values, known]))
+    if len(classes) > _MOST_LEVELS:
+        raise LabelError(
+            f"these ratings have {len(classes):,} different values, and labels that are classes have at most "
+            f"{_MOST_LEVELS}: round the ratings first."
+        )
+    names = tidy(classes.tolist())
+    truth = labels.truth
+    if truth is not None:
+        truth = np.where(has_value(truth), np.searchsorted(classes, truth), -1)
+    values = np.searchsorted(classes, labels.values).astype(smallest_integer_type(len(classes)))
+    return replace(labels, values=values, classes=names, truth=truth, declared_classes=False)
+
+
+def as_numbers(labels: CrowdLabels) -> CrowdLabels:
+    """The same labels as numbers: the classes, which must be numbers."""
+    if labels.classes is None:
+        return labels
+    if labels.classes.dtype.kind not in "biuf":
+        raise LabelError(
+            f"the interval scale needs numbers, and the classes are {labels.classes[:8].tolist()}: use "
+            'scale="ordinal" if they have an order, or make the labels numbers first.'
+        )
+    numbers = labels.classes.astype(np.float64)
+    truth = None if labels.truth is None else np.append(numbers, np.nan)[labels.truth]
+    return replace(labels, values=numbers[labels.values], classes=None, truth=truth, declared_classes=False)

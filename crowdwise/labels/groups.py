@@ -16,27 +16,45 @@ from crowdwise.labels.frames import index_of
 from crowdwise.labels.mistakes import perhaps
 
 
-def check_groups(groups: Any, annotators: Array) -> Positions | None:
-    """The group of each annotator, as a number; None if there are no groups.
+def check_groups(groups: Any, annotators: Array) -> Array | None:
+    """The group of each annotator, None for those who are alone; None if there are no groups.
 
-    A group by annotator's name, or one per annotator in their order. Those who are not named, or whose group is
-    missing, are alone.
+    Groups are given by annotator's name, or in the order of annotators.
 
     Examples
     --------
     >>> import numpy as np
     >>> from crowdwise.labels.groups import check_groups
     >>> check_groups({"ann": "x", "cem": "x"}, np.array(["ann", "bob", "cem"])).tolist()
-    [0, 1, 0]
+    ['x', None, 'x']
     """
     if groups is None:
         return None
-    given = _by_annotator(groups, annotators)
-    alone = np.array([is_missing(value) for value in given.tolist()], dtype=bool)
-    group = np.arange(len(annotators)) + len(annotators)
+    return as_objects([None if is_missing(group) else group for group in _by_annotator(groups, annotators).tolist()])
+
+
+def group_numbers(groups: Array) -> Positions:
+    """A number per annotator, from 0 in the order of their first members; annotators without a group are alone."""
+    alone = np.array([group is None for group in groups.tolist()], dtype=bool)
+    number = np.arange(len(groups)) + len(groups)
     if not alone.all():
-        group[~alone] = encode(given[~alone], ids=True)[0]
-    return numbered(group)
+        number[~alone] = encode(groups[~alone], ids=True)[0]
+    return numbered(number)
+
+
+def groups_by_name(groups: Array | None, annotators: Array) -> dict[Any, Any] | None:
+    """Groups by annotator's name, so that those of several parts can be joined; None if there are no groups."""
+    return None if groups is None else dict(zip(annotators.tolist(), groups.tolist(), strict=True))
+
+
+def joined_groups(one: dict[Any, Any] | None, other: dict[Any, Any] | None) -> dict[Any, Any] | None:
+    """The groups of two parts."""
+    return (one or {}) | (other or {}) if one is not None or other is not None else None
+
+
+def groups_in_order(by_name: dict[Any, Any] | None, annotators: Array) -> Array | None:
+    """The group of each annotator; None if there are no groups."""
+    return None if by_name is None else as_objects([by_name.get(name) for name in annotators.tolist()])
 
 
 def _by_annotator(groups: Any, annotators: Array) -> Array:

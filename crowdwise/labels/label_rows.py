@@ -15,6 +15,7 @@ from crowdwise._arrays import Array, FrozenArrays
 from crowdwise._threads import each_block
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.encode import smallest_integer_type
+from crowdwise.labels.scale import NOMINAL, LabelScale
 
 # Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's
 # table, whose ids were sorted.
@@ -41,7 +42,8 @@ class LabelRows(FrozenArrays):
     declared_classes: bool = False
     truth: Array | None = None
     groups: Array | None = None
-    ordered: bool = False
+    scale: LabelScale = NOMINAL
+    informative_abstentions: bool = False
 
     # ------------------------------------------------------------------ how many
 
@@ -67,6 +69,11 @@ class LabelRows(FrozenArrays):
     def n_labels(self) -> int:
         """Number of labels given."""
         return len(self.values)
+
+    @property
+    def levels(self) -> NDArray[np.float64] | None:
+        """Where each class is, if classes have an order: numbers as they are, anything else 1, 2, 3, ..."""
+        return None if self.classes is None else self.scale.levels(self.classes)
 
     @property
     def named_examples(self) -> bool:
@@ -247,7 +254,7 @@ class LabelRows(FrozenArrays):
 
     def _need_classes(self, purpose: str) -> Array:
         if self.classes is None:
-            raise LabelError(f'{purpose} needs classes, and these labels are real numbers (kind="rating").')
+            raise LabelError(f'{purpose} needs classes, and these labels are numbers (scale="interval").')
         return self.classes
 
 

@@ -83,7 +83,7 @@ def refuse_fractions(classes: Array) -> None:
     if len(fractions):
         raise LabelError(
             f"Unknown label type: continuous. Expected classes, got {fractions[0]}: declare the classes with "
-            'classes=... (--classes), or use kind="rating" and CrowdRidgeRegressor (--ratings) for real-valued labels.'
+            'classes=... (--classes), or use scale="interval" (--ratings) and CrowdRidgeRegressor for ratings.'
         )
 
 

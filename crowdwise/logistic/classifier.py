@@ -16,7 +16,6 @@ from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
-from crowdwise.em.levels import ClassKind, check_kind, scale_of, warn_if_no_abstentions
 from crowdwise.em.with_features import curriculum_of
 from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -32,7 +31,7 @@ from crowdwise.logistic.fit import (
 )
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
-from crowdwise.results.consensus import Consensus, ConsensusBy, chosen_classes
+from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.results.fit_results import ABOUT_EXAMPLES
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
@@ -59,13 +58,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     l2 : float or "auto", default="auto"
         Strength of the penalty on the coefficients; one over scikit-learn's C. "auto" takes the one, of a grid
         relative to the curvature of the loss, that predicts the vote shares of held-out examples best.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order, as stars do; see `aggregate`. The classifier itself does not use the order.
-    consensus_by : {"mode", "median", "mean"} or None, default=None
-        What is taken of probabilities as the label, in the consensus and in `predict`: the most probable class (the
-        default); for classes with an order also the median, or the level nearest to the mean.
-    informative_abstentions : bool, default=False
-        Whether abstaining is an answer of annotators that depends on the class, see `aggregate`.
     annotator_model : Shared, Confusion, OneCoin, Ordinal or None, default=None
         What is estimated of an annotator, see `aggregate`.
     errors_in_common : bool, default=True
@@ -186,9 +178,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         steepness: float = 0.0,
         *,
         l2: float | Literal["auto"] = "auto",
-        kind: ClassKind = "class",
-        consensus_by: ConsensusBy | None = None,
-        informative_abstentions: bool = False,
         annotator_model: AnnotatorModel | None = None,
         errors_in_common: bool = True,
         init: Any = "votes",
@@ -203,9 +192,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
     ) -> None:
         self.steepness = steepness
         self.l2 = l2
-        self.kind = kind
-        self.consensus_by = consensus_by
-        self.informative_abstentions = informative_abstentions
         self.annotator_model = annotator_model
         self.errors_in_common = errors_in_common
         self.init = init
@@ -226,7 +212,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
         truth: Any = None,
         *,
-        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -238,15 +223,15 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             What has to be chosen is chosen on a sample of at most 20,000 examples, and results about single examples
             are not kept: `consensus` gives them.
         y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
-            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own. An order of classes,
+            groups of annotators and abstentions come with labels, see `aggregate`; the classifier does not use the
+            order, `predict` and the consensus do.
         sample_weight : array-like of shape (n_examples,), default=None
             How often each example counts.
         truth : array-like of shape (n_examples,), series, mapping or frame, default=None
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             The classifier is fitted to them, and the probabilities of all others are calibrated by them, each held out;
             see `aggregate`.
-        groups : mapping, series or array-like, default=None
-            Annotators who share one vote, see `aggregate`. By default near copies are detected.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -263,17 +248,16 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
                         "known answers are held out example by example, and examples of blocks and Dask collections "
                         "are not kept. Give them as the labels of one more annotator, or fit in memory."
                     )
-                self._fit_chunks(chunks_of(X, y, sample_weight), groups, reporter)
+                self._fit_chunks(chunks_of(X, y, sample_weight), reporter)
             else:
-                self._fit_memory(X, y, sample_weight, truth, groups, reporter)
+                self._fit_memory(X, y, sample_weight, truth, reporter)
         reporter.done()
         return self
 
-    def _fit_memory(self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, reporter: Reporter) -> None:
+    def _fit_memory(self, X: Any, y: Any, sample_weight: Any, truth: Any, reporter: Reporter) -> None:
         given = X
         X, labels = check_features(self, X, y)
         check_finite(X)
-        warn_if_no_abstentions(labels, self.informative_abstentions)
         answers = known_answers(truth, given, labels)
         training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0)
         data = data_in_memory(training, self.cross_fit, fit_intercept=self.fit_intercept)
@@ -282,7 +266,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             data = with_start(data, settings.init, training)
         weight = example_weights(training.weighing_disagreement, settings.steepness) * training.sample_weight
         warn_if_few_effective(weight, self.n_features_in_)
-        found = fit_logistic(data, settings, groups, reporter)
+        found = fit_logistic(data, settings, reporter)
         assert isinstance(data.chunks, MemoryChunks)
         annotators, results = fit_results(
             training, found.fitted, data.chunks, found.with_features, self.steepness,
@@ -291,26 +275,25 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         self._keep_fit(replace(found, fitted=replace(found.fitted, annotators=annotators)))
         self._keep(results)
 
-    def _fit_chunks(self, chunks: ReadChunks, groups: Any, reporter: Reporter) -> None:
+    def _fit_chunks(self, chunks: ReadChunks, reporter: Reporter) -> None:
         """Learn from chunks that are read again in every pass; no example is kept."""
         if not check_curriculum(self.curriculum).is_mixture:
             raise ValueError(
                 f"curriculum={self.curriculum!r} ranks the examples in every round, and blocks are not kept. Use "
                 "Fixed(), Smooth(...) or Fading(...), or fit in memory."
             )
-        for name, usual in (("informative_abstentions", False), ("init", "votes")):
-            if getattr(self, name) is not usual and getattr(self, name) != usual:
-                raise ValueError(f"{name} needs examples in memory, and blocks are not kept. Use {usual!r}.")
+        if not isinstance(self.init, str) or self.init != "votes":
+            raise ValueError("init needs examples in memory, and blocks are not kept. Use 'votes'.")
         summary = chunks.total(DataSummary.of)
         summary.check()
         warn_if_unlabelled(summary.n_unlabelled, summary.n_examples + summary.n_unlabelled)
         if summary.is_complete:
             rows = summary.rows()
-            self._fit_memory(rows.X, rows.labels, rows.weight, None, groups, reporter)
+            self._fit_memory(rows.X, rows.labels, rows.weight, None, reporter)
             results = self.results_
         else:
             data = data_of_chunks(chunks, summary, self.cross_fit, fit_intercept=self.fit_intercept)
-            found = fit_logistic(data, self._settings(data.sample.labels), groups, reporter)
+            found = fit_logistic(data, self._settings(data.sample.labels), reporter)
             self.n_features_in_ = summary.n_features
             self._keep_fit(found)
             sample = recoded(data.sample.labels, summary.annotators, summary.classes)
@@ -334,11 +317,9 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
 
     def _settings(self, labels: CrowdLabels) -> Settings:
         assert labels.classes is not None
-        scale = scale_of(labels, self.kind, self.consensus_by, self.informative_abstentions)
         counted = check_class_weight(self.class_weight, labels.classes)
         return Settings(
-            scale,
-            scale.annotator_model(self.annotator_model),
+            self.annotator_model,
             float(self.steepness),
             None if self.l2 == "auto" else float(self.l2),
             not self.errors_in_common,
@@ -358,7 +339,6 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_choice("errors_in_common", self.errors_in_common, (True, False))
         check_rounds(self.max_rounds, self.tol)
         check_annotator_model(self.annotator_model)
-        check_kind(self.kind, self.consensus_by)
         check_curriculum(self.curriculum)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("votes", "labels"))
@@ -366,10 +346,10 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
             raise ValueError("cross_fit must be 0 or at least 2 folds; got 1.")
 
     def _classes_of(self, X: Any) -> Array:
-        scale = self.fitted_.annotators.scale
-        if scale.levels is None:
+        annotators = self.fitted_.annotators
+        if annotators.levels is None:
             return super()._classes_of(X)
-        return self.classes_[chosen_classes(self.predict_proba(X), scale.by, scale.levels)]
+        return self.classes_[chosen_classes(self.predict_proba(X), annotators.scale.consensus, annotators.levels)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

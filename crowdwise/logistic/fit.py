@@ -12,10 +12,9 @@ from crowdwise._arrays import Array, Bools, Floats
 from crowdwise._limits import FEATURE_ROUNDS, L2_GRID
 from crowdwise._progress import Reporter
 from crowdwise.crowd._disagreement import example_weights
-from crowdwise.crowd.vote_sharing import VoteSharing
-from crowdwise.em.fitted import FittedAnnotators, annotators_with_features
+from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, sharing_of
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
-from crowdwise.em.levels import LabelScale
+from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting, OfChunk
 from crowdwise.em.with_features import (
     FeaturesFit,
@@ -27,7 +26,6 @@ from crowdwise.em.with_features import (
     with_truth,
 )
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.groups import check_groups
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
@@ -194,16 +192,15 @@ class FitData:
     sample: Chunk  # some rows
     features: LogisticFeatures  # unit and shift, and the way back
     rows: SoftmaxRows  # how rows are read, in folds
-    annotators: Array  # (n_annotators,): all names
+    labels: CrowdLabels  # with the names of all annotators; of chunks that are read, those of the sample
     active: Bools  # (n_annotators,): who has labels
-    classes: Array
     disagreement: Any  # gives the disagreement of the examples of a chunk
-    groups: Array | None = None  # (n_annotators,): annotators of the same number share a vote
 
     @property
-    def used_labels(self) -> CrowdLabels:
-        """Labels of the sample: enough to find near copies."""
-        return self.sample.labels
+    def classes(self) -> Array:
+        """The classes."""
+        assert self.labels.classes is not None
+        return self.labels.classes
 
 
 def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) -> FitData:
@@ -226,10 +223,7 @@ def data_in_memory(training: TrainingSet, n_folds: int, *, fit_intercept: bool) 
     rows = SoftmaxRows(
         features.X.shape[1], shift=features.shift, n_folds=present if present > 1 else 0, fit_intercept=fit_intercept
     )
-    names = training.labels.annotators
-    groups = training.labels.groups
-    of_names = names, training.active, training.classes
-    return FitData(chunks, sample, features, rows, *of_names, _kept_disagreement, groups)
+    return FitData(chunks, sample, features, rows, training.labels, training.active, _kept_disagreement)
 
 
 def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
@@ -263,7 +257,7 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
         summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
     )  # fmt: skip
     levels = LevelDisagreement(summary.levels, summary.disagreement("observed"))
-    return FitData(chunks, sample, features, rows, summary.annotators, active, summary.classes, levels)
+    return FitData(chunks, sample, features, rows, kept.labels, active, levels)
 
 
 def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
@@ -311,8 +305,7 @@ class Easiness:
 class Settings:
     """The settings of a fit, checked."""
 
-    scale: LabelScale
-    model: Any  # of annotators
+    annotator_model: Any
     steepness: float
     l2: float | None  # None is chosen
     independent: bool  # whether errors are taken to be independent
@@ -350,23 +343,15 @@ def _given_start(chunk: Chunk) -> Floats:
     return with_truth(first, chunk)
 
 
-def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Reporter) -> LogisticFit:
+def fit_logistic(data: FitData, settings: Settings, reporter: Reporter) -> LogisticFit:
     """Annotators from labels, then rounds of labels and classifier, then one classifier of all rows."""
-    group = data.groups if groups is None else check_groups(groups, data.annotators)
-    if settings.independent:
-        if group is not None:
-            raise ValueError("groups share votes: with errors_in_common=False they have no effect. Give one of both.")
-        sharing = VoteSharing.none()
-    else:
-        sharing = (
-            VoteSharing.of_copies(data.used_labels) if group is None else VoteSharing.of_groups(group[data.active])
-        )
-    counting = Counting(
-        len(data.classes), sharing, settings.scale.informative_abstentions, settings.independent, settings.scale.levels
-    )
+    model = model_of_annotators(settings.annotator_model, data.labels)
+    sharing = sharing_of(data.sample.labels, independent=settings.independent)
+    informative, levels = uses_abstentions(data.labels), data.labels.levels
+    counting = Counting(len(data.classes), sharing, informative, settings.independent, levels)
     easiness = Easiness(data.disagreement, settings.steepness)
     weights = RoundWeights(data.chunks, easiness, settings.class_weight, settings.curriculum, settings.rng)
-    labels_fit = fit_labels(data.chunks, counting, settings.model, tol=settings.tol, report=reporter.rounds("labels"))
+    labels_fit = fit_labels(data.chunks, counting, model, tol=settings.tol, report=reporter.rounds("labels"))
     close = _CLOSER if isinstance(data.chunks, MemoryChunks) and data.sample.X.size < _FEW_ENTRIES else _CLOSE
     l2 = data.features.variance if settings.l2 is None else data.features.penalty(settings.l2)
     classifier = FoldedLogistic(data.chunks, data.rows, data.sample, l2, min(close, settings.tol))
@@ -375,16 +360,14 @@ def fit_logistic(data: FitData, settings: Settings, groups: Any, reporter: Repor
     few = settings.max_rounds is None and not settings.independent and isinstance(settings.curriculum, Fixed)
     most = FEATURE_ROUNDS if few else settings.max_rounds or _MOST_ROUNDS
     found = fit_with_features(
-        data.chunks, data.sample, labels_fit, classifier, weights, settings.model,
+        data.chunks, data.sample, labels_fit, classifier, weights, model,
         start=_start(settings, labels_fit), scaled=data.rows.n_folds > 0, max_rounds=most, tol=settings.tol,
         few=few, offsets=data.rows.fit_intercept,
         report=reporter.rounds("labels and features"),
     )  # fmt: skip
     if not few:
         warn_if_not_converged(found, settings.tol)
-    annotators = annotators_with_features(
-        data.annotators, data.active, data.classes, settings.scale, labels_fit, data.chunks, found
-    )
+    annotators = annotators_with_features(data.labels, data.active, labels_fit, data.chunks, found)
     theta = classifier.of_all_rows(found.targets)
     counted = np.log(found.targets.class_weight)
     scaling = found.scaling

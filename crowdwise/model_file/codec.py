@@ -49,7 +49,7 @@ _RECORDS = {
     "FittedRidge": "ridge.fitted",
     "Fixed": "weights.curricula",
     "KeptRows": "ridge.kept_rows",
-    "LabelScale": "em.levels",
+    "LabelScale": "labels.scale",
     "OneCoin": "em.confusion",
     "Ordinal": "em.ordinal",
     "PairMoments": "crowd._disagreement",

@@ -26,13 +26,13 @@ PAGES = ()  # it has its place in the first sentences
 
 def data(fit: Fit) -> dict[str, Any]:
     """Krippendorff's alpha, and the number of independent votes."""
-    return {"alpha": alpha_interval(fit.labels, ordered=fit.ordered), "votes": _votes(fit)}
+    return {"alpha": alpha_interval(fit.labels), "votes": _votes(fit)}
 
 
-def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any]:
+def alpha_interval(labels: CrowdLabels) -> dict[str, Any]:
     """Krippendorff's alpha with an interval over examples that might have been drawn instead.
 
-    All None if no example has two labels. If classes have an order (`ordered`), it is the one that knows it.
+    All None if no example has two labels. If classes have an order, it is the one that uses it.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def alpha_interval(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, A
     if not paired.any():
         return estimate(np.nan)
     kept = labels[paired]
-    if ordered:
-        found = agreement(kept, "ordinal", min_shared=len(kept) + 1).alpha
+    if labels.scale.name == "ordinal":
+        found = agreement(kept, min_shared=len(kept) + 1).alpha
         return estimate(found.value, found.low, found.high)
     alpha = krippendorff_alpha(kept)
     n, n_labels = kept.labels_per_example, kept.n_labels

@@ -22,10 +22,10 @@ PAGES = (("pairs", "Pairs"),)
 
 def data(fit: Fit) -> dict[str, Any]:
     """The pairs of a fit's annotators; None for ratings and if none can be compared."""
-    return {"pairs": pairs(fit.labels, ordered=fit.ordered)}
+    return {"pairs": pairs(fit.labels)}
 
 
-def pairs(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any] | None:
+def pairs(labels: CrowdLabels) -> dict[str, Any] | None:
     """Cohen's kappa of pairs with enough examples in common; None if there are none.
 
     How many pairs, quantiles, the pairs that agree most and least, and a grid of the most active annotators. If classes
@@ -34,7 +34,8 @@ def pairs(labels: CrowdLabels, *, ordered: bool = False) -> dict[str, Any] | Non
     if labels.classes is None:
         return None
     part, share = _part_of(labels)
-    found = cohen_kappas(part, min_shared=_FEWEST_SHARED, weights="quadratic" if ordered else None)
+    weights: Any = "quadratic" if labels.scale.name == "ordinal" else None
+    found = cohen_kappas(part, min_shared=_FEWEST_SHARED, weights=weights)
     known = np.flatnonzero(~np.isnan(found.kappa))
     if len(known) == 0:
         return None

@@ -53,7 +53,12 @@ def summarize(
 
 def summary_of(fit: Fit, command: str | None = None) -> Summary:
     """The same of a fit that was put together before."""
-    summary: Summary = {"version": VERSION, "kind": fit.labels.kind, "size": _size(fit), "ordered": fit.ordered}
+    summary: Summary = {
+        "version": VERSION,
+        "kind": "rating" if fit.labels.classes is None else "class",
+        "size": _size(fit),
+        "ordered": fit.ordered,
+    }
     summary["classes"] = None if fit.results.classes is None else [named(name) for name in fit.results.classes]
     for section in SECTIONS:
         summary |= section.data(fit)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise._threads import each_block
 from crowdwise.labels.frames import make_frame
+from crowdwise.labels.scale import ConsensusBy
 
-ConsensusBy = Literal["mode", "median", "mean"]
 # Sums of probabilities are so exact: a half that was rounded down is a half.
 _EXACTLY = 1e-12
 # What comparing two numbers costs, in multiplications.

@@ -20,6 +20,7 @@ from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import is_frame, make_frame
+from crowdwise.labels.scale import LabelScale
 from crowdwise.labels.truth import is_known
 from crowdwise.model_file import save
 from crowdwise.results.consensus import Consensus, RatingConsensus
@@ -205,7 +206,7 @@ class FitResults(FrozenArrays):
 
     @property
     def label(self) -> Array:
-        """The consensus: the most probable class (or as `consensus_by` asks), or the rating."""
+        """The consensus: the most probable class (or as the labels' scale asks), or the rating."""
         return self.consensus.label
 
     @property
@@ -384,8 +385,11 @@ class FitResults(FrozenArrays):
 def fit_and_labels(model: Any, labels: Any) -> tuple[FitResults, CrowdLabels]:
     """What a model or `aggregate` found, and the labels of the fit in the order of its examples and in its classes."""
     results = results_of(model)
-    crowd = as_labels(labels, kind="class" if isinstance(results.consensus, Consensus) else "rating")
-    return results, _in_order_of(crowd, results)
+    consensus = results.consensus
+    if not isinstance(consensus, Consensus):
+        return results, _in_order_of(as_labels(labels, scale="interval"), results)
+    scale = LabelScale("nominal" if consensus.levels is None else "ordinal", consensus.by)
+    return results, replace(_in_order_of(as_labels(labels), results), scale=scale)
 
 
 def results_of(model: Any) -> FitResults:

@@ -17,7 +17,7 @@ from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import DataError, warn
 from crowdwise.labels.align import align, as_labels, with_ids_of
-from crowdwise.labels.build import Kind
+from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
 from crowdwise.results.fit_results import ABOUT_EXAMPLES
@@ -45,7 +45,7 @@ from crowdwise.weights.curricula import Curriculum, check_curriculum
 # What keep_sums="auto" keeps of a fit, in bytes.
 _MOST_KEPT = 2**26
 # What `at` needs, besides sums of blocks; never in files and pickles.
-_IN_MEMORY = ("_kept_fit", "_groups")
+_IN_MEMORY = ("_kept_fit",)
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
 Path = Callable[..., list[PathFit]]
@@ -76,7 +76,6 @@ class RidgeModel(CrowdResultsMixin):
     keep_sums: Literal["auto"] | bool
     verbose: int
     _kept_fit: KeptFit
-    _groups: Any
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -258,14 +257,14 @@ class RidgeModel(CrowdResultsMixin):
                     "the sums of this model are for steepness=0 and have levels of disagreement added up. Begin with "
                     "another steepness; at(steepness=0) then gives this model."
                 )
-            return model._learn_sums(self.sums_, vars(self).get("_groups"))
+            return model._learn_sums(self.sums_)
         if kept is None:
             raise DataError(
                 "the sums of this fit were not kept: by default they are up to "
                 f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
             )
         kept.sums.by_level = True
-        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept.groups, kept=kept.sums)
+        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept=kept.sums)
         if not self._may_keep(kept):
             kept.sums.sums = None
         return model
@@ -284,9 +283,7 @@ class RidgeModel(CrowdResultsMixin):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name not in _IN_MEMORY}
 
-    def _fit_out_of_core(
-        self, X: Any, y: Any, sample_weight: Any, truth: Any, groups: Any, on_round: OnRound | None
-    ) -> bool:
+    def _fit_out_of_core(self, X: Any, y: Any, sample_weight: Any, truth: Any, on_round: OnRound | None) -> bool:
         """Learn from a Dask collection or from blocks, if X is that; whether it is."""
         self._forget()
         if not is_dask(X) and not isinstance(X, Blocks):
@@ -307,7 +304,7 @@ class RidgeModel(CrowdResultsMixin):
         else:
             vars(self).pop("feature_names_in_", None)  # of an earlier fit
             sums = self._with_features_of(sums_of_dask(self, plan, X, y, sample_weight, reporter))
-        self._learn_sums(sums, groups, reporter)
+        self._learn_sums(sums, reporter)
         return True
 
     def _with_features_of(self, sums: RidgeSums) -> RidgeSums:
@@ -323,12 +320,12 @@ class RidgeModel(CrowdResultsMixin):
         for name in [*used, *_IN_MEMORY]:
             vars(self).pop(name, None)
 
-    def _learn_sums(self, sums: RidgeSums, groups: Any = None, reporter: Reporter | None = None) -> Self:
+    def _learn_sums(self, sums: RidgeSums, reporter: Reporter | None = None) -> Self:
         """Store what is learned from sums, and the sums."""
         summed = SummedData.of(sums, self.relative_to)
         self._forget()
-        self.sums_, self._groups = sums, groups
-        self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), groups, summed)
+        self.sums_ = sums
+        self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), summed)
         return self
 
     def _why_no_sums(self) -> str | None:
@@ -357,10 +354,10 @@ class RidgeModel(CrowdResultsMixin):
         raise NotImplementedError
 
     def _data(
-        self, X: Any, y: Any, sample_weight: Any, truth: Any, kind: Kind, init: str, *, weighting: bool
+        self, X: Any, y: Any, sample_weight: Any, truth: Any, scale: ScaleName, init: str, *, weighting: bool
     ) -> RidgeData:
         """What `fit` was given, checked; `weighting` says whether disagreement is going to be used."""
-        checked, labels = check_features(self, X, y, kind)
+        checked, labels = check_features(self, X, y, scale)
         answers = known_answers(truth, X, labels)
         training = TrainingSet.of(
             checked, labels, sample_weight, truth=answers, relative_to=self.relative_to, weighting=weighting
@@ -381,13 +378,12 @@ class RidgeModel(CrowdResultsMixin):
         data: RidgeData,
         folds: Folds,
         reporter: Reporter,
-        groups: Any,
         summed: SummedData | None = None,
         kept: KeptSums | None = None,
     ) -> None:
         """Solve the rounds, and store what was learned; from sums that there are of these data, or of more."""
         sums = kept or KeptSums(self.keep_sums is True)
-        fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, groups, sums)
+        fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, sums)
         data = replace(data)  # what it finds out about its steepness is not kept
         source = None if summed is None else summed.levels
         path = partial(
@@ -399,12 +395,12 @@ class RidgeModel(CrowdResultsMixin):
             fit.warn(data, self.tol)
             if summed is None:
                 warn_if_few_effective(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-                found = ridge_results(data, folds, fit, groups)
+                found = ridge_results(data, folds, fit)
                 self.fitted_, self.label_score_ = found.fitted, flat(found.label_score)
                 self._keep(found.results)
             else:
                 summed.warn_if_few_effective(fit.steepness)
-                self.fitted_, results = summed.results(fit, groups)
+                self.fitted_, results = summed.results(fit)
                 self._keep(results)
         self.l2_, self.route_ = fit.l2, fit.route
         if self.fitted_.scaling is None:
@@ -428,7 +424,7 @@ class RidgeModel(CrowdResultsMixin):
         """The consensus on whatever features and labels the model is given."""
         check_is_fitted(self)
         classes = self.fitted_.classes
-        X, labels = align(X, as_labels(labels, kind="rating" if classes is None else "class"))
+        X, labels = align(X, as_labels(labels, scale="interval" if classes is None else "nominal"))
         labels = with_ids_of(X, labels)
         if classes is not None:
             labels = labels.with_classes(classes)

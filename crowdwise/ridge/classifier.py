@@ -182,7 +182,6 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
         truth: Any = None,
         *,
-        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -200,9 +199,6 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
             The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They take the place of these examples' labels in the model, errors of annotators are against them, and all
             others' confidence is calibrated by them, each truth being held out.
-        groups : mapping, series or array-like, default=None
-            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
-            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -210,13 +206,13 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         -------
         self : CrowdRidgeClassifier
         """
-        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
+        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
             return self
         steepness, _ = self._check_numbers()
         self._check_settings()
         reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups)
+        data = self._data(X, y, sample_weight, truth, "nominal", self.init, weighting=steepness != 0)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter)
         return self
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
@@ -232,7 +228,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
     def _plan(self) -> SumsPlan:
         steepness, _ = self._check_numbers()
         self._check_settings()
-        return SumsPlan("class", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
+        return SumsPlan("nominal", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.

@@ -145,7 +145,6 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         sample_weight: Any = None,
         truth: Any = None,
         *,
-        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from labelled examples.
@@ -164,9 +163,6 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             They take the place of these examples' labels in the model, errors of annotators are against them, and all
             others' confidence is calibrated by them, each truth being held out. They choose the steepness too, see
             `criterion`.
-        groups : mapping, series or array-like, default=None
-            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
-            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -174,13 +170,13 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         -------
         self : CrowdRidgeClassifierCV
         """
-        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
+        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
             return self
         steepnesses, _ = self._check_grid()
         self._check_settings()
         reporter = Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "class", self.init, weighting=any(steepnesses))
-        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter, groups)
+        data = self._data(X, y, sample_weight, truth, "nominal", self.init, weighting=any(steepnesses))
+        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter)
         return self
 
     def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
@@ -214,7 +210,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         n_folds = check_whole("cv", self.cv, low=2)
         seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
         weighted = any(steepnesses) or not steepnesses
-        return SumsPlan("class", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
+        return SumsPlan("nominal", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
 
     def _check_grid(self) -> tuple[list[float], Floats]:
         """The steepnesses, none for "auto", and the l2s to choose from."""

@@ -19,12 +19,12 @@ from crowdwise.crowd.vote_sharing import VoteSharing
 from crowdwise.em.confusion import Shared
 from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, fit_results, sharing_of
 from crowdwise.em.labels_only import fit_labels
-from crowdwise.em.levels import CLASSES
 from crowdwise.em.posterior import Counting
 from crowdwise.em.with_features import RoundWeights, Targets, VoteShares, fit_with_features
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.scale import NOMINAL
 from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
@@ -161,13 +161,11 @@ class RidgeResults:
     label_score: Floats
 
 
-def ridge_results(
-    data: RidgeData, folds: Folds, fit: PathFit, groups: Any = None, n_labels: Array | None = None
-) -> RidgeResults:
+def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array | None = None) -> RidgeResults:
     """The fitted model, and the consensus on all examples of its fit.
 
-    Each example is scored by the model of the other folds. `groups` of annotators have one vote together. `n_labels`
-    says how many labels each annotator gave, if the data are a sample of all.
+    Each example is scored by the model of the other folds. `n_labels` says how many labels each annotator gave,
+    if the data are a sample of all.
     """
     training, settled = data.training, fit.settled
     unseen = _unseen_scores(data, folds, fit)
@@ -185,16 +183,16 @@ def ridge_results(
     of_fit = {"steepness": fit.steepness, "objective": settled.objective, "converged": settled.converged}
     if training.labels.classes is None:
         active = training.active
-        sharing = sharing_of(training, groups, independent=False).at(np.where(active, np.cumsum(active) - 1, -1))
+        sharing = sharing_of(training.used_labels, independent=False).at(np.where(active, np.cumsum(active) - 1, -1))
         fitted, results = _rating_results(data, fit, replace(fitted, sharing=sharing), unseen, scores, of_fit)
     else:
-        fitted, results = _class_results(data, fit, fitted, scores, groups, of_fit)
+        fitted, results = _class_results(data, fit, fitted, scores, of_fit)
     results = replace(results, expertise=fitted.expertise)
     return RidgeResults(fitted, results if n_labels is None else replace(results, n_labels=n_labels), label_score)
 
 
 def _class_results(
-    data: RidgeData, fit: PathFit, fitted: FittedRidge, scores: Floats, groups: Any, of_fit: dict[str, Any]
+    data: RidgeData, fit: PathFit, fitted: FittedRidge, scores: Floats, of_fit: dict[str, Any]
 ) -> tuple[FittedRidge, FitResults]:
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
@@ -205,7 +203,7 @@ def _class_results(
     if at.step > 1:
         few = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
         some = _with_scores(few, unseen[at])
-    sharing = sharing_of(training, groups, independent=False)
+    sharing = sharing_of(labels, independent=False)
     counting = Counting(len(training.classes), sharing)
     labels_fit = fit_labels(some, counting, Shared())
     weights = RoundWeights(some, _ones, np.ones(len(training.classes)))
@@ -214,7 +212,7 @@ def _class_results(
         start=VoteShares(counting), max_rounds=FEATURE_ROUNDS, few=True,
     )  # fmt: skip
     annotators = annotators_with_features(
-        training.labels.annotators, training.active, training.classes, CLASSES, labels_fit, some, found
+        replace(training.labels, scale=NOMINAL), training.active, labels_fit, some, found
     )
     fitted = replace(fitted, annotators=annotators, scaling=found.scaling)
     annotators, results = fit_results(training, fitted, chunks, found, **of_fit)

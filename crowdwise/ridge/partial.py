@@ -13,9 +13,9 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._progress import Reporter
 from crowdwise._threads import available_cores, one_blas_thread, sharing_cores
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
+from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.sums import RidgeSums, SumsPlan
 from crowdwise.rows.blocks import Block, Blocks, map_blocks, n_rows
 from crowdwise.rows.dask_blocks import DaskBlocks
@@ -92,9 +92,9 @@ def add_block(
     batches: tuple[Any, ...] = (),
 ) -> RidgeSums:
     """The sums so far, if there are any, and those of one more block, whose features are checked for a model."""
-    if names.classes is not None and plan.kind == "rating":
+    if names.classes is not None and plan.scale == "interval":
         raise ValueError("ratings are numbers and have no classes to declare.")
-    X, labels, weight = _checked_block(model, block, plan.kind, reset=before is None)
+    X, labels, weight = _checked_block(model, block, plan.scale, reset=before is None)
     if before is None:
         before = RidgeSums.nothing(plan, X.shape[1], names.classes, names.annotators)
     check_same_plan(plan, before)
@@ -103,9 +103,9 @@ def add_block(
     return before + replace(sums, feature_names=vars(model).get("feature_names_in_"), batches=batches)
 
 
-def _checked_block(model: Any, block: Block, kind: Kind, *, reset: bool) -> tuple[Any, CrowdLabels, Floats]:
+def _checked_block(model: Any, block: Block, scale: ScaleName, *, reset: bool) -> tuple[Any, CrowdLabels, Floats]:
     """Features, labels and weights of a block."""
-    X, labels = check_features(model, block.X, block.y, kind, reset=reset, least=0)
+    X, labels = check_features(model, block.X, block.y, scale, reset=reset, least=0)
     return X, labels, check_sample_weight(block.sample_weight, X, labels, rescale=False)
 
 
@@ -115,7 +115,7 @@ def sums_of_blocks(model: Any, plan: SumsPlan, blocks: Blocks, reporter: Reporte
 
     def sums_of(block: Block) -> RidgeSums:
         with sharing_cores(n_threads):
-            sums = RidgeSums.of(plan, *_checked_block(model, block, plan.kind, reset=False), near=near)
+            sums = RidgeSums.of(plan, *_checked_block(model, block, plan.scale, reset=False), near=near)
             return replace(sums, feature_names=near.feature_names)
 
     # Both have threads, which end here and not wherever garbage is collected after an error: that may wait for ever.
@@ -139,7 +139,7 @@ def sums_of_blocks(model: Any, plan: SumsPlan, blocks: Blocks, reporter: Reporte
 
 def sums_of_dask(model: Any, plan: SumsPlan, X: Any, y: Any, sample_weight: Any, reporter: Reporter) -> RidgeSums:
     """The sums over the blocks of Dask collections, computed where they are."""
-    blocks = DaskBlocks.of(X, y, sample_weight, kind=plan.kind)
+    blocks = DaskBlocks.of(X, y, sample_weight, scale=plan.scale)
     sums = blocks.total(partial(_in_one_thread, type(model)(**model.get_params(deep=False)), plan))
     reporter.step(f"{len(blocks.parts):,} blocks: {sums.n_given:,} examples")
     return sums

@@ -182,7 +182,6 @@ class KeptFit:
     settings: dict[str, Any]  # of the model when it was fitted
     data: RidgeData
     folds: Folds
-    groups: Any
     sums: KeptSums  # shared by all models that were made of this fit
 
     @property

@@ -162,7 +162,6 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         sample_weight: Any = None,
         truth: Any = None,
         *,
-        groups: Any = None,
         on_round: OnRound | None = None,
     ) -> Self:
         """Learn from rated examples.
@@ -180,9 +179,6 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
             The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
             They take the place of these examples' ratings in the model, errors of annotators are against them, and all
             others' standard deviation is calibrated by them, each truth being held out.
-        groups : mapping, series or array-like, default=None
-            Annotators who have one vote together in the consensus, see `aggregate`. By default those who copy each
-            other are found.
         on_round : callable, default=None
             Is given a `Round` after every round: number, objective, change, seconds and stage.
 
@@ -190,13 +186,13 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         -------
         self : CrowdRidgeRegressor
         """
-        if self._fit_out_of_core(X, y, sample_weight, truth, groups, on_round):
+        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
             return self
         self._check_settings()
         steepness, _ = self._check_numbers()
         reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "rating", "mean", weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter, groups)
+        data = self._data(X, y, sample_weight, truth, "interval", "mean", weighting=steepness != 0)
+        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter)
         return self
 
     def _check_numbers(self) -> tuple[float, float]:
@@ -215,7 +211,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     def _plan(self) -> SumsPlan:
         self._check_settings()
         steepness, _ = self._check_numbers()
-        return SumsPlan("rating", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
+        return SumsPlan("interval", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
     def predict(self, X: Any) -> Floats:
         """The score of each example.
@@ -249,7 +245,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         score : float
             R².
         """
-        _, labels = align(X, as_labels(y, kind="rating"))
+        _, labels = align(X, as_labels(y, scale="interval"))
         if labels.n_labels == 0:
             raise LabelError("there is no rating to compare predictions with.")
         predicted = self.predict(X)

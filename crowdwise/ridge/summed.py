@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels.groups import groups_in_order
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import RidgeData, first_consensus
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
@@ -52,9 +52,9 @@ class SummedData:
         levels, folds = _folds(sums, LevelSums(_for_model(sums), differs, sums.n_folds))
         return cls(_data(sums, levels.statistics, relative_to), folds, levels, sums)
 
-    def results(self, fit: PathFit, groups: Any) -> tuple[FittedRidge, FitResults]:
-        """The fitted model, and what it says about annotators; `groups` of them have one vote together."""
-        found = ridge_results(self.data, self.folds, fit, groups, self.sums.labels_per_annotator)
+    def results(self, fit: PathFit) -> tuple[FittedRidge, FitResults]:
+        """The fitted model, and what it found out about annotators."""
+        found = ridge_results(self.data, self.folds, fit, self.sums.labels_per_annotator)
         return found.fitted, found.results.without_examples(self.sums.n_examples)
 
     def warn_if_few_effective(self, steepness: float) -> None:
@@ -109,7 +109,7 @@ def _folds(sums: RidgeSums, levels: LevelSums) -> tuple[LevelSums, Folds]:
 def _data(sums: RidgeSums, statistics: Statistics, relative_to: RelativeTo) -> RidgeData:
     """The sample, as if it had been given to `fit`, but centred and scaled as all examples are."""
     kept = sums.kept
-    labels = kept.labels(sums.annotators, sums.classes)
+    labels = replace(kept.labels(sums.annotators, sums.classes), groups=groups_in_order(sums.groups, sums.annotators))
     active = sums.labels_per_annotator > 0
     core = labels.select_annotators(active)
     everyone = np.ones(len(kept), dtype=bool)

@@ -8,7 +8,7 @@ block to block. An annotator who is not in a block has labelled nothing in it: t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from crowdwise.crowd._disagreement import (
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared, smallest_integer_type
+from crowdwise.labels.groups import groups_by_name, joined_groups
+from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, first_consensus
 from crowdwise.ridge.kept_rows import KeptRows, places
@@ -52,7 +54,7 @@ class SumsTooLargeError(DataError):
 class SumsPlan:
     """What sums depend on, besides features and labels."""
 
-    kind: Literal["class", "rating"]  # what labels are
+    scale: ScaleName  # of labels
     intercept: bool  # whether the model has one
     init: str  # the first consensus: "majority" or "mean"
     n_folds: int
@@ -106,6 +108,7 @@ class RidgeSums(FrozenArrays):
     kept: KeptRows  # a sample of rows
     feature_names: Array | None = None
     batches: tuple[Any, ...] = ()  # names of the batches that are in the sums
+    groups: dict[Any, Any] | None = None  # of annotators, by their names
 
     @classmethod
     def nothing(
@@ -117,7 +120,7 @@ class RidgeSums(FrozenArrays):
                 f"blocks are summed up in products of features, for at most {EXACT_COLUMNS - 1} of them; X has "
                 f"{n_features}. Use fit, or fewer features."
             )
-        ratings = plan.kind == "rating"
+        ratings = plan.scale == "interval"
         known = np.zeros(0, dtype=np.int64) if classes is None else classes
         targets = Targets(None, 0.0, 1.0, 1.0) if ratings else Targets.counting(max(len(known), 2))
         names = np.zeros(0, dtype=np.int64) if annotators is None else annotators
@@ -150,7 +153,8 @@ class RidgeSums(FrozenArrays):
         labelled = labels.labels_per_example > 0
         used = labelled & (sample_weight > 0)
         sums = cls.nothing(plan, X.shape[1], labels.classes, labels.annotators)
-        sums = replace(sums, n_given=len(labels), n_unlabelled=int((~labelled).sum()))
+        groups = groups_by_name(labels.groups, labels.annotators)
+        sums = replace(sums, n_given=len(labels), n_unlabelled=int((~labelled).sum()), groups=groups)
         if not used.all():
             check_finite(X)
             X, labels, sample_weight = X[used], labels[used], sample_weight[used]
@@ -245,6 +249,7 @@ class RidgeSums(FrozenArrays):
             kept=one.kept + two.kept,
             feature_names=one.feature_names if two.feature_names is None else two.feature_names,
             batches=one.batches + two.batches,
+            groups=joined_groups(one.groups, two.groups),
         )
 
     def disagreement(self, labels: CrowdLabels, relative_to: RelativeTo) -> Floats:

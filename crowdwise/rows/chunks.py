@@ -26,6 +26,7 @@ from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
+from crowdwise.labels.groups import groups_by_name, groups_in_order
 from crowdwise.rows.blocks import Block, Blocks, map_blocks
 from crowdwise.rows.dask_blocks import DaskBlocks
 from crowdwise.training_set import check_sample_weight
@@ -214,4 +215,5 @@ def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabe
         order = np.lexsort([who, labels.example_index])
         who, values = who[order], values[order]
     who = who.astype(smallest_integer_type(len(annotators)))
-    return replace(labels, annotator_index=who, values=values, annotators=annotators, abstentions=None)
+    groups = groups_in_order(groups_by_name(labels.groups, labels.annotators), annotators)
+    return replace(labels, annotator_index=who, values=values, annotators=annotators, abstentions=None, groups=groups)

@@ -24,8 +24,8 @@ import numpy as np
 
 from crowdwise.exceptions import AlignmentError, DataError, WorkerError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.labels.build import Kind
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import ScaleName
 from crowdwise.rows.blocks import Block
 
 Result = TypeVar("Result")
@@ -58,7 +58,7 @@ class DaskBlocks:
     row_bytes: float  # about how much memory a row takes while it is learned from
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None, *, kind: Kind = "class") -> DaskBlocks:
+    def of(cls, X: Any, y: Any, sample_weight: Any = None, *, scale: ScaleName = "nominal") -> DaskBlocks:
         """From collections whose blocks hold the same rows: the chunks of rows of X.
 
         Labels and weights may be anything that `fit` takes; those in memory are split if the lengths of the blocks are
@@ -66,7 +66,7 @@ class DaskBlocks:
         """
         X = _rows_whole(X)
         n_rows = _lengths(X)
-        labels, width = _split_labels(y, X, kind)
+        labels, width = _split_labels(y, X, scale)
         weights = _split_weights(sample_weight, X)
         parts = tuple(Block(*part) for part in zip(_delayed_blocks(X), labels, weights, strict=True))
         row_bytes = 8.0 * (_COPIES_OF_FEATURES * X.shape[1] + _COPIES_OF_LABELS * width)
@@ -155,14 +155,14 @@ def _delayed_blocks(values: Any) -> list[Any]:
     return blocks
 
 
-def _split_labels(y: Any, X: Any, kind: Kind) -> tuple[list[Any], int]:
+def _split_labels(y: Any, X: Any, scale: ScaleName) -> tuple[list[Any], int]:
     """The labels of every block, and how many columns they have."""
     if y is None:
         raise ValueError("y is needed: the labels of the rows of X.")
     if is_dask(y):
         return _matched(y, X, "y"), 1 if y.ndim == 1 else y.shape[1]
     bounds = _bounds(X, "y")
-    labels = as_labels(y, kind=kind)
+    labels = as_labels(y, scale=scale)
     _, labels = align(X, labels)
     labels = replace(labels, examples=np.arange(len(labels)), id_source="position")  # said once, not per block
     width = math.ceil(labels.n_labels / max(len(labels), 1))

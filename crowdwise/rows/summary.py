@@ -7,7 +7,7 @@ neither the order of the chunks nor where they are cut changes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from crowdwise.crowd._disagreement import CLASS_DISTANCE, PairMoments, RelativeT
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
+from crowdwise.labels.groups import groups_by_name, groups_in_order, joined_groups
 from crowdwise.rows.chunks import Chunk
 from crowdwise.rows.features import check_finite
 from crowdwise.rows.keys import label_keys
@@ -51,14 +52,16 @@ class DataSummary:
     levels: NDArray[np.int64]
     examples_per_level: Floats  # (n_levels,): how many examples are of each, every one as often as it counts
     kept: tuple[tuple[Keys, Chunk], ...]  # rows with the smallest keys
+    groups: dict[Any, Any] | None  # of annotators, by their names
 
     @classmethod
     def of(cls, chunk: Chunk) -> DataSummary:
         """Of one chunk, whose features are checked to be finite."""
         check_finite(chunk.X)
         labels = chunk.labels
-        if labels.classes is None:
-            raise LabelError('classes are needed, and these labels are real numbers (kind="rating").')
+        assert labels.classes is not None
+        if labels.informative_abstentions:
+            raise LabelError("with_abstentions needs examples in memory, and blocks are not kept.")
         levels, level = np.unique(levels_of_labels(labels), return_inverse=True)
         return cls(
             chunk.X.shape[1],
@@ -72,6 +75,7 @@ class DataSummary:
             levels,
             _sums(level, chunk.weight, len(levels)),
             _smallest(((sample_keys(chunk.X, labels), chunk),), chunk.X.shape[1]),
+            groups_by_name(labels.groups, labels.annotators),
         )
 
     def __add__(self, other: DataSummary) -> DataSummary:
@@ -101,6 +105,7 @@ class DataSummary:
             levels,
             counts,
             _smallest(self.kept + other.kept, self.n_features),
+            joined_groups(self.groups, other.groups),
         )
 
     def check(self) -> None:
@@ -139,7 +144,10 @@ class DataSummary:
         chunks = [chunk.among(self.annotators, self.classes) for _, chunk in self.kept]
         rows = [chunk.X for chunk in chunks]
         X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
-        return Chunk(stacked([chunk.labels for chunk in chunks]), np.concatenate([c.weight for c in chunks]), X)
+        labels = replace(
+            stacked([chunk.labels for chunk in chunks]), groups=groups_in_order(self.groups, self.annotators)
+        )
+        return Chunk(labels, np.concatenate([chunk.weight for chunk in chunks]), X)
 
 
 def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
@@ -220,4 +228,5 @@ def stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
         np.arange(len(lengths)),
         first.classes,
         declared_classes=all(part.declared_classes for part in parts),
+        scale=first.scale,
     )

@@ -16,7 +16,6 @@ from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.crowd.flags import ALWAYS_SAME
 from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
-from crowdwise.em.levels import ClassKind, scale_of
 from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -127,15 +126,13 @@ class Check:
         return vars(self) | {"problems": list(self.problems)}
 
 
-def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
+def check(inputs: Inputs) -> Check:
     """A look at labels and features; nothing is fitted for long.
 
     Parameters
     ----------
     inputs : Inputs
         What `read_inputs` read.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order.
 
     Returns
     -------
@@ -154,31 +151,30 @@ def check(inputs: Inputs, kind: ClassKind = "class") -> Check:
     size = {"examples": labels.n_examples, "annotators": labels.n_annotators, "labels": labels.n_labels}
     paired, classes, kappas, unanimous = labels.labels_per_example > 1, None, None, None
     if labels.classes is not None:
-        scale_of(labels, kind)  # raises if there is no order
         size["classes"] = len(labels.classes)
         shares = (labels.tally.sum(axis=0) / max(labels.n_labels, 1)).tolist()
         classes = {str(name): share for name, share in zip(labels.classes.tolist(), shares, strict=True)}
         unanimous = float(((labels.tally[paired] > 0).sum(axis=1) == 1).mean()) if paired.any() else None
-        if found := pairs(labels, ordered=kind == "ordinal"):
+        if found := pairs(labels):
             kappas = {"pairs": found["total"], **{name: found[name] for name in ("low", "median", "high")}}
     comparable = classes is not None and labels.n_annotators > 1 and len(np.unique(labels.values)) > 1
-    results = aggregate(labels[labels.labels_per_example > 0], kind=kind) if comparable else None
+    results = aggregate(labels[labels.labels_per_example > 0]) if comparable else None
     return Check(
         size=size,
         classes=classes,
         ratings=_spread(labels.values) if classes is None else None,
         labels_per_example=_spread(labels.labels_per_example),
         labels_per_annotator=_spread(labels.labels_per_annotator),
-        alpha=_alpha(labels, kind) if paired.any() else None,
+        alpha=_alpha(labels) if paired.any() else None,
         kappas=kappas,
         unanimous=unanimous,
-        problems=tuple(problems(labels, results, kind)),
+        problems=tuple(problems(labels, results)),
         weighting=_weighting(inputs),
-        ordered=kind == "ordinal" and classes is not None,
+        ordered=labels.scale.name == "ordinal",
     )
 
 
-def problems(labels: CrowdLabels, results: FitResults | None, kind: ClassKind = "class") -> list[str]:
+def problems(labels: CrowdLabels, results: FitResults | None) -> list[str]:
     """What a person should look at before trusting these labels, in words."""
     alike = [] if labels.classes is None else spelt_alike(labels.classes)
     found = [f"spelt alike, but different classes: {some_names(list(map(repr, names)))}" for names in alike]
@@ -196,7 +192,7 @@ def problems(labels: CrowdLabels, results: FitResults | None, kind: ClassKind = 
         found.append(f"... and {len(single) - _MOST_FLAGS:,} more always gave the same label")
     if labels.classes is None:
         return found
-    if kind == "class" and (levels := _may_be_levels(labels.classes)):
+    if labels.scale.name == "nominal" and (levels := _may_be_levels(labels.classes)):
         found.append(_ask_for_order(levels, labels.declared_classes))
     if words := beside_numbers(labels.classes):
         means = "if that means no answer" if len(words) == 1 else "if these mean no answer"
@@ -220,8 +216,8 @@ def _may_be_levels(classes: Array) -> list[Any]:
 def _ask_for_order(levels: list[Any], declared: bool) -> str:
     span, levels_are = f"classes {levels[0]!r} to {levels[-1]!r}", "if these are levels, such as stars,"
     if any("," in str(level) for level in levels):
-        return f"{span} have a decimal comma: {levels_are} write them with a point, and add --kind ordinal"
-    asked = f"{span}: {levels_are} add --kind ordinal"
+        return f"{span} have a decimal comma: {levels_are} write them with a point, and add --scale ordinal"
+    asked = f"{span}: {levels_are} add --scale ordinal"
     if declared or not isinstance(levels[0], str):
         return asked
     named = levels if len(levels) <= _MOST_LEVELS else [*levels[:3], "..."]
@@ -264,16 +260,16 @@ def _single_minded(labels: CrowdLabels) -> list[tuple[Any, int]]:
     return [(labels.annotators[i], int(given[i])) for i in same[np.argsort(-given[same], kind="stable")]]
 
 
-def _alpha(labels: CrowdLabels, kind: ClassKind) -> float | None:
-    if kind == "class":
+def _alpha(labels: CrowdLabels) -> float | None:
+    if labels.scale.name != "ordinal":
         alpha = krippendorff_alpha(labels)
     else:  # neither an interval nor pairs are shown
-        alpha = agreement(labels, "ordinal", min_shared=len(labels) + 1, n_resamples=1).alpha.value
+        alpha = agreement(labels, min_shared=len(labels) + 1, n_resamples=1).alpha.value
     return None if np.isnan(alpha) else alpha
 
 
 def _weighting(inputs: Inputs) -> str | None:
-    if inputs.labels.kind == "rating":
+    if inputs.labels.classes is None:
         return "unknown: only for classes"
     if inputs.X is None:
         return None

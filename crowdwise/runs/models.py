@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crowdwise._arrays import Array
 from crowdwise._checks import check_choice, check_number
 from crowdwise._progress import OnRound
 from crowdwise.em.aggregate import aggregate
-from crowdwise.em.levels import ClassKind, check_kind
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import ScaleName
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
@@ -37,8 +36,6 @@ class Settings:
         Whether known answers choose the steepness of ridge, which uses them then.
     use_truth : bool, default=False
         Whether known answers are used in the fit; by default they judge the result only.
-    kind : {"class", "ordinal"}, default="class"
-        Whether classes have an order; not for ridge.
     informative_abstentions : bool, default=False
         Whether abstaining is an answer that depends on the class; not for ridge.
     groups : sequence of sequences of str, default=()
@@ -50,19 +47,18 @@ class Settings:
     l2: Setting = "auto"
     choose_by_truth: bool = False
     use_truth: bool = False
-    kind: ClassKind = "class"
     informative_abstentions: bool = False
     groups: Sequence[Sequence[str]] = ()
 
-    def settled(self, *, features: bool, truth: bool, ratings: bool = False) -> Settings:
+    def settled(self, *, features: bool, truth: bool, scale: ScaleName = "nominal") -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
 
         Parameters
         ----------
         features, truth : bool
             Whether there are features, and known answers.
-        ratings : bool, default=False
-            Whether labels are numbers.
+        scale : {"nominal", "ordinal", "interval"}, default="nominal"
+            That of the labels; not ordinal for ridge.
 
         Returns
         -------
@@ -77,8 +73,7 @@ class Settings:
         check_choice("model", self.model, MODELS)
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
-        check_kind(self.kind, None)
-        if ratings:
+        if scale == "interval":
             return self._settled_for_ratings(features=features, truth=truth)
         model = self.model
         if model == "auto":
@@ -96,37 +91,31 @@ class Settings:
         if self.choose_by_truth and not truth:
             raise DataError("known answers are to choose, and there are none: --truth FILE.")
         self._check_truth(truth=truth)
-        if self.kind == "ordinal" and model == "ridge":
+        if scale == "ordinal" and model == "ridge":
             raise ValueError("the model ridge does not know an order of classes; logistic and labels-only do.")
         if self.informative_abstentions and model == "ridge":
             raise ValueError("the model ridge leaves abstentions out; logistic and labels-only can learn from them.")
         return replace(self, model=model, use_truth=self.use_truth or self.choose_by_truth)
 
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How labels are read, as settings of models."""
-        return {"kind": self.kind, "informative_abstentions": self.informative_abstentions}
+    def known_of(self, labels: CrowdLabels) -> CrowdLabels:
+        """Labels with the groups and abstentions of these settings.
 
-    def group_of(self, annotators: Array) -> dict[Any, int] | None:
-        """The number of the group of each annotator that is in one; None if there are no groups.
-
-        Names are texts, whatever annotators are called in the labels.
+        Names of annotators are texts, whatever they are in the labels.
         """
-        spelt = {str(name): name for name in annotators.tolist()}
+        spelt = {str(name): name for name in labels.annotators.tolist()}
         group: dict[Any, int] = {}
         for number, names in enumerate(self.groups):
             for name in names:
                 if group.setdefault(spelt.get(name, name), number) != number:
                     raise DataError(f"an annotator can be in one group only; {name!r} is in two.")
-        return group or None
+        labels = labels.with_groups(group) if group else labels
+        return labels.with_abstentions() if self.informative_abstentions else labels
 
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
             raise DataError("known answers are to be used, and there are none: --truth FILE.")
 
     def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
-        if self.kind == "ordinal":
-            raise ValueError("labels are ratings or levels, not both: leave out --ratings or --kind ordinal.")
         if self.informative_abstentions:
             raise ValueError("the model ridge, which ratings have, leaves abstentions out.")
         if self.model not in ("auto", "ridge"):
@@ -159,22 +148,21 @@ def fit_model(
     >>> fit_model(CrowdLabels.from_matrix([[1, 1, 0], [0, 0, 0], [1, 1, 1]]), None, Settings()).label.tolist()
     [1, 0, 1]
     """
-    ratings = labels.kind == "rating"
-    wanted = settings.settled(features=X is not None, truth=bool(truth), ratings=ratings)
+    wanted = settings.settled(features=X is not None, truth=bool(truth), scale=labels.scale.name)
     steepness: Any = wanted.steepness
-    known, groups = truth if wanted.use_truth else None, wanted.group_of(labels.annotators)
-    if ratings:
+    known, labels = truth if wanted.use_truth else None, wanted.known_of(labels)
+    if labels.classes is None:
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, groups=groups, on_round=on_round)
+        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)
     if wanted.model != "ridge":
         steepness = 0.0 if steepness == "auto" else steepness
     if wanted.model == "labels-only":
-        return aggregate(labels, truth=known, groups=groups, **wanted.reading, steepness=steepness, on_round=on_round)
+        return aggregate(labels, truth=known, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
-        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **wanted.reading)  # type: ignore[arg-type]
-        return model.fit(X, labels, truth=known, groups=groups, on_round=on_round)
-    return _ridge(wanted).fit(X, labels, truth=known, groups=groups, on_round=on_round)
+        model = CrowdLogisticClassifier(steepness, l2=wanted.l2)  # type: ignore[arg-type]
+        return model.fit(X, labels, truth=known, on_round=on_round)
+    return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 
 
 def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:

@@ -207,7 +207,7 @@ def fit(
             "schema": _SCHEMA,
             "command": command,
             "settings": asdict(wanted),
-            "kind": run.inputs.labels.kind,
+            "scale": run.inputs.labels.scale.name,
             "found": run.found(),
             "inputs": inputs,
             "notes": list(run.inputs.notes),
@@ -237,8 +237,8 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     -------
     run : Run
     """
-    ratings = inputs.labels.kind == "rating"
-    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth), ratings=ratings)
+    scale = inputs.labels.scale.name
+    wanted = (settings or Settings()).settled(features=inputs.X is not None, truth=bool(inputs.truth), scale=scale)
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
@@ -297,7 +297,7 @@ class SavedRun:
 
     def table(self, name: str) -> ResultTable:
         """One of the tables: "consensus", "annotators" or "next"."""
-        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("kind") == "rating")
+        return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("scale") == "interval")
 
     def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
         """The same as `Run.next`, from the table that was kept."""

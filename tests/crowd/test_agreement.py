@@ -41,7 +41,7 @@ def slow_alpha(rows, difference):
 def test_alpha_of_the_worked_example():
     labels = CrowdLabels.from_matrix(OBSERVERS.T, missing=0)
     assert round(krippendorff_alpha(labels), 3) == 0.743
-    ratings = CrowdLabels.from_matrix(np.where(OBSERVERS.T == 0, np.nan, OBSERVERS.T), kind="rating")
+    ratings = CrowdLabels.from_matrix(np.where(OBSERVERS.T == 0, np.nan, OBSERVERS.T), scale="interval")
     assert round(krippendorff_alpha(ratings), 3) == 0.849
 
 
@@ -61,7 +61,7 @@ def test_alpha_equals_the_slow_twin(seed, n_classes, missing):
     nominal = slow_alpha(matrix.tolist(), lambda a, b: a != b)
     assert_allclose(krippendorff_alpha(labels_of(matrix, n_classes)), nominal, atol=1e-12)
     numbers = np.array([[np.nan if value is None else value for value in row] for row in matrix])
-    ratings = CrowdLabels.from_matrix(numbers, kind="rating")
+    ratings = CrowdLabels.from_matrix(numbers, scale="interval")
     interval = slow_alpha(matrix.tolist(), lambda a, b: (a - b) ** 2)
     assert_allclose(krippendorff_alpha(ratings), interval, atol=1e-12)
 
@@ -152,7 +152,7 @@ def test_pairs_who_share_nothing_are_left_out_and_ratings_refused():
     assert len(alone) == 0
     assert len(cohen_kappas(CrowdLabels.from_matrix([[None, None]]))) == 0
     with pytest.raises(LabelError, match="needs classes"):
-        cohen_kappas(CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating"))
+        cohen_kappas(CrowdLabels.from_matrix([[0.5, 1.5]], scale="interval"))
     with pytest.raises(ValueError, match="min_shared must be a whole number >= 1"):
         cohen_kappas(CrowdLabels.from_matrix([[0, 1]]), min_shared=0.5)
 

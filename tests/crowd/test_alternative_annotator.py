@@ -45,24 +45,24 @@ def slow_test(rows, candidate, humans, epsilon, fdr, min_examples, *, ratings):
     return set(ranked[: max(passed, default=0)]), p_values, advantages
 
 
-def panel(seed, *, n=60, missing=0.2, kind="class"):
+def panel(seed, *, n=60, missing=0.2, scale="nominal"):
     """Four people and a model; every annotator has a skill."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 4, (n, 1))
     skill = rng.uniform(0.3, 0.95, 5)
     said = np.where(rng.random((n, 5)) < skill, truth, rng.integers(0, 4, (n, 5))).astype(float)
     said[rng.random((n, 5)) < missing] = np.nan
-    return CrowdLabels.from_matrix(said, annotators=["a", "b", "c", "d", "model"], kind=kind)
+    return CrowdLabels.from_matrix(said, annotators=["a", "b", "c", "d", "model"], scale=scale)
 
 
-@pytest.mark.parametrize("kind", ["class", "rating"])
+@pytest.mark.parametrize("scale", ["nominal", "interval"])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from([0.0, 0.1, 0.2]), missing=st.sampled_from([0.0, 0.5]))
-def test_it_equals_the_slow_twin(kind, seed, epsilon, missing):
-    labels = panel(seed, missing=missing, kind=kind)
+def test_it_equals_the_slow_twin(scale, seed, epsilon, missing):
+    labels = panel(seed, missing=missing, scale=scale)
     rows = [dict(given) for _, given in labels]
     wins, p_values, advantages = slow_test(
-        rows, "model", list("abcd"), epsilon, 0.05, 2, ratings=kind == "rating"
+        rows, "model", list("abcd"), epsilon, 0.05, 2, ratings=scale == "interval"
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrowdWarning)
@@ -99,7 +99,7 @@ def test_known_answer_by_hand():
 
 def test_ratings_that_are_equally_far_tie_whatever_is_rounded():
     # The others of the first person are 0.2 and 0.4; 0.5 and 0.1 are equally far from them.
-    labels = CrowdLabels.from_matrix([[0.5, 0.2, 0.4, 0.1]] * 40, annotators=["a", "b", "c", "model"], kind="rating")
+    labels = CrowdLabels.from_matrix([[0.5, 0.2, 0.4, 0.1]] * 40, annotators=["a", "b", "c", "model"], scale="interval")
     found = alternative_annotator_test(labels, "model")
     assert (found.advantage[0], found.human_advantage[0]) == (1, 1)
 
@@ -112,10 +112,10 @@ def test_the_correction_is_that_of_benjamini_and_yekutieli():
 
 
 PUBLISHED = {  # winning rate and advantage probability, as printed in the notebook of the authors' repository
-    "framing": (0.15, "class", {"gpt-4o": (1.00, 0.92), "llama-31": (0.50, 0.80), "mistral-v03": (0.25, 0.80)}),
-    "mtbench": (0.20, "class", {"gpt-4o": (0.00, 0.77), "gemini_flash": (0.00, 0.72)}),
-    "10k_prompts": (0.15, "rating", {"gpt-4o-mini": (0.92, 0.80), "gemini_pro": (0.08, 0.63)}),
-    "cebab_stars": (0.10, "rating", {"gpt-4o": (0.90, 0.90), "llama-31": (0.60, 0.85)}),
+    "framing": (0.15, "nominal", {"gpt-4o": (1.00, 0.92), "llama-31": (0.50, 0.80), "mistral-v03": (0.25, 0.80)}),
+    "mtbench": (0.20, "nominal", {"gpt-4o": (0.00, 0.77), "gemini_flash": (0.00, 0.72)}),
+    "10k_prompts": (0.15, "interval", {"gpt-4o-mini": (0.92, 0.80), "gemini_pro": (0.08, 0.63)}),
+    "cebab_stars": (0.10, "interval", {"gpt-4o": (0.90, 0.90), "llama-31": (0.60, 0.85)}),
 }
 
 
@@ -124,22 +124,22 @@ PUBLISHED = {  # winning rate and advantage probability, as printed in the noteb
 def test_the_published_results(name, data_home):
     if not (place := data_home / "judges" / name / "labels.csv").exists():
         pytest.skip("needs the judges' labels: a directory judges/ in CROWDWISE_DATA")
-    epsilon, kind, results = PUBLISHED[name]
+    epsilon, scale, results = PUBLISHED[name]
     table = pd.read_csv(place, dtype={"worker": str})
     humans = table.loc[table["kind"] == "human", "worker"].unique()
-    labels = CrowdLabels.from_table(table[["task", "worker", "label"]], kind=kind)
+    labels = CrowdLabels.from_table(table[["task", "worker", "label"]], scale=scale)
     for model, expected in results.items():
         found = alternative_annotator_test(labels, model, humans, epsilon=epsilon)
         assert (round(found.winning_rate, 2), round(found.advantage_probability, 2)) == expected
 
 
-@pytest.mark.parametrize("kind", ["class", "rating"])
-def test_order_and_names_change_nothing(kind):
-    labels = panel(3, missing=0.1, kind=kind)
+@pytest.mark.parametrize("scale", ["nominal", "interval"])
+def test_order_and_names_change_nothing(scale):
+    labels = panel(3, missing=0.1, scale=scale)
     rng = np.random.default_rng(0)
     matrix, who = labels.to_matrix(), np.array([2, 4, 0, 1, 3])
     names = np.array(["p", "q", "r", "s", "judge"], dtype=object)[who]
-    moved = CrowdLabels.from_matrix(matrix[rng.permutation(60)][:, who], annotators=names, kind=kind)
+    moved = CrowdLabels.from_matrix(matrix[rng.permutation(60)][:, who], annotators=names, scale=scale)
     one, other = alternative_annotator_test(labels, "model"), alternative_annotator_test(moved, "judge")
     order = np.argsort(other.humans.astype(str))
     for name in ("n_examples", "advantage", "human_advantage", "p_value", "p_adjusted"):

@@ -56,8 +56,9 @@ def made_matrix():
     return matrix
 
 
-def quick(labels, kind=None, **settings):
-    return agreement(labels, kind, **({"n_resamples": 2, "min_shared": 1} | settings))
+def quick(labels, scale=None, **settings):
+    labels = labels if scale is None else labels.with_scale(scale)
+    return agreement(labels, **({"n_resamples": 2, "min_shared": 1} | settings))
 
 
 # ---------------------------------------------------------------------- published
@@ -188,10 +189,10 @@ def test_coefficients_equal_their_slow_twins(seed, n_classes, missing):
 
 
 def test_ratings_of_many_values_have_the_alpha_of_the_definition(rng):
-    ratings = CrowdLabels.from_matrix(rng.normal(size=(60, 1)) + rng.normal(size=(60, 4)), kind="rating")
+    ratings = CrowdLabels.from_matrix(rng.normal(size=(60, 1)) + rng.normal(size=(60, 4)), scale="interval")
     found = quick(ratings)
     assert_allclose(found.alpha.value, krippendorff_alpha(ratings), rtol=1e-12)
-    assert found.kind == "interval"
+    assert found.scale == "interval"
     assert np.isnan(found.ac.value)
     assert len(found.pairs) == 0
     assert "more than 100 different values" in repr(found)
@@ -219,8 +220,8 @@ def test_order_and_names_change_nothing(seed, kind):
 @pytest.mark.parametrize(("scale", "shift"), [(7.0, -3.0), (1e-120, 0.0), (1e150, 1e150), (0.001, 1e6)])
 def test_the_unit_of_ratings_changes_nothing(scale, shift, rng):
     values = rng.integers(1, 6, (30, 4)) + rng.integers(0, 2, (30, 4))
-    one = quick(CrowdLabels.from_matrix(values.astype(float), kind="rating"))
-    other = quick(CrowdLabels.from_matrix(scale * values + shift, kind="rating"))
+    one = quick(CrowdLabels.from_matrix(values.astype(float), scale="interval"))
+    other = quick(CrowdLabels.from_matrix(scale * values + shift, scale="interval"))
     assert_allclose(other.alpha.value, one.alpha.value, rtol=1e-6)
     assert_allclose(other.ac.value, one.ac.value, rtol=1e-6)
     assert_allclose(other.pairs.kappa, one.pairs.kappa, rtol=1e-6)
@@ -253,9 +254,10 @@ def test_resamples_draw_as_many_examples_with_replacement(times, rng):
 @pytest.mark.parametrize("kind", ["nominal", "ordinal", "interval"])
 def test_a_resample_has_the_coefficients_of_the_examples_it_repeats(kind):
     _, matrix = crowd(3, n_examples=12, n_annotators=3, n_classes=3, missing=0.2)
-    labels = labels_of(matrix, 3)
-    _, places, patterns = _on_scale(labels, kind)
-    first = [int((labels.tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
+    classes = labels_of(matrix, 3)
+    labels = classes.with_scale(kind)
+    _, places, patterns = _on_scale(labels)
+    first = [int((classes.tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
     coefficients = {"alpha": _ALPHAS[kind], "ac": gwet_ac(distances(places, _check_weights(None, kind)))}
     (block,) = resamples(patterns.times, 4, np.random.default_rng(0))
     for times, found in zip(
@@ -270,7 +272,7 @@ def test_a_resample_has_the_coefficients_of_the_examples_it_repeats(kind):
 def test_intervals_are_those_of_a_bootstrap_over_examples(kind):
     _, matrix = crowd(3, n_examples=60, n_annotators=3, n_classes=3, missing=0.2)
     labels = labels_of(matrix, 3)
-    found = agreement(labels, kind, n_resamples=4000)
+    found = agreement(labels.with_scale(kind), n_resamples=4000)
     rng = np.random.default_rng(1)
     drawn = [quick(labels[rng.integers(0, 60, 60)], kind, n_resamples=1, min_shared=61) for _ in range(400)]
     for name in ("alpha", "ac", "percent"):
@@ -284,7 +286,7 @@ def test_intervals_are_those_of_a_bootstrap_over_examples(kind):
 @pytest.mark.slow
 def test_intervals_of_kappas_are_those_of_a_bootstrap_over_shared_examples():
     _, matrix = crowd(3, n_examples=80, n_annotators=3, n_classes=3, missing=0.2)
-    found = agreement(labels_of(matrix, 3), "ordinal", weights="linear", n_resamples=4000).pairs
+    found = agreement(labels_of(matrix, 3).with_scale("ordinal"), weights="linear", n_resamples=4000).pairs
     rng = np.random.default_rng(1)
     both = [i for i in range(80) if matrix[i, 0] is not None and matrix[i, 1] is not None]
     one, other = matrix[both, 0].astype(int), matrix[both, 1].astype(int)
@@ -296,8 +298,8 @@ def test_intervals_of_kappas_are_those_of_a_bootstrap_over_shared_examples():
 
 def test_a_resample_of_equal_ratings_is_undefined_and_not_rounding():
     values = np.arange(1, 40) / 7
-    labels = CrowdLabels.from_matrix(np.column_stack([values] * 3), kind="rating")
-    _, _, patterns = _on_scale(labels, "interval")
+    labels = CrowdLabels.from_matrix(np.column_stack([values] * 3), scale="interval")
+    _, _, patterns = _on_scale(labels)
     assert_array_equal(np.isnan(alpha_interval(39 * np.eye(39), patterns)), True)
     assert_allclose(alpha_interval(np.ones((1, 39)), patterns), [1])
 
@@ -332,7 +334,8 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = rng.integers(0, 3, 60_000)
     said = np.where(rng.random((60_000, 3)) < 0.7, truth[:, None], rng.integers(0, 3, (60_000, 3)))
     whole = quick(CrowdLabels.from_matrix(said), "ordinal").alpha.value
-    parts = [agreement(CrowdLabels.from_matrix(said[i : i + 150]), "ordinal").alpha for i in range(0, 60_000, 150)]
+    levels = CrowdLabels.from_matrix(said, scale="ordinal")
+    parts = [agreement(levels[i : i + 150]).alpha for i in range(0, 60_000, 150)]
     covered = sum(one.low <= whole <= one.high for one in parts)
     assert stats.binomtest(covered, len(parts), 0.94).pvalue > 1e-3
 
@@ -361,16 +364,16 @@ def test_ac_is_defined_if_other_classes_were_declared():
 def test_what_cannot_be_compared_is_an_error():
     with pytest.raises(LabelError, match="no example has two labels"):
         agreement(CrowdLabels.from_matrix([[0, None], [None, 1]]))
-    with pytest.raises(LabelError, match="interval agreement needs numbers, and the classes are 'a' < 'b'"):
-        agreement(CrowdLabels.from_matrix([["a", "b"]]), "interval")
-    ratings = CrowdLabels.from_matrix(np.arange(300.0).reshape(100, 3), kind="rating")
-    with pytest.raises(LabelError, match="300 different values, and ordinal agreement is for at most 100 levels"):
-        agreement(ratings, "ordinal")
+    with pytest.raises(LabelError, match=r"the interval scale needs numbers, and the classes are \['a', 'b'\]"):
+        CrowdLabels.from_matrix([["a", "b"]]).with_scale("interval")
+    ratings = CrowdLabels.from_matrix(np.arange(300.0).reshape(100, 3), scale="interval")
+    with pytest.raises(LabelError, match="300 different values, and labels that are classes have at most 100"):
+        ratings.with_scale("ordinal")
     with pytest.raises(LabelError, match="too far apart"):
-        agreement(CrowdLabels.from_matrix([[-1.7e308, 1.7e308]], kind="rating"))
-    with pytest.raises(ValueError, match=r'kind must be "nominal", "ordinal", "interval" or None; got "?\'?ratio'):
-        agreement(ratings, "ratio")
-    with pytest.raises(ValueError, match='use kind="ordinal" with weights="linear"'):
+        agreement(CrowdLabels.from_matrix([[-1.7e308, 1.7e308]], scale="interval"))
+    with pytest.raises(ValueError, match=r'scale must be "nominal", "ordinal" or "interval"; got "?\'?ratio'):
+        ratings.with_scale("ratio")
+    with pytest.raises(ValueError, match=r"give them one, labels.with_scale\(.ordinal.\)"):
         agreement([[0, 1], [1, 1]], weights="linear")
     with pytest.raises(ValueError, match="confidence must be a finite number > 0 and <= 1"):
         agreement([[0, 1], [1, 1]], confidence=95)
@@ -411,9 +414,10 @@ def test_an_interval_without_width_comes_with_what_it_does_not_say():
     assert "width" not in repr(quick(CrowdLabels.from_matrix([[1, 1], [2, 1]])))
 
 
-def test_numbers_that_were_declared_in_another_order_are_said_to_be_taken_in_it():
+def test_numbers_that_were_declared_in_another_order_are_refused():
     said = [[1, 2], [2, 3], [3, 3], [1, 1]]
-    assert "in the order 2 < 1 < 3" in repr(quick(CrowdLabels.from_matrix(said, classes=[2, 1, 3]), "ordinal"))
+    with pytest.raises(LabelError, match=r"declared in another: \[2, 1, 3\]"):
+        quick(CrowdLabels.from_matrix(said, classes=[2, 1, 3]), "ordinal")
     for classes in ([1, 2, 3], [3, 2, 1]):
         assert "in the order" not in repr(quick(CrowdLabels.from_matrix(said, classes=classes), "ordinal"))
 

@@ -71,7 +71,7 @@ def test_classes_equal_the_loop_over_pairs(matrix, relative_to):
 def test_ratings_equal_the_loop_over_pairs(matrix):
     pairs = [list(combinations([r for r in row if r is not None], 2)) for row in matrix]
     sums = np.array([sum((a - b) ** 2 for a, b in row) for row in pairs])
-    labels = CrowdLabels.from_matrix(matrix, kind="rating")
+    labels = CrowdLabels.from_matrix(matrix, scale="interval")
     assert np.allclose(disagreement(labels, relative_to=None), sums, rtol=1e-9, atol=1e-9)
     scaled = disagreement(labels)
     assert ((scaled >= 0) & (scaled <= 1)).all()
@@ -84,20 +84,20 @@ def test_ratings_equal_the_loop_over_pairs(matrix):
 
 
 def test_ratings_at_both_ends_are_the_most_that_is_possible():
-    labels = CrowdLabels.from_matrix([[0, 0, 10, 10], [0, 5, 5, 10]], kind="rating")
+    labels = CrowdLabels.from_matrix([[0, 0, 10, 10], [0, 5, 5, 10]], scale="interval")
     assert disagreement(labels, relative_to=None).tolist() == [400.0, 200.0]
     assert disagreement(labels, relative_to="possible").tolist() == pytest.approx([1.0, 0.5])
 
 
 @pytest.mark.parametrize("relative_to", SCALES)
 def test_equal_ratings_do_not_differ_by_rounding(relative_to):
-    labels = CrowdLabels.from_matrix([[0.1] * 3, [0.7] * 3, [1e8 + 0.1] * 3, [3.0, None, None]], kind="rating")
+    labels = CrowdLabels.from_matrix([[0.1] * 3, [0.7] * 3, [1e8 + 0.1] * 3, [3.0, None, None]], scale="interval")
     assert disagreement(labels, relative_to=relative_to).tolist() == [0.0] * 4
 
 
 def test_a_large_offset_of_ratings_costs_no_digits():
-    near = CrowdLabels.from_matrix([[1.0, 2.0, 4.0]], kind="rating")
-    far = CrowdLabels.from_matrix([[1e9 + 1, 1e9 + 2, 1e9 + 4]], kind="rating")
+    near = CrowdLabels.from_matrix([[1.0, 2.0, 4.0]], scale="interval")
+    far = CrowdLabels.from_matrix([[1e9 + 1, 1e9 + 2, 1e9 + 4]], scale="interval")
     assert disagreement(near, relative_to=None)[0] == pytest.approx(14)
     assert disagreement(far, relative_to=None)[0] == pytest.approx(14, rel=1e-12)
 
@@ -106,8 +106,8 @@ def test_a_large_offset_of_ratings_costs_no_digits():
 @pytest.mark.parametrize("relative_to", ["observed", "possible"])
 def test_the_unit_of_ratings_does_not_matter_where_it_is_tiny(relative_to, unit):
     ratings = np.array([[1.0, 2.0, 4.0], [2.0, 2.0, 3.0], [5.0, 5.0, 5.0]])
-    expected = disagreement(CrowdLabels.from_matrix(ratings, kind="rating"), relative_to=relative_to)
-    found = disagreement(CrowdLabels.from_matrix(ratings * unit, kind="rating"), relative_to=relative_to)
+    expected = disagreement(CrowdLabels.from_matrix(ratings, scale="interval"), relative_to=relative_to)
+    found = disagreement(CrowdLabels.from_matrix(ratings * unit, scale="interval"), relative_to=relative_to)
     assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
 
 
@@ -136,7 +136,7 @@ def test_unknown_scales_and_immense_ratings_are_errors():
     with pytest.raises(ValueError, match='relative_to must be "observed", "possible" or None; got \'max\''):
         disagreement(CrowdLabels.from_matrix([[1, 2]]), relative_to="max")
     with pytest.raises(LabelError, match=r"too far apart.*rescale"):
-        disagreement(CrowdLabels.from_matrix([[1e200, -1e200], [0.0, 1.0]], kind="rating"))
+        disagreement(CrowdLabels.from_matrix([[1e200, -1e200], [0.0, 1.0]], scale="interval"))
 
 
 @pytest.mark.parametrize("n_levels", [1, 7, 300])

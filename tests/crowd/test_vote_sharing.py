@@ -70,18 +70,18 @@ def test_copies_of_ratings_are_found_if_they_are_equal():
     rng = np.random.default_rng(0)
     ratings = rng.normal(size=(120, 1)) + rng.normal(size=(120, 4))
     copied = np.where(np.arange(120) < 3, 0.0, ratings[:, 0])
-    labels = CrowdLabels.from_matrix(np.column_stack([ratings, copied]), kind="rating")
+    labels = CrowdLabels.from_matrix(np.column_stack([ratings, copied]), scale="interval")
     assert found_pairs(labels) == [(0, 4)]
-    assert found_pairs(CrowdLabels.from_matrix(ratings, kind="rating")) == []
+    assert found_pairs(CrowdLabels.from_matrix(ratings, scale="interval")) == []
 
 
 def test_two_good_raters_are_no_copies():
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(200, 1))
     good, poor = truth + 0.05 * rng.normal(size=(200, 2)), truth + 2 * rng.normal(size=(200, 3))
-    assert found_pairs(CrowdLabels.from_matrix(np.column_stack([good, poor]), kind="rating")) == []
+    assert found_pairs(CrowdLabels.from_matrix(np.column_stack([good, poor]), scale="interval")) == []
     stars = np.clip(np.round(3 + np.column_stack([good, poor])), 1, 5)
-    assert found_pairs(CrowdLabels.from_matrix(stars[:, 2:], kind="rating")) == []
+    assert found_pairs(CrowdLabels.from_matrix(stars[:, 2:], scale="interval")) == []
 
 
 @pytest.mark.parametrize(("origin", "unit"), [(100.0, 1.0), (0.0, 0.5)])
@@ -89,7 +89,7 @@ def test_neither_origin_nor_unit_of_ratings_matters(origin, unit):
     rng = np.random.default_rng(0)
     ratings = rng.integers(0, 20, (60, 3)).astype(float)
     ratings = np.column_stack([ratings, ratings[:, 0]])
-    one, other = (near_copies(CrowdLabels.from_matrix(r, kind="rating")) for r in (ratings, origin + unit * ratings))
+    one, other = (near_copies(CrowdLabels.from_matrix(r, scale="interval")) for r in (ratings, origin + unit * ratings))
     assert len(one[2]) == 1
     assert_allclose(other[2], one[2], rtol=1e-6)
 

@@ -31,7 +31,7 @@ def models():
     codes = ((X[:, :1] + rng.normal(size=(12, 3)) / 2) > 0).astype(int)
     names = {"annotators": ["ann", "bob", 3], "examples": [f"row {i}" for i in range(12)]}
     labels = CrowdLabels.from_matrix(np.array(["cat", "dog"], dtype=object)[codes], **names)
-    ratings = CrowdLabels.from_matrix(codes + X[:, 1:].round(1), kind="rating", **names)
+    ratings = CrowdLabels.from_matrix(codes + X[:, 1:].round(1), scale="interval", **names)
     return X, {
         "ridge": CrowdRidgeClassifier(curriculum=Smooth(c=4.0), class_weight={"cat": 2.0}).fit(X, labels),
         "ridge_cv": CrowdRidgeClassifierCV(steepnesses=(0.0, 2.0), cv=3).fit(X, labels),

@@ -77,11 +77,11 @@ def test_estimates_are_better_than_the_crowds_matrix_by_prior_and_counts(model, 
     assert worth > (counts * np.log(crowd)).sum() + with_abstentions.log_prior(np.array([crowd] * 3), crowd)
 
 
-@pytest.mark.parametrize("kind", ["class", "ordinal"])
-def test_who_abstains_tells_the_class_and_results_keep_their_classes(kind):
+@pytest.mark.parametrize("scale", ["nominal", "ordinal"])
+def test_who_abstains_tells_the_class_and_results_keep_their_classes(scale):
     truth, labels = unsure_crowd()
-    labels = labels.in_order(["a", "b"])
-    left_out, informative = (aggregate(labels, informative_abstentions=i, kind=kind) for i in (False, True))
+    labels = labels.with_scale("ordinal", levels=["a", "b"]).with_scale(scale)
+    left_out, informative = (aggregate(labels.with_abstentions(informative=i)) for i in (False, True))
     assert (informative.label == truth).mean() > (left_out.label == truth).mean() + 0.05
     assert (informative.proba.shape, informative.confusion.shape) == ((200, 2), (8, 2, 2))
     assert_allclose(informative.confusion.sum(axis=2), 1)
@@ -97,7 +97,7 @@ def test_an_example_of_abstentions_only_has_what_they_say():
     words[-1] = "?"
     labels = CrowdLabels.from_matrix(words, abstain=["?"])
     with pytest.warns(CrowdWarning, match="1 of 200 examples has no label"):
-        found = aggregate(labels, informative_abstentions=True)
+        found = aggregate(labels.with_abstentions())
     assert found.label[-1] == "b"
     assert found.confidence[-1] > 0.99
     assert_allclose(found.fitted.proba(labels)[-1], found.proba[-1])
@@ -107,7 +107,7 @@ def test_classifiers_learn_from_abstentions():
     truth, labels = unsure_crowd(1)
     labels, truth = labels[labels.labels_per_example > 0], truth[labels.labels_per_example > 0]
     X = np.random.default_rng(0).normal(size=(len(truth), 2)) + (truth == "b")[:, np.newaxis]
-    model = CrowdLogisticClassifier(informative_abstentions=True).fit(X, labels)
+    model = CrowdLogisticClassifier().fit(X, labels.with_abstentions())
     plain = CrowdLogisticClassifier().fit(X, labels)
     assert (model.consensus_ == truth).mean() > (plain.consensus_ == truth).mean()
     assert model.results_.abstention.shape == (8, 2)
@@ -117,8 +117,8 @@ def test_classifiers_learn_from_abstentions():
 
 def test_without_abstentions_there_is_a_word_and_no_change():
     matrix = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]
-    with pytest.warns(CrowdWarning, match="informative_abstentions has no effect"):
-        found = aggregate(matrix, informative_abstentions=True)
+    with pytest.warns(CrowdWarning, match="with_abstentions has no effect"):
+        found = aggregate(CrowdLabels.from_matrix(matrix).with_abstentions())
     assert (found.proba == aggregate(matrix).proba).all()
 
 
@@ -131,7 +131,7 @@ def words_of(labels):
 
 def test_probabilities_with_abstentions_are_those_of_votes_with_errors_in_common():
     _, labels = unsure_crowd()
-    found = aggregate(labels, informative_abstentions=True).fitted
+    found = aggregate(labels.with_abstentions()).fitted
     assert found.discount.common > 0
     new = CrowdLabels.from_matrix([["?"] * 5 + [None] * 3, ["a"] * 3 + ["?"] * 2 + [None] * 3], abstain=["?"])
     new = new.with_classes(found.classes)
@@ -146,9 +146,9 @@ def test_copies_abstain_as_one():
     _, labels = unsure_crowd()
     words = words_of(labels)
     copied = CrowdLabels.from_matrix(np.column_stack([words, words[:, :1], words[:, :1]]), abstain=["?"])
-    one = aggregate(labels, informative_abstentions=True)
+    one = aggregate(labels.with_abstentions())
     three, apart = (
-        aggregate(copied, informative_abstentions=True, groups=groups)
+        aggregate(copied.with_abstentions().with_groups(groups))
         for groups in ({0: "x", 8: "x", 9: "x"}, dict.fromkeys(range(10)))
     )
     assert np.abs(three.proba - one.proba).max() < 0.1 < np.abs(apart.proba - one.proba).max()
@@ -161,7 +161,7 @@ def test_who_gives_one_label_or_abstains_tells_the_class():
     labels, truth = labels[labels.labels_per_example > 0], truth[labels.labels_per_example > 0]
     told = np.where(truth == "b", "?", "a")
     labels = CrowdLabels.from_matrix(np.column_stack([words_of(labels), told]), abstain=["?"])
-    found = aggregate(labels, informative_abstentions=True)
+    found = aggregate(labels.with_abstentions())
     assert (found.label == truth).mean() > 0.95
 
 

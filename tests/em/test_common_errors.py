@@ -127,29 +127,30 @@ def test_a_discount_is_a_power_and_none_for_one_vote(n, rng):
 def test_given_groups_have_one_vote_and_no_flag():
     matrix, _ = judges()
     labels = labels_of(matrix, 3)
-    found = aggregate(labels, groups={0: "x", 1: "x", 2: "x"})
+    found = aggregate(labels.with_groups({0: "x", 1: "x", 2: "x"}))
     assert_allclose(found.vote_weight, [1 / 3, 1 / 3, 1 / 3, 1, 1])
     assert found.annotator_flags == {}
     assert found.effective_votes < aggregate(labels).effective_votes
-    assert_array_equal(found.proba, aggregate(labels, groups=["x", "x", "x", "y", "z"]).proba)
+    assert_array_equal(found.proba, aggregate(labels.with_groups(["x", "x", "x", "y", "z"])).proba)
     with pytest.raises(ValueError, match="with errors_in_common=False they have no effect"):
-        aggregate(labels, groups={0: "x"}, errors_in_common=False)
+        aggregate(labels.with_groups({0: "x"}), errors_in_common=False)
 
 
 def test_groups_that_are_given_are_what_exact_copies_are():
     """Kappa is one inside a group, and nobody is searched for outside."""
     matrix, _ = judges()
     copied = labels_of(with_copies(matrix, 0), 3)
-    given = aggregate(copied, groups={0: "x", 5: "x", 6: "x", 7: "x"})
+    given = aggregate(copied.with_groups({0: "x", 5: "x", 6: "x", 7: "x"}))
     found = aggregate(copied)
     assert_allclose(given.vote_weight[[0, 5, 6, 7]], 0.25)
     assert np.abs(given.proba - found.proba).max() < 0.05
-    alone = aggregate(copied, groups=dict.fromkeys(range(8)))  # named, and in no group
+    alone = aggregate(copied.with_groups(dict.fromkeys(range(8))))  # named, and in no group
     assert_array_equal(alone.vote_weight, 1)
 
 
 def test_one_group_of_all_cannot_be_compared():
-    found = aggregate([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]] * 3, groups=["x"] * 3)
+    labels = CrowdLabels.from_matrix([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]] * 3)
+    found = aggregate(labels.with_groups(["x"] * 3))
     assert np.isnan(found.accuracy).all()
     assert_allclose(found.vote_weight, 1 / 3)
     assert found.label.tolist() == [0, 1, 0, 1] * 3

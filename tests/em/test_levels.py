@@ -9,8 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 import crowdwise
 from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, aggregate
-from crowdwise.em.levels import level_scores, levels_of
+from crowdwise.em.levels import level_scores
 from crowdwise.exceptions import LabelError
+from crowdwise.labels.scale import LabelScale, check_order
 from crowdwise.results.consensus import Consensus
 
 WORDS = ["bad", "ok", "good"]
@@ -67,7 +68,7 @@ def test_who_is_harsh_and_consistent_has_the_highest_expertise():
     truth = rng.integers(2, 6, 400)
     noise = rng.normal(size=(400, 6)) * [0.2, 0.7, 0.7, 0.8, 0.8, 1.2]
     said = np.clip(np.rint(truth[:, np.newaxis] + [-1, 0, 0, 0, 0, 0] + noise), 1, 5)
-    found = aggregate(said, kind="ordinal")
+    found = aggregate(CrowdLabels.from_matrix(said, scale="ordinal"))
     assert found.expertise.argmax() == 0
     assert found.accuracy[0] < np.sort(found.accuracy)[2]
     assert_allclose(found.expertise, 1 / found.spread**2)
@@ -76,28 +77,28 @@ def test_who_is_harsh_and_consistent_has_the_highest_expertise():
 
 def test_words_without_an_order_are_refused_with_what_to_do():
     words = [["good", "ok"], ["bad", "ok"], ["good", "good"]]
-    with pytest.raises(LabelError, match=r"\['bad', 'good', 'ok'\] have none of their own.*labels.in_order"):
-        aggregate(words, kind="ordinal")
-    declared = aggregate(CrowdLabels.from_matrix(words, classes=WORDS), kind="ordinal")
-    in_order = aggregate(CrowdLabels.from_matrix(words).in_order(WORDS), kind="ordinal")
+    with pytest.raises(LabelError, match=r"\['bad', 'good', 'ok'\] have none of their own.*labels.with_scale"):
+        CrowdLabels.from_matrix(words, scale="ordinal")
+    declared = aggregate(CrowdLabels.from_matrix(words, classes=WORDS, scale="ordinal"))
+    in_order = aggregate(CrowdLabels.from_matrix(words).with_scale("ordinal", levels=WORDS))
     assert declared.consensus.levels.tolist() == [1, 2, 3]
     assert (declared.proba == in_order.proba).all()
 
 
 def test_a_word_among_numbers_may_be_no_answer():
     with pytest.raises(LabelError, match=r"If 'Unsure' means no answer, say so first: abstain=\['Unsure'\], --abstain"):
-        aggregate([["1", "2"], ["3", "Unsure"]], kind="ordinal")
+        CrowdLabels.from_matrix([["1", "2"], ["3", "Unsure"]], scale="ordinal")
 
 
 def test_an_order_must_name_all_classes():
-    with pytest.raises(LabelError, match=r"all of them, in their order; \['ok'\] are not among"):
-        CrowdLabels.from_matrix([["good", "ok"]]).in_order(["bad", "good"])
+    with pytest.raises(LabelError, match=r"all classes in their order; \['ok'\] are not among"):
+        CrowdLabels.from_matrix([["good", "ok"]]).with_scale("ordinal", levels=["bad", "good"])
 
 
 def test_numbers_out_of_order_are_refused():
     labels = CrowdLabels.from_matrix([[1, 2], [3, 3]], classes=[2, 1, 3])
     with pytest.raises(LabelError, match="numbers have an order of their own"):
-        aggregate(labels, kind="ordinal")
+        labels.with_scale("ordinal")
 
 
 @pytest.mark.parametrize(
@@ -105,61 +106,67 @@ def test_numbers_out_of_order_are_refused():
     [([1, 2, 5], [1, 2, 5]), ([0.5, 1.0], [0.5, 1]), ([False, True], [0, 1]), ([3, 1], [3, 1])],
 )
 def test_numbers_are_levels_as_they_are(classes, levels):
-    assert levels_of(np.array(classes), declared=False).tolist() == levels
+    check_order(np.array(classes), declared=False)
+    assert LabelScale("ordinal").levels(np.array(classes)).tolist() == levels
 
 
 def test_levels_too_far_apart_to_be_squared_are_refused():
-    assert levels_of(np.array([-1e150, 1e150]), declared=False).tolist() == [-1e150, 1e150]
+    check_order(np.array([-1e150, 1e150]), declared=False)
     with pytest.raises(LabelError, match=r"levels beyond 1e\+150 are too far apart"):
-        levels_of(np.array([-1e200, 1e200]), declared=False)
+        check_order(np.array([-1e200, 1e200]), declared=False)
 
 
 def test_times_have_their_order():
     days = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 3, 1)], dtype="M8[D]")
-    assert levels_of(days, declared=False).tolist() == [1, 2]
+    check_order(days, declared=False)
+    assert LabelScale("ordinal").levels(days).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("by", ["median", "mean"])
 def test_classes_without_an_order_have_no_median(by):
-    with pytest.raises(ValueError, match=f'consensus_by="{by}" needs classes with an order'):
-        aggregate([[1, 0], [0, 1]], consensus_by=by)
+    with pytest.raises(ValueError, match=f'consensus="{by}" needs classes with an order'):
+        CrowdLabels.from_matrix([[1, 0], [0, 1]]).with_scale("nominal", consensus=by)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("kind", "ordered"), ("consensus_by", "average")])
+@pytest.mark.parametrize(("setting", "value"), [("scale", "ordered"), ("consensus", "average")])
 def test_settings_that_cannot_be_are_refused(setting, value):
     with pytest.raises(ValueError, match=f"{setting} must be"):
-        aggregate([[1, 0], [0, 1]], **{"kind": "ordinal", setting: value})
+        CrowdLabels.from_matrix([[1, 0], [0, 1]]).with_scale(**{"scale": "ordinal", setting: value})
+
+
+def test_levels_belong_to_the_ordinal_scale():
+    with pytest.raises(ValueError, match="levels belong to the ordinal scale"):
+        CrowdLabels.from_matrix([[1, 0], [0, 1]]).with_scale("nominal", levels=[0, 1])
 
 
 def test_frames_of_levels_have_the_mean_offset_and_spread():
-    found = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], kind="ordinal")
+    stars = CrowdLabels.from_matrix([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]])
+    found = aggregate(stars.with_scale("ordinal"))
     assert found.consensus_frame().columns.tolist()[:4] == ["example", "label", "confidence", "mean"]
     assert {"offset", "spread", "rank_correlation"} < set(found.annotators_frame().columns)
-    plain = aggregate([[1, 1, 2], [3, 3, 4], [2, 2, 3], [5, 5, 5]], errors_in_common=False)
+    plain = aggregate(stars, errors_in_common=False)
     assert plain.mean is plain.offset is plain.spread is None
     assert "mean" not in plain.consensus_frame().columns
 
 
-@pytest.mark.parametrize(
-    "model", [CrowdLogisticClassifier(kind="ordinal"), CrowdClassifier(LogisticRegression(), kind="ordinal")]
-)
+@pytest.mark.parametrize("model", [CrowdLogisticClassifier(), CrowdClassifier(LogisticRegression())])
 def test_classifiers_know_levels(model):
     X, labels, truth = three_levels()
-    model.fit(X, labels)
+    model.fit(X, labels.with_scale("ordinal"))
     assert (model.consensus_ == truth).mean() > 0.9
     assert_allclose(model.results_.mean, model.consensus_proba_ @ np.arange(3))
     assert model.results_.offset.shape == model.results_.spread.shape == (7,)
     again = model.consensus(X, labels)
     assert (again.by, again.levels.tolist()) == ("mode", [0, 1, 2])
-    model.set_params(kind="class").fit(X, labels)
+    model.fit(X, labels)
     assert model.results_.offset is None
 
 
 def test_predictions_of_levels_are_modes_or_medians():
     X, labels, _ = three_levels(1)
-    model = CrowdLogisticClassifier(kind="ordinal").fit(X, labels)
+    model = CrowdLogisticClassifier().fit(X, labels.with_scale("ordinal"))
     assert (model.predict(X) == model.predict_proba(X).argmax(axis=1)).all()
-    by_median = CrowdLogisticClassifier(kind="ordinal", consensus_by="median").fit(X, labels)
+    by_median = CrowdLogisticClassifier().fit(X, labels.with_scale("ordinal", consensus="median"))
     below = np.cumsum(by_median.predict_proba(X), axis=1) < 0.5
     assert (by_median.predict(X) == below.sum(axis=1)).all()
 
@@ -167,8 +174,8 @@ def test_predictions_of_levels_are_modes_or_medians():
 def test_levels_survive_a_file(tmp_path):
     X, labels, _ = three_levels()
     words = CrowdLabels.from_matrix(np.array(WORDS, dtype=object)[labels[:60].majority()[:, np.newaxis].repeat(2, 1)])
-    alone = aggregate(words.in_order(WORDS), kind="ordinal")
-    model = CrowdLogisticClassifier(kind="ordinal").fit(X, labels)
+    alone = aggregate(words.with_scale("ordinal", levels=WORDS))
+    model = CrowdLogisticClassifier().fit(X, labels.with_scale("ordinal"))
     for name, found in (("alone", alone), ("model", model)):
         found.save(tmp_path / name)
     read_alone, read = crowdwise.load(tmp_path / "alone"), crowdwise.load(tmp_path / "model")
@@ -180,5 +187,5 @@ def test_levels_survive_a_file(tmp_path):
 
 def test_reports_judge_the_label_that_is_given():
     matrix = [[1, 1, 5], [5, 5, 1], [3, 3, 3], [2, 2, 2], [4, 4, 4], [1, 5, 3]]
-    found = aggregate(matrix, kind="ordinal", consensus_by="mean")
+    found = aggregate(CrowdLabels.from_matrix(matrix).with_scale("ordinal", consensus="mean"))
     assert (found.classes[found.codes] == found.label).all()

@@ -11,6 +11,7 @@ from crowdwise.em.confusion import check_annotator_model, pooled
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.ordinal import drawn_to_distances
 from crowdwise.em.posterior import Counting
+from crowdwise.labels.align import as_labels
 from crowdwise.rows.chunks import MemoryChunks
 
 both_models = pytest.mark.parametrize("model", [None, Ordinal()], ids=["default", "ordinal"])
@@ -29,7 +30,11 @@ def stars(seed, n_examples=80, n_annotators=6, n_levels=5, missing=0.3):
 
 
 def labels_of(matrix, n_levels=5):
-    return CrowdLabels.from_matrix(matrix, classes=np.arange(1, n_levels + 1))
+    return CrowdLabels.from_matrix(matrix, classes=np.arange(1, n_levels + 1), scale="ordinal")
+
+
+def levels_of(matrix):
+    return as_labels(matrix).with_scale("ordinal")
 
 
 def tilted(tilt, crowd):
@@ -116,7 +121,7 @@ def test_rounds_equal_loops_over_examples_and_labels():
 @pytest.mark.parametrize("seed", [1, 3, in_slow_run(0), in_slow_run(2)])
 def test_the_objective_never_falls(seed):
     _, matrix, _ = stars(seed, missing=0.6)
-    settings = {"kind": "ordinal", "annotator_model": HeldCrowd(Ordinal()), "errors_in_common": False}
+    settings = {"annotator_model": HeldCrowd(Ordinal()), "errors_in_common": False}
     found = aggregate(labels_of(matrix), **settings)
     assert np.diff(found.objective).min() > -1e-7 * np.abs(found.objective).max()
 
@@ -164,9 +169,9 @@ def test_levels_that_nobody_or_hardly_anybody_uses_leave_the_others_as_they_are(
         rng = np.random.default_rng(seed)
         declared = np.where(rng.random(matrix.shape) < stray, rng.choice([0, 4], matrix.shape), matrix)
         declared[np.isnan(matrix)] = np.nan
-        few = aggregate(CrowdLabels.from_matrix(matrix, classes=[1, 2, 3]), kind="ordinal", annotator_model=model)
+        few = aggregate(CrowdLabels.from_matrix(matrix, classes=[1, 2, 3], scale="ordinal"), annotator_model=model)
         five = CrowdLabels.from_matrix(declared, classes=[0, 1, 2, 3, 4])
-        many = aggregate(five, kind="ordinal", annotator_model=model)
+        many = aggregate(five.with_scale("ordinal"), annotator_model=model)
         assert (many.label == truth).mean() > (few.label == truth).mean() - 0.05
         assert_allclose(many.class_prior[1:4], few.class_prior, atol=0.07)
 
@@ -175,7 +180,7 @@ def test_levels_that_nobody_or_hardly_anybody_uses_leave_the_others_as_they_are(
 @both_models
 def test_neither_origin_nor_unit_of_the_levels_matters(origin, unit, model):
     _, matrix, _ = stars(2)
-    found, moved = (aggregate(m, kind="ordinal", annotator_model=model) for m in (matrix, origin + unit * matrix))
+    found, moved = (aggregate(levels_of(m), annotator_model=model) for m in (matrix, origin + unit * matrix))
     assert_allclose(moved.proba, found.proba, atol=1e-9)
     assert_allclose(moved.mean, origin + unit * found.mean)
     assert_allclose(moved.offset, unit * found.offset, atol=1e-7)
@@ -185,7 +190,7 @@ def test_neither_origin_nor_unit_of_the_levels_matters(origin, unit, model):
 @both_models
 def test_the_reversed_order_mirrors_everything(model):
     _, matrix, _ = stars(3)
-    found, mirrored = (aggregate(m, kind="ordinal", annotator_model=model) for m in (matrix, 6 - matrix))
+    found, mirrored = (aggregate(levels_of(m), annotator_model=model) for m in (matrix, 6 - matrix))
     assert_allclose(mirrored.proba, found.proba[:, ::-1], atol=1e-7)
     assert_allclose(mirrored.offset, -found.offset, atol=1e-6)
     assert_allclose(mirrored.spread, found.spread, atol=1e-6)
@@ -196,7 +201,7 @@ def test_the_reversed_order_mirrors_everything(model):
 def test_levels_declared_from_the_highest_down_are_the_same_levels(model):
     _, matrix, _ = stars(3)
     up, down = (
-        aggregate(CrowdLabels.from_matrix(matrix, classes=order), kind="ordinal", annotator_model=model)
+        aggregate(CrowdLabels.from_matrix(matrix, classes=order, scale="ordinal"), annotator_model=model)
         for order in ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1])
     )
     assert_allclose(down.proba[:, ::-1], up.proba, atol=1e-7)
@@ -208,7 +213,7 @@ def test_levels_declared_from_the_highest_down_are_the_same_levels(model):
 def test_the_order_of_examples_and_annotators_changes_nothing(model):
     _, matrix, _ = stars(4)
     rows, columns = (np.random.default_rng(0).permutation(n) for n in matrix.shape)
-    settings = {"kind": "ordinal", "annotator_model": model}
+    settings = {"annotator_model": model}
     found, moved = (aggregate(labels_of(m), **settings) for m in (matrix, matrix[rows][:, columns]))
     assert_allclose(moved.proba, found.proba[rows], atol=1e-6)
     assert_allclose(moved.offset, found.offset[columns], atol=1e-6)
@@ -230,7 +235,7 @@ def test_an_example_twice_is_an_example_of_weight_two():
 def test_an_annotator_without_labels_changes_nothing_else(model):
     _, matrix, _ = stars(6)
     empty = np.column_stack([matrix, np.full(len(matrix), np.nan)])
-    found, with_one_more = (aggregate(labels_of(m), kind="ordinal", annotator_model=model) for m in (matrix, empty))
+    found, with_one_more = (aggregate(labels_of(m), annotator_model=model) for m in (matrix, empty))
     assert (with_one_more.proba == found.proba).all()
     assert (with_one_more.offset[:-1] == found.offset).all()
     assert np.isnan([with_one_more.offset[-1], with_one_more.spread[-1]]).all()
@@ -238,7 +243,7 @@ def test_an_annotator_without_labels_changes_nothing_else(model):
 
 @both_models
 def test_one_annotator_is_believed(model):
-    found = aggregate([1, 5, 3, 3], kind="ordinal", annotator_model=model)
+    found = aggregate(levels_of([1, 5, 3, 3]), annotator_model=model)
     assert found.label.tolist() == [1, 5, 3, 3]
     assert np.isnan([found.offset[0], found.spread[0], found.accuracy[0]]).all()  # nobody to compare with
 
@@ -246,7 +251,7 @@ def test_one_annotator_is_believed(model):
 @both_models
 def test_levels_that_nobody_used_keep_their_place(model):
     matrix = np.array([[1, 1, 2], [5, 5, 5], [2, 2, 2], [5, 4, 5], [1, 2, 1], [4, 4, 5]])
-    found = aggregate(CrowdLabels.from_matrix(matrix, classes=[1, 2, 3, 4, 5]), kind="ordinal", annotator_model=model)
+    found = aggregate(CrowdLabels.from_matrix(matrix, classes=[1, 2, 3, 4, 5], scale="ordinal"), annotator_model=model)
     assert found.proba.shape == (6, 5)
     assert np.isfinite(found.proba).all()
     assert found.label.tolist() == [1, 5, 2, 5, 1, 4]
@@ -256,24 +261,24 @@ def test_levels_that_nobody_used_keep_their_place(model):
 def test_a_gap_between_levels_is_a_distance():
     _, matrix, _ = stars(8, n_levels=3)
     gap = np.where(matrix == 3, 9.0, matrix)
-    found = aggregate(gap, kind="ordinal", annotator_model=Ordinal(2.0))
-    told = aggregate(gap, kind="ordinal", annotator_model=Ordinal(2.0, levels=(1.0, 2.0, 9.0)))
+    found = aggregate(levels_of(gap), annotator_model=Ordinal(2.0))
+    told = aggregate(levels_of(gap), annotator_model=Ordinal(2.0, levels=(1.0, 2.0, 9.0)))
     assert (found.proba == told.proba).all()
-    even = aggregate(matrix, kind="ordinal", annotator_model=Ordinal(2.0))
+    even = aggregate(levels_of(matrix), annotator_model=Ordinal(2.0))
     assert np.abs(found.proba - even.proba).max() > 0.001
 
 
 @both_models
 def test_a_perfect_crowd_is_no_difficulty(model):
     matrix = np.repeat(np.arange(1, 6), 20)[:, np.newaxis].repeat(3, axis=1)
-    found = aggregate(matrix, kind="ordinal", annotator_model=model)
+    found = aggregate(levels_of(matrix), annotator_model=model)
     assert (found.label == matrix[:, 0]).all()
     assert_allclose(found.offset, 0, atol=0.01)
 
 
 def test_who_gives_more_stars_is_found_and_allowed_for():
     truth, matrix, offset = stars(7, n_examples=400, n_annotators=8)
-    settings = {"kind": "ordinal", "errors_in_common": False}
+    settings = {"errors_in_common": False}
     levels, classes = (aggregate(labels_of(matrix), annotator_model=model, **settings) for model in (Ordinal(), None))
     relative = offset - offset.mean()
     assert np.corrcoef(levels.offset, relative)[0, 1] > 0.95
@@ -286,7 +291,7 @@ def test_who_is_always_two_stars_too_harsh_is_not_worse_than_chance(model):
     rng = np.random.default_rng(0)
     truth = rng.integers(3, 6, 100)
     near = np.clip(truth[:, np.newaxis] + rng.choice([-1, 0, 0, 0, 1], (100, 6)), 1, 5)
-    found = aggregate(np.column_stack([near, truth - 2, 6 - near[:, 0]]), kind="ordinal", annotator_model=model)
+    found = aggregate(levels_of(np.column_stack([near, truth - 2, 6 - near[:, 0]])), annotator_model=model)
     assert found.offset[6] < -1.5
     assert found.accuracy[6] < 0.2
     assert set(found.annotator_flags) == {7}

@@ -97,7 +97,7 @@ def test_an_annotator_without_labels_has_nothing_and_changes_no_bit():
 
 def test_levels_are_classes_but_for_how_far_labels_agree_beyond_them():
     labels = labels_of(crowd(n_classes=5, missing=0.5, n_examples=100)[1], 5)
-    classes, levels = aggregate(labels), aggregate(labels, kind="ordinal")
+    classes, levels = aggregate(labels), aggregate(labels.with_scale("ordinal"))
     assert_array_equal(levels.confusion, classes.confusion)
     assert_array_equal(levels.label, classes.label)
     assert levels.choices[1].score != classes.choices[1].score  # the correlation of residuals
@@ -135,7 +135,8 @@ def test_a_weight_of_two_is_the_row_twice(common):
     def fit(rows, **more):
         splits = [(np.flatnonzero(fold[rows] != k), np.flatnonzero(fold[rows] == k)) for k in range(3)]
         model = CrowdClassifier(EXACT, cv=splits, **settings)
-        return model.fit(X[rows], labels_of(matrix[rows]), groups=groups if common else None, **more)
+        labels = labels_of(matrix[rows])
+        return model.fit(X[rows], labels.with_groups(groups) if common else labels, **more)
 
     # A mean weight of one: an estimator that counts examples counts these.
     one, other = fit(np.arange(60), sample_weight=weight), fit(twice)

@@ -104,8 +104,8 @@ def test_labels_are_those_of_the_same_table_in_memory(saved):
     assert read.id_source == "sorted"
     ratings = {**table, "label": rng.normal(size=len(cells)).round(3).tolist()}
     rows = "\n".join(",".join(map(str, row)) for row in zip(*ratings.values(), strict=True))
-    read = crowdwise.read_labels(saved("task,worker,label\n" + rows), kind="rating")
-    assert read == CrowdLabels.from_table(ratings, kind="rating")
+    read = crowdwise.read_labels(saved("task,worker,label\n" + rows), scale="interval")
+    assert read == CrowdLabels.from_table(ratings, scale="interval")
 
 
 def test_abstentions_are_left_out_and_counted(saved):
@@ -115,7 +115,7 @@ def test_abstentions_are_left_out_and_counted(saved):
     assert labels.examples.tolist() == ["a", "b", "c"]
     assert labels.abstentions_per_annotator.tolist() == [0, 2]
     assert labels.abstentions_per_example.tolist() == [1, 0, 1]
-    assert formats.read(path, abstain=["Unsure", "tie"], kind="rating").labels.values.tolist() == [1, 2, 1]
+    assert formats.read(path, abstain=["Unsure", "tie"], scale="interval").labels.values.tolist() == [1, 2, 1]
     assert formats.read(path, abstain="never said").labels == formats.read(path).labels
 
 
@@ -169,11 +169,11 @@ def test_repeated_labels_count_once_and_different_ones_are_an_error(saved):
 
 def test_ratings_and_fractions(saved):
     path = saved("item,rater,rating\na,ann,3.5\na,bob,4\n")
-    assert formats.read(path, kind="rating").labels.values.tolist() == [3.5, 4.0]
-    with pytest.raises(LabelError, match='kind="rating"'):
+    assert formats.read(path, scale="interval").labels.values.tolist() == [3.5, 4.0]
+    with pytest.raises(LabelError, match='scale="interval"'):
         formats.read(path)
     with pytest.raises(LabelError, match="ratings must be numbers; found 'good'"):
-        formats.read(saved("item,rater,rating\na,ann,good\n"), kind="rating")
+        formats.read(saved("item,rater,rating\na,ann,good\n"), scale="interval")
 
 
 def test_texts_come_along(saved):
@@ -321,7 +321,7 @@ def test_declared_classes_keep_their_order_and_any_other_label_is_an_error(saved
     assert numbers.classes.tolist() == [2, 1, 0.5]
     assert dict(numbers) == {"a": {"ann": 0.5, "bob": 2.0}}
     with pytest.raises(LabelError, match="have no classes"):
-        formats.read(saved("task,worker,label\na,ann,1\n"), classes=[1, 2], kind="rating")
+        formats.read(saved("task,worker,label\na,ann,1\n"), classes=[1, 2], scale="interval")
 
 
 def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):

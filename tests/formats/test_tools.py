@@ -108,7 +108,9 @@ def test_label_studio_with_several_questions_asks_which():
     with pytest.raises(LabelError, match=r"has 2 questions: sentiment, stars. Pick one: --question sentiment"):
         formats.read(FILES / "label_studio_questions.json")
     assert labels_of("label_studio_questions.json", question="stars") == {1: {1: 2, 2: 3}, 2: {1: 3, 2: 4}}
-    assert formats.read(FILES / "label_studio_questions.json", question="stars", kind="rating").labels.kind == "rating"
+    assert (
+        formats.read(FILES / "label_studio_questions.json", question="stars", scale="interval").labels.classes is None
+    )
     with pytest.raises(LabelError, match="no question 'x'; its questions are sentiment, stars"):
         formats.read(FILES / "label_studio_questions.json", question="x")
 

@@ -109,7 +109,7 @@ def test_an_answer_after_an_abstention_is_a_second_answer():
 def test_words_may_stand_among_numbers_if_they_are_abstentions():
     labels = CrowdLabels.from_matrix([[1, "Unsure"], [2, 5]], abstain=["Unsure"])
     assert labels.classes.tolist() == [1, 2, 5]
-    ratings = CrowdLabels.from_matrix([[0.5, "Unsure"], [2.5, 5]], abstain=["Unsure"], kind="rating")
+    ratings = CrowdLabels.from_matrix([[0.5, "Unsure"], [2.5, 5]], abstain=["Unsure"], scale="interval")
     assert ratings.values.tolist() == [0.5, 2.5, 5]
     assert ratings.abstentions_per_annotator.tolist() == [0, 1]
 
@@ -122,7 +122,7 @@ def test_an_abstention_that_nobody_gave_is_told_with_what_may_be_meant():
     with pytest.warns(CrowdWarning, match=r"as they were given; nobody gave '-1' \(is -1 meant\?\)"):
         CrowdLabels.from_matrix([[1, -1], [0, 1]], abstain=["-1"])
     with pytest.warns(CrowdWarning, match="nobody gave 9"):
-        CrowdLabels.from_matrix([[1.5, 2.5]], abstain=[9], kind="rating")
+        CrowdLabels.from_matrix([[1.5, 2.5]], abstain=[9], scale="interval")
     CrowdLabels.from_matrix([[1, 0]], abstain=["?"], classes=[0, 1])  # with declared classes it cannot be a slip
 
 

@@ -62,10 +62,12 @@ def test_the_name_of_a_file_in_place_of_labels_is_told_how_it_is_read(path):
         as_labels(path)
 
 
-def test_the_kind_must_be_the_one_wanted():
-    ratings = CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating")
-    assert as_labels(ratings, kind="rating") is ratings
-    with pytest.raises(LabelError, match=r'kind="class" are needed here; these are of kind="rating".*read_labels\('):
+def test_the_scale_must_be_the_one_wanted():
+    ratings = CrowdLabels.from_matrix([[0.5, 1.5]], scale="interval")
+    assert as_labels(ratings, scale="interval") is ratings
+    with pytest.raises(
+        LabelError, match=r"classes are needed here, and these labels are numbers: labels.*read_labels\("
+    ):
         as_labels(ratings)
     with pytest.raises(LabelError, match=r"continuous. Expected classes, got 0.5"):
         as_labels([0.5, 1.0])
@@ -212,7 +214,7 @@ def test_joins_keep_what_they_say():
     assert left_X is X
     assert left.to_matrix().tolist() == [[None, None], [None, "x"], ["x", None]]
     assert left.classes.tolist() == ["x", "y"]
-    ratings = CrowdLabels.from_table({**TABLE, "label": [1.5, 2.0, 3.0]}, kind="rating")
+    ratings = CrowdLabels.from_table({**TABLE, "label": [1.5, 2.0, 3.0]}, scale="interval")
     assert align(X, ratings, join="left")[1].labels_per_example.tolist() == [0, 1, 1]
     with pytest.raises(ValueError, match='join must be "exact", "inner" or "left"; got \'outer\''):
         align(X, labels, join="outer")

@@ -60,9 +60,9 @@ def test_the_order_of_a_table_does_not_matter(matrix, random):
 
 @given(matrices(kinds=[st.floats(-1e6, 1e6)]))
 def test_ratings_come_back_as_they_were(matrix):
-    labels = CrowdLabels.from_matrix(matrix, kind="rating")
+    labels = CrowdLabels.from_matrix(matrix, scale="interval")
     assert as_lists(labels.to_matrix()) == matrix
-    declared = {"examples": labels.examples, "annotators": labels.annotators, "kind": "rating"}
+    declared = {"examples": labels.examples, "annotators": labels.annotators, "scale": "interval"}
     assert CrowdLabels.from_table(labels.to_table(), **declared) == labels
 
 
@@ -91,7 +91,7 @@ def test_an_array_of_labels_has_to_copy():
 
 
 def test_an_array_of_labels_is_not_the_labels_themselves():
-    labels = CrowdLabels.from_matrix([[1, 2], [2, 1]], kind="rating")
+    labels = CrowdLabels.from_matrix([[1, 2], [2, 1]], scale="interval")
     labels.to_matrix()[0, 0] = 9
     np.asarray(labels)[0] = 9
     assert labels.to_matrix()[0, 0] == 1
@@ -218,7 +218,7 @@ def test_more_labels_on_one_example_than_a_byte_can_count():
 
 def test_sizes_are_what_they_say():
     labels = CrowdLabels.from_matrix([[1, None, 2], [None, None, 1]])
-    assert (len(labels), labels.shape, labels.n_labels, labels.kind) == (2, (2, 3), 3, "class")
+    assert (len(labels), labels.shape, labels.n_labels, labels.scale.name) == (2, (2, 3), 3, "nominal")
     assert not labels.is_complete
     assert labels.labels_per_example.tolist() == [2, 1]
     assert labels.labels_per_annotator.tolist() == [1, 0, 2]
@@ -237,9 +237,9 @@ def test_equality_sees_labels_names_and_classes():
     assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], examples=["a", "b"])
     assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], classes=[1, 2, 3])
     assert labels != CrowdLabels.from_matrix([["1", "2"], ["2", None]])
-    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], kind="rating")
+    assert labels != CrowdLabels.from_matrix([[1, 2], [2, None]], scale="interval")
     nothing = np.full((2, 2), np.nan)
-    assert CrowdLabels.from_matrix(nothing) != CrowdLabels.from_matrix(nothing, kind="rating")
+    assert CrowdLabels.from_matrix(nothing) != CrowdLabels.from_matrix(nothing, scale="interval")
     assert labels != "labels"
     with pytest.raises(TypeError, match="unhashable"):
         hash(labels)
@@ -281,10 +281,10 @@ def test_arrays_given_to_the_record_itself_stay_writable():
 def test_the_input_is_not_changed_frozen_or_shared(kind):
     matrix, names = np.array([[1, 0], [0, 1]], dtype=kind), np.array([5, 6])
     before = matrix.copy()
-    as_kind = "class" if kind is bool else "rating"
+    scale = "nominal" if kind is bool else "interval"
     for labels in (
         CrowdLabels.from_matrix(matrix, annotators=names, examples=names),
-        CrowdLabels.from_matrix(matrix, kind=as_kind),
+        CrowdLabels.from_matrix(matrix, scale=scale),
     ):
         matrix[0, 0] = 0
         names[0] = 9
@@ -307,8 +307,8 @@ def test_the_picture_of_labels_fits_on_a_screen():
     assert "2 examples, 2 annotators, 3 labels of 2 classes" in repr(labels)
     assert "1 to 2, mean 1.5; missing: 25.0%" in repr(labels)
     assert repr(CrowdLabels.from_matrix([list(range(20))])).endswith("6, 7, ...")
-    assert "range: 0.5 to 2" in repr(CrowdLabels.from_matrix([[0.5, 2.0]], kind="rating"))
-    assert "no rating" in repr(CrowdLabels.from_matrix([[np.nan]], kind="rating"))
+    assert "range: 0.5 to 2" in repr(CrowdLabels.from_matrix([[0.5, 2.0]], scale="interval"))
+    assert "no rating" in repr(CrowdLabels.from_matrix([[np.nan]], scale="interval"))
 
 
 def test_labels_take_no_more_than_a_few_bytes_each():
@@ -404,37 +404,37 @@ def test_sparse_matrices_are_refused_because_zero_is_ambiguous():
         CrowdLabels.from_matrix(sparse.csr_matrix([[1, 0]]))
 
 
-@pytest.mark.parametrize("kind", ["class", "rating"])
+@pytest.mark.parametrize("scale", ["nominal", "interval"])
 @pytest.mark.parametrize(
     "array", [np.array([[0.5, np.inf]]), np.array([[0.5, np.inf]], dtype=object)], ids=["float", "object"]
 )
-def test_infinity_is_an_error_with_its_place(array, kind):
+def test_infinity_is_an_error_with_its_place(array, scale):
     with pytest.raises(LabelError, match=r"infinity.*example 'u', annotator 7"):
-        CrowdLabels.from_matrix(array, annotators=[3, 7], examples=["u"], kind=kind)
+        CrowdLabels.from_matrix(array, annotators=[3, 7], examples=["u"], scale=scale)
 
 
 @pytest.mark.parametrize("value", ["1.5", "nan", np.datetime64("2020-01-01"), (1, 2)], ids=repr)
 def test_ratings_that_are_no_numbers_are_errors_with_their_place(value):
     table = {"task": ["a", "b"], "worker": ["w", "w"], "label": [1.0, value]}
     with pytest.raises(LabelError, match=r"ratings must be numbers; found .* for example 'b', annotator 'w'"):
-        CrowdLabels.from_table(table, kind="rating")
+        CrowdLabels.from_table(table, scale="interval")
 
 
 def test_ratings_may_be_any_real_number():
     values = [[True, 2, 2.5, Decimal("0.5"), np.float32(4)]]
-    assert CrowdLabels.from_matrix(values, kind="rating").values.tolist() == [1.0, 2.0, 2.5, 0.5, 4.0]
+    assert CrowdLabels.from_matrix(values, scale="interval").values.tolist() == [1.0, 2.0, 2.5, 0.5, 4.0]
     with pytest.raises(LabelError, match="too large"):
-        CrowdLabels.from_matrix([[10**400, 1]], kind="rating")
+        CrowdLabels.from_matrix([[10**400, 1]], scale="interval")
     with pytest.raises(LabelError, match="ratings have no classes"):
-        CrowdLabels.from_matrix([[1, 2]], kind="rating", classes=[1, 2])
+        CrowdLabels.from_matrix([[1, 2]], scale="interval", classes=[1, 2])
     for ask in ("counts", "majority"):
         with pytest.raises(LabelError, match=f"{ask} needs classes"):
-            getattr(CrowdLabels.from_matrix([[1.5]], kind="rating"), ask)()
+            getattr(CrowdLabels.from_matrix([[1.5]], scale="interval"), ask)()
 
 
 def test_wrong_options_are_named():
-    with pytest.raises(ValueError, match='kind must be "class" or "rating"; got \'x\''):
-        CrowdLabels.from_matrix([[1]], kind="x")
+    with pytest.raises(ValueError, match='scale must be "nominal", "ordinal" or "interval"; got \'x\''):
+        CrowdLabels.from_matrix([[1]], scale="x")
     with pytest.raises(ValueError, match='tie must be "first" or "random"; got \'last\''):
         CrowdLabels.from_matrix([[1]]).majority("last")
     with pytest.raises(ValueError, match='on_duplicate must be "error", "first" or "last"; got \'mean\''):

@@ -41,6 +41,6 @@ def test_a_plain_matrix_is_labels(name, form, tmp_path):
 
 
 def test_ratings_stay_ratings():
-    ratings = CrowdLabels.from_matrix(MATRIX + 0.5, kind="rating")
-    assert crowdwise.align(X, ratings)[1].kind == "rating"
+    ratings = CrowdLabels.from_matrix(MATRIX + 0.5, scale="interval")
+    assert crowdwise.align(X, ratings)[1].scale.name == "interval"
     assert of_crowd.krippendorff_alpha(ratings) == pytest.approx(of_crowd.krippendorff_alpha(MATRIX))

@@ -9,7 +9,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from crowdwise import CrowdClassifier, CrowdLabels, CrowdLogisticClassifier, CrowdRidgeClassifier, aggregate
+from crowdwise import (
+    CrowdClassifier,
+    CrowdLabels,
+    CrowdLogisticClassifier,
+    CrowdRidgeClassifier,
+    CrowdRidgeRegressor,
+    aggregate,
+)
 from crowdwise.exceptions import LabelError
 
 
@@ -83,16 +90,17 @@ def test_one_value_per_example_is_the_known_answer_else_the_majority(labels):
     with pytest.raises(LabelError, match="example 'y' has neither"):
         np.asarray(labels.without(example="y"))
     assert np.asarray(labels.without(example="y").with_truth({"y": "a"})).tolist() == ["a", "a", "a"]
-    ratings = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, np.nan]], kind="rating")
+    ratings = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, np.nan]], scale="interval")
     assert np.asarray(ratings).tolist() == [1.5, 3.0]
 
 
 def test_subsets_carry_truth_groups_and_scale(labels):
-    carrying = labels.with_truth({"z": "a"}).with_groups({"ann": 1, "cem": 1}).with_scale("ordinal")
+    carrying = labels.with_truth({"z": "a"}).with_groups({"ann": 1, "cem": 1})
+    carrying = carrying.with_scale("ordinal", levels=["a", "b"])
     part = carrying[[2, 0]].select_annotators([True, False, True])
     assert part.truth.tolist() == [0, -1]
-    assert part.groups.tolist() == [0, 0]
-    assert part.ordered
+    assert part.groups.tolist() == [1, 1]
+    assert part.scale.name == "ordinal"
     recoded = carrying.with_classes(np.array(["b", "c", "a"]))
     assert recoded.truth.tolist() == [-1, -1, 2]
 
@@ -107,19 +115,64 @@ def crowd(rng, n=120):
 
 
 @pytest.mark.parametrize("model", [CrowdLogisticClassifier, CrowdRidgeClassifier, CrowdClassifier])
-def test_truth_and_groups_of_labels_are_those_given_to_fit(model, rng):
+def test_the_truth_of_labels_is_the_one_given_to_fit(model, rng):
     X, truth, labels = crowd(rng)
-    known, groups = {i: int(truth[i]) for i in range(0, 120, 6)}, {"a": 1, "b": 1}
-    one = model().fit(X, labels, truth=known, groups=groups)
-    other = model().fit(X, labels.with_truth(known).with_groups(groups))
+    known, labels = {i: int(truth[i]) for i in range(0, 120, 6)}, labels.with_groups({"a": 1, "b": 1})
+    one = model().fit(X, labels, truth=known)
+    other = model().fit(X, labels.with_truth(known))
     assert_array_equal(one.consensus_proba_, other.consensus_proba_)
     assert_array_equal(one.results_.vote_weight, other.results_.vote_weight)
     assert one.truth_check_ == other.truth_check_
 
 
-def test_the_scale_of_labels_is_that_given_to_aggregate():
-    stars = CrowdLabels.from_matrix([[1, 2, 2], [5, 4, 5], [3, 3, None], [2, 1, 1], [4, 4, 5]])
-    assert_array_equal(aggregate(stars, kind="ordinal").label, aggregate(stars.with_scale("ordinal")).label)
+STARS = CrowdLabels.from_matrix([[1, 2, 2], [5, 4, 5], [3, 3, None], [2, 1, 1], [4, 4, 5]])
+
+
+def test_the_scale_says_what_is_taken_as_the_label():
+    found = {by: aggregate(STARS.with_scale("ordinal", consensus=by)) for by in (None, "mode", "median", "mean")}
+    assert_array_equal(found[None].label, found["mode"].label)
+    assert [one.consensus.by for one in found.values()] == ["mode", "mode", "median", "mean"]
+
+
+def test_labels_change_their_scale_and_back():
+    known = STARS.with_truth({1: 5})
+    numbers = known.with_scale("interval")
+    assert numbers.classes is None
+    assert_array_equal(numbers.truth, [np.nan, 5, np.nan, np.nan, np.nan])
+    assert_array_equal(numbers.to_matrix(), known.to_matrix())
+    back = numbers.with_scale("nominal")
+    assert back == known
+    assert back.classes.dtype == known.classes.dtype
+    CrowdRidgeRegressor().fit(np.zeros((5, 1)), numbers)
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+@pytest.mark.parametrize("model", [CrowdLogisticClassifier(), CrowdClassifier()])
+def test_folds_of_scikit_learn_carry_scale_groups_truth_and_abstentions(model, scoring, rng):
+    X, truth, labels = crowd(rng)
+    words = np.array(["low", "high", None], dtype=object)[np.nan_to_num(labels.to_matrix(), nan=2).astype(int)]
+    words[::7, :2] = "low", "unsure"
+    seen = CrowdLabels.from_matrix(words, annotators=list("abcd"), abstain=["unsure"])
+    seen = seen.with_scale("ordinal", levels=["low", "high"], consensus="mean").with_groups({"a": 1, "b": 1})
+    seen = seen.with_truth({i: ("low", "high")[truth[i]] for i in range(0, 120, 3)}).with_abstentions()
+    fits = []
+
+    class Watched(type(model)):
+        def fit(self, X, y, **more):
+            fits.append(super().fit(X, y, **more))
+            return self
+
+    watched = Watched()
+    cross_val_score(make_pipeline(StandardScaler(), watched), X, seen, cv=3, scoring=scoring, error_score="raise")
+    search = GridSearchCV(watched, {"steepness": [0.0, 1.0]}, cv=2, scoring=scoring, error_score="raise")
+    search.fit(X, seen)
+    assert len(fits) == 3 + 2 * 2 + 1
+    for fitted in fits:
+        assert fitted.fitted_.annotators.scale.consensus == "mean"
+        assert fitted.results_.mean.min() >= 1
+        assert (fitted.results_.vote_weight[:2] < 1).all()
+        assert fitted.truth_check_ is not None
+        assert fitted.results_.abstention.shape == (4, 2)
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy"])

@@ -59,19 +59,19 @@ def test_a_column_with_the_name_of_an_id_needs_few_rows():
     with pytest.raises(LabelError, match="column 'item' looks like ids"):
         CrowdLabels.from_matrix(pd.DataFrame({"item": [1, 2, 3], "ann": [0, 1, 0]}))
     with pytest.raises(LabelError, match="column 'item' looks like ids"):
-        CrowdLabels.from_matrix(pd.DataFrame({"item": [1, 2, 3], "ann": [0.5, 1.5, 0.0]}), kind="rating")
+        CrowdLabels.from_matrix(pd.DataFrame({"item": [1, 2, 3], "ann": [0.5, 1.5, 0.0]}), scale="interval")
 
 
 def test_annotators_are_not_taken_for_ids():
-    for frame, kind in (
-        ({"id": [0, 1, 1], "ann": [0, 1, 0]}, "class"),  # a name alone proves nothing
-        ({"ann": [0, 1, 2], "bob": [0, 1, 1]}, "class"),  # nor do three examples of three classes
-        ({"ann": range(N), "bob": range(1, N + 1)}, "class"),  # many classes
-        ({"ann": np.arange(N) / 7, "bob": [1.0, 2.0] * 10}, "rating"),  # ratings may all differ
-        ({"ann": [None, *range(1, N)], "bob": [0, 1] * 10}, "class"),  # ids are never missing
-        ({"ann": range(N)}, "class"),
+    for frame, scale in (
+        ({"id": [0, 1, 1], "ann": [0, 1, 0]}, "nominal"),  # a name alone proves nothing
+        ({"ann": [0, 1, 2], "bob": [0, 1, 1]}, "nominal"),  # nor do three examples of three classes
+        ({"ann": range(N), "bob": range(1, N + 1)}, "nominal"),  # many classes
+        ({"ann": np.arange(N) / 7, "bob": [1.0, 2.0] * 10}, "interval"),  # ratings may all differ
+        ({"ann": [None, *range(1, N)], "bob": [0, 1] * 10}, "nominal"),  # ids are never missing
+        ({"ann": range(N)}, "nominal"),
     ):
-        assert CrowdLabels.from_matrix(pd.DataFrame(frame), kind=kind).n_annotators == len(frame)
+        assert CrowdLabels.from_matrix(pd.DataFrame(frame), scale=scale).n_annotators == len(frame)
     declared = CrowdLabels.from_matrix(pd.DataFrame({"id": range(N), **CLASSES}), classes=range(N))
     assert declared.n_annotators == 3
 
@@ -88,7 +88,7 @@ def test_numbers_with_a_fraction_are_classes_only_if_declared():
             read(values)
     for read, values in ((CrowdLabels.from_matrix, matrix), (CrowdLabels.from_table, table)):
         assert read(values, classes=[0.5, 1.0]).classes.tolist() == [0.5, 1.0]
-        assert read(values, kind="rating").values.tolist() == [0.5, 1.0]
+        assert read(values, scale="interval").values.tolist() == [0.5, 1.0]
 
 
 def test_whole_numbers_are_classes_from_matrices_and_tables_alike():

@@ -17,7 +17,7 @@ LABELS = {
     "complete": CrowdLabels.from_matrix(MATRIX),
     "missing": CrowdLabels.from_matrix(MISSING),
     "texts": CrowdLabels.from_matrix(np.where(MATRIX == 1, "yes", "no")),
-    "ratings": CrowdLabels.from_matrix(MATRIX + 0.5, kind="rating"),
+    "ratings": CrowdLabels.from_matrix(MATRIX + 0.5, scale="interval"),
 }
 
 

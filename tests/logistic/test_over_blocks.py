@@ -90,7 +90,7 @@ def test_large_offsets_give_what_a_fit_in_memory_gives(in_rounds):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, in_slow_run({"annotator_model": Confusion()}), in_slow_run({"kind": "ordinal", "annotator_model": Ordinal()})],
+    [{}, in_slow_run({"annotator_model": Confusion()}), in_slow_run({"annotator_model": Ordinal()})],
     ids=repr,
 )
 @pytest.mark.parametrize("n_sampled", [150, 400])
@@ -111,8 +111,9 @@ def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_ro
     X, labels = with_copies(6, n_examples=300)
     groups = {"copy 0": "x", "copy 1": "x", "copy 2": "x", labels.annotators[3]: "x"} if given else None
     model = partial(CrowdLogisticClassifier, **TIGHT)
-    memory = model().fit(X, labels, groups=groups)
-    blocks = model().fit(read_blocks(blocks_of(X, labels, [60, 200])), groups=groups)
+    grouped = labels.with_groups(groups)
+    memory = model().fit(X, grouped)
+    blocks = model().fit(read_blocks(blocks_of(X, grouped, [60, 200])))
     assert_allclose(memory.results_.vote_weight[[3, 7, 8, 9]], 0.25, atol=0 if given else 0.03)
     assert_allclose(np.delete(memory.results_.vote_weight, [3, 7, 8, 9]), 1.0)
     assert_array_equal(blocks.results_.vote_weight, memory.results_.vote_weight)
@@ -122,7 +123,7 @@ def test_copies_share_a_vote_in_the_rounds_over_blocks_as_in_memory(given, in_ro
     alone = model(errors_in_common=False).fit(read_blocks(blocks_of(X, labels, [60, 200])))
     assert np.abs(alone.confusion_ - blocks.confusion_).max() > 1e-3
     with pytest.raises(ValueError, match="groups share votes"):
-        model(errors_in_common=False).fit(read_blocks([(X, labels)]), groups={"copy 0": 1})
+        model(errors_in_common=False).fit(read_blocks([(X, labels.with_groups({"copy 0": 1}))]))
 
 
 @pytest.mark.filterwarnings("ignore:.*always gave the same answer")
@@ -290,10 +291,12 @@ def test_levels_are_read_as_in_memory(in_rounds):
     truth = rng.integers(1, 5, 240)
     X = truth[:, None] + rng.normal(size=(240, 2))
     stars = np.clip(truth[:, None] + rng.integers(-1, 2, (240, 5)) + [0, 0, 0, 0, 1], 1, 4)
-    settings = {"kind": "ordinal", "consensus_by": "mean", "l2": 1.0, "steepness": 0.0, "tol": 1e-8, "max_rounds": 500}
+    stars = CrowdLabels.from_matrix(stars).with_scale("ordinal", consensus="mean")
+    settings = {"l2": 1.0, "steepness": 0.0, "tol": 1e-8, "max_rounds": 500}
     memory = CrowdLogisticClassifier(**settings).fit(X, stars)
     blocks = CrowdLogisticClassifier(**settings).fit(read_blocks([(X[:90], stars[:90]), (X[90:], stars[90:])]))
     assert_allclose(blocks.predict_proba(X), memory.predict_proba(X), atol=1e-6)
     assert_array_equal(blocks.predict(X), memory.predict(X))
-    with pytest.raises(ValueError, match="informative_abstentions needs examples in memory"):
-        CrowdLogisticClassifier(informative_abstentions=True).fit(read_blocks([(X, stars)]))
+    unsure = CrowdLabels.from_matrix(stars.to_matrix(), abstain=[1]).with_abstentions()
+    with pytest.raises(ValueError, match="with_abstentions needs examples in memory"):
+        CrowdLogisticClassifier().fit(read_blocks([(X, unsure)]))

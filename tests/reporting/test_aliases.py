@@ -62,7 +62,7 @@ def test_a_report_shows_personal_names_only_if_asked_to(labels, tmp_path):
 @pytest.mark.parametrize("names", [False, True])
 def test_ratings_are_reported_whether_names_are_shown_or_not(names, tmp_path):
     X, rows = np.arange(40.0)[:, np.newaxis], [[i % 5, i % 5 + 0.5, 4 - i % 5] for i in range(40)]
-    labels = CrowdLabels.from_matrix(rows, annotators=[MAIL, "bob", "cy"], kind="rating")
+    labels = CrowdLabels.from_matrix(rows, annotators=[MAIL, "bob", "cy"], scale="interval")
     model = CrowdRidgeRegressor().fit(X, labels)
     page = report(model, labels, names=names, path=tmp_path / "report.json").read_text(encoding="utf-8")
     assert (MAIL in page) == names

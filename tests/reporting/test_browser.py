@@ -175,7 +175,7 @@ def test_hostile_names_and_texts_stay_text(opened):
 
 def test_a_page_of_ratings_works_too(opened):
     X, _, labels = crowd(n=60, missing=0.3)
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     page = opened(render_html(summarize(fit_quietly(CrowdRidgeRegressor(), X, ratings), ratings, X=X)))
     page.locator("#annotator-table [data-open]").first.click()
     assert "Farthest from the consensus" in page.locator(".detail").inner_text()

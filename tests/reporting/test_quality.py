@@ -16,7 +16,7 @@ def test_the_interval_of_alpha_is_that_of_leaving_out_one_example_after_the_othe
     _, matrix, _ = rare_crowd(share=0.05)  # how frequent a rare class is, is uncertain too
     labels = labels_of(matrix)
     if kind == "rating":
-        labels = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+        labels = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     found, n = alpha_interval(labels), len(labels)
     assert found["value"] == krippendorff_alpha(labels)
     without = np.array([krippendorff_alpha(labels[np.arange(n) != i]) for i in range(n)])

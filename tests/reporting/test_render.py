@@ -116,7 +116,7 @@ def test_markdown_keeps_texts_as_text(hostile):
 
 def test_a_page_of_ratings_has_no_word_of_classes():
     X, _, labels = crowd(n=60, missing=0.3)
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     page = render_html(summarize(fit_quietly(CrowdRidgeRegressor(), X, ratings), ratings, X=X))
     shown = re.sub(r"<(style|script)[^>]*>.*?</\1>", "", page, flags=re.DOTALL)
     assert "ajority" not in shown

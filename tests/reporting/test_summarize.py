@@ -33,7 +33,7 @@ MODELS = {
 
 
 def as_ratings(labels):
-    return CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating", annotators=labels.annotators)
+    return CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval", annotators=labels.annotators)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from crowds import clear_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise._text import count
+from crowdwise.labels.align import as_labels
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
 from crowdwise.reporting._words import decimal, percent, rounded, some_of
 from crowdwise.reporting.agreement import agreement_sentence, votes_sentence
@@ -151,7 +152,7 @@ def test_about_ten_lines_have_quality_flags_and_what_next(data):
 
 def test_ratings_have_lines_too(data):
     X, labels, _ = data
-    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), kind="rating")
+    ratings = CrowdLabels.from_matrix(labels.to_matrix().astype(float), scale="interval")
     summary = summarize(fit_quietly(CrowdRidgeRegressor(), X, ratings), ratings)
     lines = "\n".join(summary_lines(summary))
     assert "ratings" in lines
@@ -250,10 +251,10 @@ def test_a_harsh_judge_may_be_the_best_and_is_called_harsh():
     said = np.clip(np.rint(truth[:, np.newaxis] + [-1, 0, 0, 0, 0, 0] + noise), 1, 5)
     known = {i: int(truth[i]) for i in range(0, 400, 4)}
     for answers in (None, known):
-        lines = summary_lines(summarize(aggregate(said, kind="ordinal", truth=answers), said))
+        lines = summary_lines(summarize(aggregate(as_labels(said).with_scale("ordinal"), truth=answers), said))
         line = next(line for line in lines if line.startswith("Annotators"))
         assert line.startswith("Annotators  best 0 (harsh by 0."), line
         assert "worst 5" in line
     alike = np.clip(np.rint(truth[:, np.newaxis] + rng.normal(size=(400, 3))), 1, 5)
-    lines = "\n".join(summary_lines(summarize(aggregate(alike, kind="ordinal"), alike)))
+    lines = "\n".join(summary_lines(summarize(aggregate(as_labels(alike).with_scale("ordinal")), alike)))
     assert "Annotators  no clear difference (spread around " in lines

@@ -38,7 +38,7 @@ def assert_same(one, other, rtol=1e-8):
 def data_of(kind, n_classes=2, missing=0.0):
     X, matrix = crowd(3, n_examples=80, n_classes=n_classes, missing=missing)
     if kind == "rating":
-        return X, CrowdLabels.from_matrix(np.where(matrix == None, np.nan, matrix).astype(float), kind="rating")  # noqa: E711
+        return X, CrowdLabels.from_matrix(np.where(matrix == None, np.nan, matrix).astype(float), scale="interval")  # noqa: E711
     return X, CrowdLabels.from_matrix(matrix)
 
 
@@ -74,6 +74,8 @@ def test_another_steepness_and_l2_are_those_of_a_new_fit(kind, missing, keep_sum
 )
 def test_whatever_else_was_given_still_counts(settings, given):
     X, y = data_of("class", missing=0.3)
+    y = y.with_groups(given.get("groups"))
+    given = {name: value for name, value in given.items() if name != "groups"}
     model = CrowdRidgeClassifier(**TIGHT | settings)
     found = clone(model).fit(X, y, **given).at(steepness=4.0, l2=2.0)
     assert_same(found, clone(model).set_params(steepness=4.0, l2=2.0).fit(X, y, **given))
@@ -118,9 +120,9 @@ def test_sums_of_blocks_are_solved_again(make):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-8)
     assert found.at(steepness=0.0).steepness_ == 0.0
     groups = [0, 0, 1, 2, 3, 4]
-    together = make(**TIGHT).fit(read_blocks([(X, y)]), groups=groups).at(l2=3.0)
+    together = make(**TIGHT).fit(read_blocks([(X, y.with_groups(groups))])).at(l2=3.0)
     assert_array_equal(
-        together.results_.vote_weight, make(l2=3.0, **TIGHT).fit(X, y, groups=groups).results_.vote_weight
+        together.results_.vote_weight, make(l2=3.0, **TIGHT).fit(X, y.with_groups(groups)).results_.vote_weight
     )
     alike = make(0.0).partial_fit(X, y)
     assert alike.at(l2=2.0).l2_ == 2.0

@@ -50,7 +50,7 @@ def test_votes_are_sums_of_expertise(crowd):
 
 
 def test_ratings_are_precision_weighted_means_with_their_standard_error():
-    labels = CrowdLabels.from_matrix([[1.0, 4.0], [np.nan, 2.0]], kind="rating")
+    labels = CrowdLabels.from_matrix([[1.0, 4.0], [np.nan, 2.0]], scale="interval")
     votes = Votes.of(labels, np.array([1.0, 3.0]))
     alone = votes.rating_consensus(labels, np.zeros((2, 1)), 0.0)
     assert alone.label.tolist() == [13 / 4, 2.0]
@@ -61,7 +61,7 @@ def test_ratings_are_precision_weighted_means_with_their_standard_error():
 
 
 def test_the_model_may_count_for_some_examples_only():
-    labels = CrowdLabels.from_matrix([[1.0, 4.0], [np.nan, np.nan]], kind="rating")
+    labels = CrowdLabels.from_matrix([[1.0, 4.0], [np.nan, np.nan]], scale="interval")
     votes = Votes.of(labels, np.array([2.0, 1.0]))
     found = votes.rating_consensus(labels, np.array([[9.0], [0.5]]), np.array([0.0, 4.0]))
     assert found.label.tolist() == [2.0, 0.5]

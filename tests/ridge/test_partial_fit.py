@@ -615,16 +615,16 @@ def test_moments_of_ratings_add():
     assert (whole.low, whole.high) == (ratings.min(), ratings.max())
 
 
-@pytest.mark.parametrize("kind", ["class", "rating"])
-def test_keys_of_labels_are_the_same_some_at_a_time(kind, monkeypatch):
+@pytest.mark.parametrize("scale", ["nominal", "interval"])
+def test_keys_of_labels_are_the_same_some_at_a_time(scale, monkeypatch):
     rng = np.random.default_rng(0)
     matrix = np.where(rng.random((50, 6)) < 0.4, np.nan, rng.integers(0, 3, (50, 6)))
     matrix[:, 0] = 1
-    labels = CrowdLabels.from_matrix(matrix, kind=kind)
+    labels = CrowdLabels.from_matrix(matrix, scale=scale)
     whole = label_hash.label_keys(labels)
     monkeypatch.setattr(label_hash, "_MOST_LABELS", 7)
     assert_array_equal(label_hash.label_keys(labels), whole)
     assert len(set(whole.tolist())) > 30
     monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", 7)
-    again = CrowdLabels.from_matrix(matrix, kind=kind)
+    again = CrowdLabels.from_matrix(matrix, scale=scale)
     assert_array_equal(again.labels_per_annotator, (~np.isnan(matrix)).sum(axis=0))

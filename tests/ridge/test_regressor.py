@@ -64,7 +64,8 @@ def test_a_large_offset_of_the_ratings_costs_no_digits():
 
 def test_the_best_annotator_leads_and_consensus_has_a_standard_error():
     X, Y = ratings(missing=0.3)
-    model = CrowdRidgeRegressor().fit(X, Y, groups=list("abcde"))  # no two share a vote
+    alone = CrowdLabels.from_matrix(Y, scale="interval").with_groups(list("abcde"))  # no two share a vote
+    model = CrowdRidgeRegressor().fit(X, alone)
     assert model.expertise_.argmax() == 0
     given = ~np.isnan(Y)
     total = given @ model.expertise_
@@ -96,7 +97,7 @@ def test_score_is_the_share_of_variance_explained():
 
 def test_classes_are_refused():
     X, _ = ratings()
-    with pytest.raises(ValueError, match='kind="rating" are needed here'):
+    with pytest.raises(ValueError, match="numbers are needed here"):
         CrowdRidgeRegressor().fit(X, CrowdLabels.from_matrix(np.ones((60, 2), dtype=int)))
 
 

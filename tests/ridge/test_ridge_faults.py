@@ -103,7 +103,7 @@ def test_sparse_features_around_1e8_give_the_result_of_centred_ones(estimator):
 
 
 def everything_finite(model, X, labels):
-    new = CrowdLabels.from_matrix(np.ones((2, 2)), annotators=[labels.annotators[0], "new"], kind="rating")
+    new = CrowdLabels.from_matrix(np.ones((2, 2)), annotators=[labels.annotators[0], "new"], scale="interval")
     found = model.consensus(X[:2], new)
     arrays = (model.coef_, model.expertise_, model.consensus_, model.consensus_std_, model.objective_)
     return all(np.isfinite(array).all() for array in (*arrays, found.label, found.std, model.predict(X)))
@@ -120,7 +120,7 @@ def test_ratings_of_any_size_are_learnt_from(change):
         Y[5, 2] = 1e50
     else:
         Y *= {"tiny": 1e-100, "large": 1e100}[change]
-    labels = CrowdLabels.from_matrix(Y, kind="rating")
+    labels = CrowdLabels.from_matrix(Y, scale="interval")
     model = CrowdRidgeRegressor().fit(X, labels)
     assert everything_finite(model, X, labels)
     if change == "constant":

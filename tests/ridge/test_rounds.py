@@ -226,7 +226,7 @@ def test_no_round_reads_a_row_while_weights_are_blended(curriculum, monkeypatch)
 def test_fixed_is_the_default_to_the_bit(estimator, missing):
     X, matrix = crowd(1, missing=missing)
     y = (
-        CrowdLabels.from_matrix(matrix.astype(float), kind="rating")
+        CrowdLabels.from_matrix(matrix.astype(float), scale="interval")
         if isinstance(estimator, CrowdRidgeRegressor)
         else labels_of(matrix)
     )

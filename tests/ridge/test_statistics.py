@@ -152,7 +152,7 @@ def test_halves_of_ratings_far_from_zero_add_up_to_one_pass(seed, missing):
     X, ratings = rng.normal(size=(80, 3)) - 1e8, rng.normal(size=(80, 4)) * 3 + 2.0**20
     ratings[rng.random(ratings.shape) < missing] = np.nan
     ratings[:, 0] = 2.0**20
-    left, right, whole = halves(X, CrowdLabels.from_matrix(ratings, kind="rating"), seed=seed)
+    left, right, whole = halves(X, CrowdLabels.from_matrix(ratings, scale="interval"), seed=seed)
     if missing:
         assert left.targets.centre != right.targets.centre
     assert_same_sums(added(left, right), whole)

@@ -334,16 +334,17 @@ def test_predictions_are_mapped_over_blocks(model):
 @pytest.mark.parametrize("model", [CrowdRidgeClassifier, CrowdRidgeRegressor, CrowdLogisticClassifier])
 def test_groups_have_one_vote_together_as_in_memory(model):
     X, y = numbers(missing=0.3)
-    groups = ["a", "a", "b", "b", None, "a"]
-    expected, alone = model().fit(X, y, groups=groups), model().fit(X, y)
+    scale = "interval" if model is CrowdRidgeRegressor else "nominal"
+    labels = CrowdLabels.from_matrix(y, scale=scale).with_groups(["a", "a", "b", "b", None, "a"])
+    expected, alone = model().fit(X, labels), model().fit(X, y)
     assert (expected.results_.vote_weight < 1).tolist() == [True, True, True, True, False, True]
-    given, blocks = (chunked(X, 20), chunked(y, 20)), read_blocks([(X[:40], y[:40]), (X[40:], y[40:])])
-    for found in (model().fit(*given, groups=groups), model().fit(blocks, groups=groups)):
+    blocks = read_blocks([(X[:40], labels[:40]), (X[40:], labels[40:])])
+    for found in (model().fit(chunked(X, 20), labels), model().fit(blocks)):
         assert_allclose(found.results_.vote_weight, expected.results_.vote_weight)
         assert found.results_.effective_votes == pytest.approx(expected.results_.effective_votes, rel=1e-3)
         assert found.results_.effective_votes < alone.results_.effective_votes - 0.1
     with pytest.raises(LabelError, match="one group for each of the 6 annotators"):
-        model().fit(*given, groups=["a", "b"])
+        labels.with_groups(["a", "b"])
 
 
 def test_sums_that_do_not_fit_are_refused(monkeypatch):

@@ -99,8 +99,8 @@ def test_what_cannot_be_learnt_from_is_told():
         whole + DataSummary.of(Chunk.of((X[:, :2], labels_of(matrix))))
     with pytest.raises(DataError, match="NaN or infinity"):
         DataSummary.of(Chunk.of((np.where(X > 2, np.inf, X), labels_of(matrix))))
-    with pytest.raises(LabelError, match='these are of kind="rating"'):
-        DataSummary.of(Chunk.of((X, CrowdLabels.from_matrix(matrix.astype(float), kind="rating"))))
+    with pytest.raises(LabelError, match="these labels are numbers"):
+        DataSummary.of(Chunk.of((X, CrowdLabels.from_matrix(matrix.astype(float), scale="interval"))))
     with pytest.raises(LabelError, match="all 40 examples of all blocks are without one"):
         DataSummary.of(Chunk.of((X, labels_of(np.full((40, 2), None))))).check()
     with pytest.raises(LabelError, match="at least two classes"):

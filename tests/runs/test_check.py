@@ -116,8 +116,9 @@ def test_levels_are_compared_as_levels_here_and_in_the_report():
     rng = np.random.default_rng(0)
     stars = np.clip(rng.integers(1, 6, (60, 1)) + rng.choice([-1, 0, 0, 1], (60, 3)), 1, 5)
     labels = CrowdLabels.from_matrix(stars)
-    found, summary = check(Inputs(labels), kind="ordinal"), summarize(aggregate(labels, kind="ordinal"), labels)
-    measured = agreement(labels, "ordinal")
+    levels = labels.with_scale("ordinal")
+    found, summary = check(Inputs(levels)), summarize(aggregate(levels), labels)
+    measured = agreement(levels)
     assert found.alpha == summary["alpha"]["value"] == measured.alpha.value
     assert found.kappas["median"] == pytest.approx(np.median(measured.pairs.kappa))
     assert summary["pairs"]["median"] == pytest.approx(np.median(measured.pairs.kappa))
@@ -129,6 +130,7 @@ def test_levels_are_compared_as_levels_here_and_in_the_report():
 
 
 ORDER = "if these are levels, such as stars,"
+ADD = "add --scale ordinal"
 STARS = ["1 star", *(f"{n} stars" for n in range(2, 11))]
 
 
@@ -138,21 +140,21 @@ STARS = ["1 star", *(f"{n} stars" for n in range(2, 11))]
         (
             STARS[:5],
             False,
-            f"classes '1 star' to '5 stars': {ORDER} add --kind ordinal --classes '{','.join(STARS[:5])}'",
+            f"classes '1 star' to '5 stars': {ORDER} {ADD} --classes '{','.join(STARS[:5])}'",
         ),
-        (STARS, False, f"classes '1 star' to '10 stars': {ORDER} add --kind ordinal --classes '{','.join(STARS)}'"),
-        (STARS[:5], True, f"classes '1 star' to '5 stars': {ORDER} add --kind ordinal"),
+        (STARS, False, f"classes '1 star' to '10 stars': {ORDER} {ADD} --classes '{','.join(STARS)}'"),
+        (STARS[:5], True, f"classes '1 star' to '5 stars': {ORDER} {ADD}"),
         (
             [f"{n} %" for n in range(50)],
             False,
-            f"classes '0 %' to '49 %': {ORDER} add --kind ordinal --classes '0 %,1 %,2 %,...'",
+            f"classes '0 %' to '49 %': {ORDER} {ADD} --classes '0 %,1 %,2 %,...'",
         ),
         (
             ["1,0", "2,0", "3,0", "4,0", "5,0"],
             False,
-            f"classes '1,0' to '5,0' have a decimal comma: {ORDER} write them with a point, and add --kind ordinal",
+            f"classes '1,0' to '5,0' have a decimal comma: {ORDER} write them with a point, and {ADD}",
         ),
-        ([-2, -1, 0, 1, 2], False, f"classes -2 to 2: {ORDER} add --kind ordinal"),
+        ([-2, -1, 0, 1, 2], False, f"classes -2 to 2: {ORDER} {ADD}"),
         (STARS[:4], False, None),
         ([*STARS[:4], "6 stars"], False, None),
         ([*STARS[:4], "5 cats"], False, None),

@@ -100,8 +100,8 @@ def test_levels_are_judged_by_what_is_taken_of_them():
         rng = np.random.default_rng(seed)
         truth = rng.integers(1, 6, 150)
         stars = np.clip(truth[:, None] + rng.integers(-1, 2, (150, 4)) + [0, 0, 1, 1], 1, 5)
-        known = np.where(np.arange(150) < 60, truth, np.nan)
-        found = aggregate(stars, truth=known, kind="ordinal", errors_in_common=False)  # and they have none
+        known, levels = np.where(np.arange(150) < 60, truth, np.nan), CrowdLabels.from_matrix(stars, scale="ordinal")
+        found = aggregate(levels, truth=known, errors_in_common=False)  # and they have none
         assert_array_equal(found.label[:60], truth[:60])
         low, high = found.truth_check.interval
         covered += low < (found.label == truth)[60:].mean() < high

@@ -10,7 +10,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.labels.truth import Known, known_answers
 
 LABELS = CrowdLabels.from_matrix([["a", "b"], ["b", None], ["a", "a"]], examples=["x", "y", "z"])
-RATINGS = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, None], [2.5, 2.0]], kind="rating")
+RATINGS = CrowdLabels.from_matrix([[1.0, 2.0], [3.0, None], [2.5, 2.0]], scale="interval")
 
 
 def test_answers_are_positions_among_the_classes_and_minus_one_elsewhere():

@@ -34,7 +34,7 @@ def label_signs(labels: Any) -> Any:
     >>> label_signs(CrowdLabels.from_matrix([["cat", "dog"], [None, "dog"]])).toarray().tolist()
     [[-1.0, 1.0], [0.0, 1.0]]
     """
-    labels = as_labels(labels, kind=None)
+    labels = as_labels(labels, scale=None)
     if labels.classes is None or len(labels.classes) > 2:
         found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
         raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")

@@ -15,7 +15,7 @@ def test_first_class_is_minus_one_and_missing_is_zero():
 
 def test_ratings_are_not_classes():
     with pytest.raises(LabelError, match="got real-valued labels"):
-        label_signs(CrowdLabels.from_matrix([[0.5, 1.5]], kind="rating"))
+        label_signs(CrowdLabels.from_matrix([[0.5, 1.5]], scale="interval"))
 
 
 def test_weights_that_cancel_are_a_tie_in_spite_of_rounding():

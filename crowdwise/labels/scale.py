@@ -1,0 +1,79 @@
+"""The scale of labels: classes without an order, classes with one, or numbers; and what is taken as their consensus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from crowdwise._arrays import Array, Floats
+from crowdwise._checks import check_choice
+from crowdwise.exceptions import LabelError
+from crowdwise.labels.mistakes import beside_numbers
+
+ScaleName = Literal["nominal", "ordinal", "interval"]
+ConsensusBy = Literal["mode", "median", "mean"]
+SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
+# Squares of the differences between larger levels overflow.
+_LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class LabelScale:
+    """What labels are, and what is taken as their consensus.
+
+    Parameters
+    ----------
+    name : {"nominal", "ordinal", "interval"}, default="nominal"
+        Classes without an order; classes with one, as stars have; or real numbers.
+    consensus : {"mode", "median", "mean"}, default="mode"
+        What is taken of the probabilities of classes: the most probable class; of classes with an order also the
+        median, or the level nearest to the mean. Of numbers it is always the mean.
+    """
+
+    name: ScaleName = "nominal"
+    consensus: ConsensusBy = "mode"
+
+    @classmethod
+    def of(cls, name: Any, consensus: Any = None) -> LabelScale:
+        """From names that a user gave; the consensus is by default the mode of classes and the mean of numbers."""
+        check_choice("scale", name, SCALES)
+        check_choice("consensus", consensus, (None, *get_args(ConsensusBy)))
+        usual: ConsensusBy = "mean" if name == "interval" else "mode"
+        if name != "ordinal" and consensus not in (None, usual):
+            raise ValueError(f'consensus="{consensus}" needs classes with an order: with_scale("ordinal", ...).')
+        return cls(name, consensus or usual)
+
+    def levels(self, classes: Array) -> Floats | None:
+        """Where each class is: numbers as they are, anything else 1, 2, 3, ...; None for classes without an order."""
+        if self.name != "ordinal":
+            return None
+        return classes.astype(np.float64) if classes.dtype.kind in "biuf" else np.arange(1.0, len(classes) + 1)
+
+
+NOMINAL, INTERVAL = LabelScale(), LabelScale.of("interval")
+
+
+def check_order(classes: Array, *, declared: bool) -> None:
+    """Raise unless classes have an order: that of numbers, or the one that was declared."""
+    if classes.dtype.kind in "biuf":
+        levels = classes.astype(np.float64)
+        steps = np.diff(levels)
+        if not ((steps > 0).all() or (steps < 0).all()):
+            raise LabelError(
+                f"numbers have an order of their own, and these classes were declared in another: {classes.tolist()}. "
+                "Declare them from the lowest to the highest."
+            )
+        if np.abs(levels).max(initial=0) > _LARGEST:
+            raise LabelError(
+                f"levels beyond {_LARGEST:g} are too far apart for their differences to be squared: rescale them."
+            )
+    elif not declared and classes.dtype.kind not in "mM":
+        words = beside_numbers(classes)
+        no_level = f" If {' and '.join(map(repr, words))} means no answer, say so first: abstain={words}, --abstain."
+        raise LabelError(
+            f"the ordinal scale needs classes with an order, and {classes.tolist()[:8]} have none of their own. Name "
+            'them from the lowest to the highest: labels.with_scale("ordinal", levels=[...]), or classes=[...] when '
+            f"labels are made; --classes A,B,... on the command line.{no_level if words else ''}"
+        )
