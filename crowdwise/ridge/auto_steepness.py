@@ -38,7 +38,8 @@ def auto_steepness(X: Any, labels: CrowdLabels, sample_weight: Floats, disagreem
     space = row_space(original)
     rows = original if space is None else space.rows
     shares = Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(Targets.of(labels))
-    l2 = _PENALTY * sample_weight.sum() * (mean_variance(original, sample_weight) or 1.0)  # all may be constant
+    with np.errstate(over="ignore"):  # features of such a size are refused below
+        l2 = _PENALTY * sample_weight.sum() * (mean_variance(original, sample_weight) or 1.0)  # all may be constant
     folds = Folds.by_content(X, N_FOLDS)
 
     def scores_of(easiness: Floats) -> Floats:

@@ -22,7 +22,7 @@ from crowdwise.ridge.data import RidgeData, Weights
 from crowdwise.ridge.expertise import Precision
 from crowdwise.ridge.solver import Factor, Spectrum, held_out_errors, leave_one_out, solve_iteratively
 from crowdwise.ridge.statistics import Statistics
-from crowdwise.rows.features import Rows
+from crowdwise.rows.features import Rows, check_squares
 
 
 @dataclass(eq=False)
@@ -330,5 +330,6 @@ def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Cod
     """Models of all folds but one, by one pass over the rows; of shape (n_folds, n_columns, n_targets)."""
     n_folds = int(fold.max()) + 1
     sums = row_sums(rows, weight, values_from(target), target.shape[1], fold, n_folds)
+    check_squares(sums[0])
     systems = zip(*(np.tensordot(leave_one_out(n_folds)[:-1], cells, axes=1) for cells in sums), strict=True)
     return np.array([Factor.of(gram, l2, intercept=rows.intercept).solve(cross) for gram, cross in systems])

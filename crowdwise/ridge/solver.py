@@ -45,7 +45,7 @@ class Centred:
         inner = gram[..., :-1, :-1] if intercept else gram
         # Relative to the sums before they are centred: of equal rows, centring leaves nothing but rounding.
         largest = np.einsum("...ii->...i", inner).max(axis=-1, initial=0.0)
-        rounding = largest * inner.shape[-1] * np.finfo(np.float64).eps
+        rounding = largest * (inner.shape[-1] * np.finfo(np.float64).eps)
         if not intercept:
             return cls(gram, None, np.ones(gram.shape[:-2]), rounding)
         # Weights may all have vanished in a fold; its mean is then zero, not 0 / 0.

@@ -24,6 +24,8 @@ N_FOLDS = 5
 _BLOCK_BYTES = 2**21
 # Features this many times further from zero than they are wide lose digits unless they are shifted.
 _FAR_OFF = 1e4
+# Products of features beyond it are refused: weights and sums over rows and annotators must not overflow.
+_LARGEST_PRODUCT = 1e300
 # No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.
 _ODD_UNIT = 1e3
 # With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
@@ -304,13 +306,13 @@ def _inner_products(rows: Rows) -> Floats:
 
 
 def check_gram(gram: Floats, X: Any) -> None:
-    """Raise if products of the features X are not finite, by a feature that is not or by their size."""
-    if not np.isfinite(gram).all():
+    """Raise if products of the features X are too large, by a feature that is not finite or by their size."""
+    if not (np.abs(gram) < _LARGEST_PRODUCT).all():
         check_finite(X)
         check_squares(gram)
 
 
 def check_squares(products: Floats) -> None:
-    """Raise if products of finite features have overflowed."""
-    if not np.isfinite(products).all():
+    """Raise if products of finite features have overflowed, or sums of them would."""
+    if not (np.abs(products) < _LARGEST_PRODUCT).all():
         raise DataError("Input X is too large: the squares of its values overflow. Rescale the features.")
