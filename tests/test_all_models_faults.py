@@ -108,6 +108,39 @@ def test_fault_03_a_constant_feature_has_coefficient_zero(name, value):
     assert np.allclose(np.ravel(model.coef_)[:-1], np.ravel(without.coef_), atol=1e-8)
 
 
+@over([*RIDGE, *LOGISTIC])
+def test_fault_02_and_03_hold_for_fewer_examples_than_features(name):
+    y = data_for(name)[1][:12]
+    wide = np.random.default_rng(5).normal(size=(12, 20))
+    far = wide + 1e8
+    near, distant = (fit_quietly(new(name), rows, y) for rows in (far - 1e8, far))
+    assert np.allclose(near.coef_, distant.coef_, rtol=1e-6, atol=1e-9)
+    for value in (1e8, 1e300):
+        model = fit_quietly(new(name), np.column_stack([wide, np.full(12, value)]), y)
+        assert (np.reshape(model.coef_, (-1, 21))[:, -1] == 0).all()
+        assert np.isfinite(model.intercept_).all()
+
+
+@pytest.mark.parametrize("size", [2e153, 4e153, 1e154, 1.3e154, 1e307])
+@pytest.mark.parametrize("n_examples", [3, 60])
+@over([*RIDGE, *LOGISTIC])
+def test_features_of_any_size_are_fitted_or_refused_in_words_without_a_stray_warning(name, n_examples, size):
+    y = data_for(name)[1][:n_examples]
+    X = np.random.default_rng(6).normal(size=(n_examples, 5))
+    X *= size / np.abs(X).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)
+        try:
+            model = new(name).fit(X, y)
+        except DataError:
+            with pytest.raises(DataError, match="Input X is too large"):
+                new(name).fit(X, y)
+            assert name in RIDGE
+        else:
+            assert np.isfinite(model.coef_).all()
+            assert np.isfinite(np.asarray(model.predict(X), dtype=float)).all()
+
+
 @over(LEARNERS)
 def test_fault_04_fewer_examples_than_features_and_collinear_ones_are_fine(name):
     X, y = data_for(name, n=30, n_features=50)

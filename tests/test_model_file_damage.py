@@ -286,6 +286,14 @@ def test_a_result_of_another_type_is_refused(small, tmp_path):
             lambda state: state["results_"]["fields"].update(disagreement=state["coef_"]),
             "different numbers of examples",
         ),
+        (
+            lambda state: state["results_"]["fields"]["label_consensus"]["fields"].update(proba=state["coef_"]),
+            "different numbers of (examples|classes)",
+        ),
+        (
+            lambda state: state["results_"]["fields"].update(n_labels=state["coef_"]),
+            "different numbers of annotators",
+        ),
     ],
 )
 def test_a_state_that_does_not_fit_together_is_refused(change, match, tmp_path):

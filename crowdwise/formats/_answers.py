@@ -209,6 +209,7 @@ class Answers:
         notes = [*self.notes, *self._left_out("cells" if format == WIDE else "rows"), *self._never_given()]
         if len(self) == 0:
             raise LabelError("; ".join([f"{self.name}: there is no label in it (taken for: {format})", *notes]) + ".")
+        self._refuse_empty_ids()
         options = self.options
         if options.strip:
             self._spell_alike()
@@ -306,15 +307,26 @@ class Answers:
         self._indices = (*self._indices[:2], one)
         self.truth = {key: spelling.get(plain_spelling(label), label) for key, label in self.truth.items()}
 
+    def _refuse_empty_ids(self) -> None:
+        for role, index, column in zip(("example", "annotator"), self._indices, self._columns, strict=False):
+            if "" in index:
+                example, annotator, label = self._row(column.index(index[""]))
+                raise LabelError(
+                    f"{self.name}: every label needs its example and its annotator; the {role} is empty of the label "
+                    f"{label!r} (example {example!r}, annotator {annotator!r})."
+                )
+
+    def _row(self, at: int) -> list[str]:
+        return [list(index)[column[at]] for index, column in zip(self._indices, self._columns, strict=True)]
+
     def _refuse_others(self, classes: Sequence[str]) -> None:
         """An error if a label is none of the declared classes."""
-        examples, annotators, labels = map(list, self._indices)
-        for code, label in enumerate(labels):
+        for label, code in self._indices[2].items():
             if label not in {*classes, *self.options.abstain}:
-                row = self._columns[2].index(code)
+                example, annotator, _ = self._row(self._columns[2].index(code))
                 raise LabelError(
                     f"labels must be among the declared classes, {', '.join(map(repr, classes))}; found {label!r} for "
-                    f"example {examples[self._columns[0][row]]!r}, annotator {annotators[self._columns[1][row]]!r}. "
+                    f"example {example!r}, annotator {annotator!r}. "
                     "Declare it too, or declare that it is no label: --missing or --abstain (missing=..., abstain=...)."
                 )
 

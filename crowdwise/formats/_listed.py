@@ -122,7 +122,5 @@ def read_mapping(document: Any, answers: Answers, *, examples_outside: bool) -> 
         for key, value in inner.items():
             if isinstance(value, dict):
                 raise DataError(f"{name}, {outer!r}, {key!r}: a label was expected; got {as_text(value)[:40]}.")
-            if not outer or not key:
-                raise DataError(f"{name}: every label needs its example and annotator; one of them is empty.")
             example, annotator = (outer, key) if examples_outside else (key, outer)
             answers.add(example, annotator, answers.label_of(value))

@@ -12,8 +12,8 @@ import numpy as np
 
 from crowdwise._files import sweep_beside, write_file
 from crowdwise.exceptions import MissingDataError, MissingExtraError, ModelFileError, OutputError
-from crowdwise.model_file.archive import MANIFEST, ArchiveReader, ArchiveWriter
-from crowdwise.model_file.codec import MODELS, Decoder, Encoder
+from crowdwise.model_file._archive import MANIFEST, ArchiveReader, ArchiveWriter
+from crowdwise.model_file._codec import MODELS, Decoder, Encoder, check_lengths
 
 FORMAT = "crowdwise model"
 # Counts up when files change in a way that earlier versions of crowdwise would not understand.
@@ -71,8 +71,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     with open(source, "rb") as file:
         try:
             model = _read(file, [trusted] if isinstance(trusted, str) else trusted)
-            # What `aggregate` gives is a record of results; the attributes of estimators are made of theirs.
-            _check_lengths({"label_": None} | model.attributes() if hasattr(model, "attributes") else vars(model))
+            if hasattr(model, "fit"):
+                _check_fitted(vars(model))
             return model
         except MissingExtraError as error:
             raise MissingExtraError(f"{source} cannot be read: {error}") from None
@@ -113,28 +113,15 @@ def _read(file: Any, trusted: Sequence[str]) -> Any:
         raise ModelFileError(f"{error} (it was made by {manifest['made_by']})") from error
 
 
-def _check_lengths(state: dict[str, Any]) -> None:
-    """Raise unless something was learned, and what is of the same examples, annotators or classes has one length."""
-    if state.keys().isdisjoint(("coef_", "estimator_", "label_", "sums_")):
+def _check_fitted(state: dict[str, Any]) -> None:
+    """Raise unless an estimator can predict, and what it holds fits together."""
+    if state.keys().isdisjoint(("coef_", "estimator_", "sums_")):
         raise ModelFileError("it lacks what a model predicts with")
-    shapes = {name.removesuffix("_"): np.shape(value) for name, value in state.items() if isinstance(value, np.ndarray)}
-    along = (
-        (
-            "examples",
-            0,
-            ("examples", "disagreement", "easiness", "consensus", "consensus_proba", "label_proba", "proba"),
-        ),
-        ("annotators", 0, ("annotators", "expertise", "accuracy", "expertise_share", "confusion")),
-        (
-            "classes",
-            -1,
-            ("classes", "consensus_proba", "label_proba", "proba", "class_prior", "class_weight", "confusion"),
-        ),
-        ("scores", 0, ("coef", "intercept")),
-    )
-    for what, axis, names in along:
-        lengths = {name: shapes[name][axis] for name in names if shapes.get(name)}
-        if len(set(lengths.values())) > 1:
-            raise ModelFileError(f"its arrays are of different numbers of {what}: {lengths}")
-    if "coef" in shapes and shapes["coef"][-1:] != (state.get("n_features_in_"),):
+    check_lengths(state)
+    if "coef_" not in state:
+        return
+    coef, intercept = np.shape(state["coef_"]), np.shape(state.get("intercept_", 0.0))
+    if coef[-1:] != (state.get("n_features_in_"),):
         raise ModelFileError(f"its coefficients are of other features than its {state.get('n_features_in_')}")
+    if intercept and intercept != coef[:-1]:
+        raise ModelFileError(f"its arrays are of different numbers of scores: {coef[:-1]} and {intercept}")

@@ -26,6 +26,8 @@ _BLOCK_BYTES = 2**21
 _FAR_OFF = 1e4
 # Products of features beyond it are refused: weights and sums over rows and annotators must not overflow.
 _LARGEST_PRODUCT = 1e300
+# Columns of dense features that are shifted and multiplied at a time.
+_COLUMNS_AT_ONCE = 4096
 # No feature counts as more variable than so many times the middle one: a column in another unit would hide all others.
 _ODD_UNIT = 1e3
 # With fewer rows than this, and fewer than features, the rows' own coordinates are used. Sparse ones become dense.
@@ -275,9 +277,11 @@ class RowSpace:
         """Coefficients of the features, from those of the coordinates."""
         n_coordinates = self.lift.shape[1]
         mix = self.lift @ theta[:n_coordinates]
-        coef = np.asarray(self.original.X.T @ mix)
-        if not self.original.is_sparse:
-            coef -= np.outer(self.original.shift, mix.sum(axis=0))
+        if self.original.is_shifted:  # before the product: a constant feature far from zero has coefficient 0
+            starts = range(0, self.original.n_features, _COLUMNS_AT_ONCE)
+            coef = np.concatenate([_shifted_columns(self.original, start).T @ mix for start in starts])
+        else:
+            coef = np.asarray(self.original.X.T @ mix)
         return np.vstack([coef, theta[n_coordinates:]])
 
 
@@ -287,6 +291,11 @@ def row_space(rows: Rows) -> RowSpace | None:
     return RowSpace.of(rows) if rows.n_examples < rows.n_features and rows.n_examples < most else None
 
 
+def _shifted_columns(rows: Rows, start: int) -> Floats:
+    columns = slice(start, start + _COLUMNS_AT_ONCE)
+    return np.subtract(rows.X[:, columns], rows.shift[columns], dtype=np.float64)
+
+
 def _inner_products(rows: Rows) -> Floats:
     """Of all pairs of shifted rows."""
     if rows.is_sparse:
@@ -294,12 +303,11 @@ def _inner_products(rows: Rows) -> Floats:
     else:
 
         def of_columns(start: int) -> Floats:
-            columns = slice(start, start + step)
-            part = np.subtract(rows.X[:, columns], rows.shift[columns], dtype=np.float64)
-            return part @ part.T
+            with np.errstate(over="ignore", invalid="ignore"):  # which is checked
+                part = _shifted_columns(rows, start)
+                return part @ part.T
 
-        step = 4096
-        starts = range(0, rows.n_features, step)
+        starts = range(0, rows.n_features, _COLUMNS_AT_ONCE)
         products = sum(run_parallel(of_columns, starts, rows.n_examples**2 * rows.n_features), start=np.zeros(()))
     check_squares(products)
     return products

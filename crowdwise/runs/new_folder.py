@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from crowdwise._files import check_room, held
 from crowdwise.exceptions import BusyError, MissingExtraError, OutputError
+
+# In bytes; a system takes 255, of which some are needed for what stands beside a folder while it is replaced.
+_LONGEST_NAME = 200
 
 
 @contextmanager
@@ -80,8 +84,11 @@ def recover(place: Path) -> None:
 
 
 def _beside(place: Path, what: str) -> Path:
-    """What is needed while a folder is replaced; only who holds the lock has any of it."""
-    return place.with_name(f".{place.name}.{what}")
+    """What is needed while a folder is replaced; only the holder of the lock has any of it."""
+    name = place.name
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f"{name[:40]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}"
+    return place.with_name(f".{name}.{what}")
 
 
 def _settle(place: Path) -> None:

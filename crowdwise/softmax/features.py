@@ -39,7 +39,7 @@ class LogisticFeatures:
         """With a shift if features are dense and `centred`; variances are around zero otherwise."""
         rows = Rows.of(X, intercept=centred)
         if (unit := _unit(rows)) != 1:
-            rows = Rows.of(X / unit, intercept=centred)
+            rows = Rows.of(X.astype(np.float64) / unit, intercept=centred)
         variance = mean_variance(rows, weight, centred=centred)
         return cls(unit, rows, row_space(rows), variance if variance > 0 else 1.0)
 

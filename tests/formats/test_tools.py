@@ -30,6 +30,20 @@ def saved(tmp_path):
     return save
 
 
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        ([{"id": "", "q": "x", "annotator": "1", "annotation_id": 5}], None),
+        ({"": {"ann": "x"}}, "peerannot"),
+        ({"": {"t1": "x"}}, "alttest"),
+        ([{"id": "t", "annotators": ["ann", ""], "labels": ["x", "y"]}], None),
+    ],
+)
+def test_a_label_without_its_example_or_annotator_is_refused(saved, content, format):
+    with pytest.raises(LabelError, match="every label needs its example and its annotator; "):
+        formats.read(saved(content), format=format)
+
+
 def choosing(*answers):
     """A task of Label Studio per tuple of answers, each a list of choices to the question of the same place."""
     return [

@@ -33,6 +33,14 @@ def test_a_folder_is_there_whole_and_nothing_else_is_left(tmp_path):
     assert names(tmp_path / "deep") == ["run"]
 
 
+@pytest.mark.parametrize("name", ["r" * 255, "é" * 127, "r" * 201])
+def test_a_folder_may_have_a_name_as_long_as_a_name_can_be(tmp_path, name):
+    write(tmp_path / name, "old")
+    write(tmp_path / name, "new")
+    assert (tmp_path / name / "note.txt").read_text() == "new"
+    assert names(tmp_path) == [name]
+
+
 def test_an_empty_folder_is_filled_and_a_full_one_is_kept(tmp_path):
     (tmp_path / "run").mkdir()
     write(tmp_path / "run", "first", replace=False)

@@ -22,8 +22,8 @@ import numpy as np
 
 from crowdwise._arrays import Array, read_only
 from crowdwise.exceptions import ModelFileError
-from crowdwise.model_file.archive import ArchiveReader, ArchiveWriter
-from crowdwise.model_file.foreign import dump_foreign, is_foreign, load_foreign
+from crowdwise.model_file._archive import ArchiveReader, ArchiveWriter
+from crowdwise.model_file._foreign import dump_foreign, is_foreign, load_foreign
 
 # Where each class is that a file may name.
 _ESTIMATORS = {
@@ -70,6 +70,22 @@ _RECORDS = {
 }
 # What a file is of.
 MODELS = {*_ESTIMATORS, "FitResults"}
+# Fields of a record, or of an estimator, that are of the same examples, annotators or classes: on which axis.
+_SAME_LENGTH = {
+    "examples": (
+        0,
+        "examples disagreement easiness consensus consensus_proba label_consensus label_proba proba model_proba",
+    ),
+    "annotators": (
+        0,
+        "annotators n_labels expertise accuracy expertise_share confusion offset spread abstention vote_weight "
+        "n_truths truth_accuracy rank_correlation",
+    ),
+    "classes": (
+        -1,
+        "classes consensus_proba label_proba proba model_proba class_prior class_weight confusion abstention",
+    ),
+}
 _PLAIN = (type(None), bool, int, str)
 # Kinds of NumPy's scalars that are written as a number or a string; times as the whole number that they are.
 _TIMES = "Mm"
@@ -217,6 +233,7 @@ class Decoder:
         for name, value in fields.items():
             if not _fits(value, declared[name]):
                 raise ModelFileError(f"{name} of {node['name']} is of another type than this version expects")
+        check_lengths(fields)
         return kind(**fields)
 
     def _estimator(self, node: dict[str, Any]) -> Any:
@@ -236,6 +253,18 @@ class Decoder:
         if name not in self._members:
             self._members[name] = load_foreign(self._reader.bytes(name), self._trusted)
         return self._members[name]
+
+
+def check_lengths(values: dict[str, Any]) -> None:
+    """Raise unless fields of the same examples, annotators or classes have one length."""
+    for what, (axis, names) in _SAME_LENGTH.items():
+        lengths = {}
+        for name in (name for name in values if name.removesuffix("_") in names.split()):
+            value = getattr(values[name], "examples", values[name]) if axis == 0 else values[name]  # a consensus
+            if isinstance(value, np.ndarray) and value.ndim:
+                lengths[name] = value.shape[axis]
+        if len(set(lengths.values())) > 1:
+            raise ModelFileError(f"its arrays are of different numbers of {what}: {lengths}")
 
 
 def _check_names(kind: type, given: dict[str, Any]) -> None:

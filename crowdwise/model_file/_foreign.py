@@ -9,7 +9,7 @@ from typing import Any
 
 from crowdwise._text import how_to_install
 from crowdwise.exceptions import MissingExtraError, ModelFileError
-from crowdwise.model_file.archive import check_stored, npy_header
+from crowdwise.model_file._archive import check_stored, npy_header
 
 
 def is_foreign(value: object) -> bool:
