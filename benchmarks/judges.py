@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from tables import ROOT, Place, Run, parser
 
 from crowdwise import CrowdLabels, aggregate, error_correlation
-from crowdwise.datasets.store import data_directory
+from crowdwise.datasets._store import data_directory
 from crowdwise.exceptions import CrowdWarning
 
 PAGE = "docs/evidence/judges.md"

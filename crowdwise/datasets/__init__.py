@@ -3,8 +3,8 @@
 Files are looked for in a data directory (see `data_directory`) and checked against known checksums.
 """
 
-from crowdwise.datasets.crowd import CROWD_NAMES, fetch_crowd
-from crowdwise.datasets.libsvm import LIBSVM_NAMES, fetch_libsvm
-from crowdwise.datasets.store import data_directory
+from crowdwise.datasets._crowd import CROWD_NAMES, fetch_crowd
+from crowdwise.datasets._libsvm import LIBSVM_NAMES, fetch_libsvm
+from crowdwise.datasets._store import data_directory
 
 __all__ = ["CROWD_NAMES", "LIBSVM_NAMES", "data_directory", "fetch_crowd", "fetch_libsvm"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from crowdwise._files import write_file
-from crowdwise.datasets.store import known_files
+from crowdwise.datasets._store import known_files
 from crowdwise.exceptions import MissingDataError
 
 Rows = list[dict[str, str]]

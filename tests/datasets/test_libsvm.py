@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-from crowdwise.datasets import LIBSVM_NAMES, fetch_libsvm, libsvm, store
+from crowdwise.datasets import LIBSVM_NAMES, fetch_libsvm
+from crowdwise.datasets import _libsvm as libsvm
+from crowdwise.datasets import _store as store
 from crowdwise.exceptions import CrowdWarning, DataError, MissingDataError
 
 
@@ -56,7 +58,7 @@ def test_a_scaled_file_equals_what_the_rule_makes_of_the_raw_one(name, monkeypat
 
 def test_scaling_by_hand():
     X = np.array([[0.0, 5.0, 1.0], [3.0, 5.0, 2.0], [1.0, 5.0, 4.0]])
-    scaled = libsvm._scaled(X, *libsvm._ranges(X))
+    scaled = libsvm._scaled(X, X.min(axis=0), X.max(axis=0))
     assert scaled.tolist() == [[-1.0, 0.0, -1.0], [1.0, 0.0, -0.333333], [-0.333333, 0.0, 1.0]]
 
 

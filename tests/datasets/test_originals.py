@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from crowdwise.datasets._store import known_files
 from crowdwise.datasets.originals import convert, main
-from crowdwise.datasets.store import known_files
 
 
 def table(data_home, name):

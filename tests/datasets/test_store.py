@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crowdwise.datasets import data_directory, store
+from crowdwise.datasets import _store as store
+from crowdwise.datasets import data_directory
 from crowdwise.exceptions import DataError, MissingDataError
 
 CONTENT = b"+1 1:2\n-1 1:3\n"

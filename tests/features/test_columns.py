@@ -3,8 +3,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from crowdwise.exceptions import DataError
-from crowdwise.features.cells import as_numbers, as_vectors
-from crowdwise.features.columns import Categories, Numbers, Words
+from crowdwise.features._columns import Categories, Numbers, Words, as_numbers, as_vectors
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NULL", "None", "n/a", None, float("nan")])
@@ -62,7 +61,7 @@ def test_texts_without_spaces_are_cut_into_characters():
 
 
 def test_the_most_frequent_terms_are_kept_if_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("crowdwise.features.columns.MOST_TERMS", 2)
+    monkeypatch.setattr("crowdwise.features._columns.MOST_TERMS", 2)
     assert Words.learn("text", ["film film a lot", "film a lot", "film a la carte a la"]).terms[0] == "film"
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from crowdwise._arrays import Array
 from crowdwise._text import some_names
 from crowdwise.exceptions import DataError
-from crowdwise.features.cells import as_texts
-from crowdwise.features.recipe import MATRIX, Recipe
+from crowdwise.features._columns import as_texts
+from crowdwise.features._recipe import MATRIX, Recipe
 from crowdwise.formats._names import candidates
 from crowdwise.labels.encode import as_objects
 from crowdwise.rows.read import map_array

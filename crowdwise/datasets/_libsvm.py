@@ -13,16 +13,16 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from crowdwise.datasets.store import find_file, read_at_most, read_file
+from crowdwise._arrays import Floats
+from crowdwise.datasets._store import find_file, read_at_most, read_file
 from crowdwise.exceptions import DataError, warn
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
-_STAND_IN_SEED = 0
+_STAND_IN_SEED, _W4A_ROWS = 0, 7366
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,10 @@ def fetch_libsvm(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     entry = _ENTRIES[raw_name]
     stand_in = name == "w4a" and find_file("libsvm/w4a", data_home) is None
     if name == "w4a":
-        train, test = _w4a_stand_in(data_home) if stand_in else _w4a_found(data_home)
-        parts = [_parse(part, entry) for part in (train, test)]
+        parts = [_parse(part, entry) for part in _w4a(data_home)]
     elif name != raw_name and find_file(f"libsvm/{name}", data_home) is None:
         raw = _read_parts(raw_name, entry, data_home)
-        low, high = _ranges(raw[0][0])
+        low, high = raw[0][0].min(axis=0), raw[0][0].max(axis=0)
         parts = [(_scaled(X, low, high), values) for X, values in raw]
     else:
         parts = _read_parts(name, entry, data_home)
@@ -135,7 +134,7 @@ def fetch_libsvm(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     )
 
 
-def _read_parts(name: str, entry: Entry, data_home: Any) -> list[tuple[Any, NDArray[np.float64]]]:
+def _read_parts(name: str, entry: Entry, data_home: Any) -> list[tuple[Any, Floats]]:
     names = [name, f"{name}.t"] if entry.has_test else [name]
     hint = "" if entry.on_site else entry.note
     return [
@@ -144,17 +143,13 @@ def _read_parts(name: str, entry: Entry, data_home: Any) -> list[tuple[Any, NDAr
     ]
 
 
-def _parse(content: bytes, entry: Entry) -> tuple[Any, NDArray[np.float64]]:
+def _parse(content: bytes, entry: Entry) -> tuple[Any, Floats]:
     X, values = load_svmlight_file(BytesIO(content), n_features=entry.n_features)
     mostly_zero = entry in (_ADULT, _WEB)
     return csr_array(X) if mostly_zero else X.toarray(), values
 
 
-def _ranges(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return X.min(axis=0), X.max(axis=0)
-
-
-def _scaled(X: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(X: Floats, low: Floats, high: Floats) -> Floats:
     """Every feature from [low, high] to [-1, 1], to six digits; a constant feature becomes 0."""
     span = high - low
     scaled = np.where(span > 0, -1 + 2 * (X - low) / np.where(span > 0, span, 1), 0.0)
@@ -165,25 +160,25 @@ def _scaled(X: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.f
     return np.array([float(f"{value:g}") for value in scaled.ravel()]).reshape(X.shape)
 
 
-def _w4a_stand_in(data_home: Any) -> tuple[bytes, bytes]:
-    w3a, w5a = (read_file(f"libsvm/{part}", data_home, url=SITE + part).splitlines(True) for part in ("w3a", "w5a"))
-    w8a = read_file("libsvm/w8a", data_home, url=SITE + "w8a").splitlines(True)
-    beyond = _without(w5a, w3a)
-    chosen = np.random.default_rng(_STAND_IN_SEED).choice(len(beyond), 7366 - len(w3a), replace=False)
-    train = w3a + [beyond[i] for i in np.sort(chosen)]
-    return b"".join(train), b"".join(_without(w8a, train))
+def _w4a(data_home: Any) -> tuple[bytes, bytes]:
+    """The training and test part of w4a, or of its stand-in.
 
-
-def _w4a_found(data_home: Any) -> tuple[bytes, bytes]:
-    """A w4a that someone put there: no checksum is known, but its size and what it must contain are."""
-    path = find_file("libsvm/w4a", data_home)
-    assert path is not None
-    train = read_at_most(path, 10_000_000).splitlines()
+    No checksum is known of a file that was put there, but its size and what it must contain are.
+    """
     w3a, w5a, w8a = (
         read_file(f"libsvm/{part}", data_home, url=SITE + part).splitlines() for part in ("w3a", "w5a", "w8a")
     )
-    if len(train) != 7366 or Counter(w3a) - Counter(train) or Counter(train) - Counter(w5a):
-        raise DataError(f"{path} is not w4a: it should have 7,366 rows, contain w3a and be contained in w5a.")
+    path = find_file("libsvm/w4a", data_home)
+    if path is None:
+        beyond = _without(w5a, w3a)
+        chosen = np.random.default_rng(_STAND_IN_SEED).choice(len(beyond), _W4A_ROWS - len(w3a), replace=False)
+        train = w3a + [beyond[i] for i in np.sort(chosen)]
+    else:
+        train = read_at_most(path, 10_000_000).splitlines()
+        if len(train) != _W4A_ROWS or Counter(w3a) - Counter(train) or Counter(train) - Counter(w5a):
+            raise DataError(
+                f"{path} is not w4a: it should have {_W4A_ROWS:,} rows, contain w3a and be contained in w5a."
+            )
     return b"\n".join(train) + b"\n", b"\n".join(_without(w8a, train)) + b"\n"
 
 

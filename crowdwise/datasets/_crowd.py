@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from crowdwise.datasets.store import known_files, read_file
+from crowdwise._arrays import Floats
+from crowdwise.datasets._store import known_files, read_file
 from crowdwise.exceptions import CrowdWarning
 from crowdwise.labels.crowd_labels import CrowdLabels
 
@@ -31,8 +32,8 @@ _ABOUT = {
     "zencrowd_us": "Does an address denote the thing mentioned (Demartini et al. 2012). A text is 'mention-address'.",
 }
 _CLASS_NAMES = {
-    "weather": ("negative", "neutral", "positive", "not about weather", "cannot tell"),
-    "zencrowd_us": ("no", "yes"),
+    "weather": ["negative", "neutral", "positive", "not about weather", "cannot tell"],
+    "zencrowd_us": ["no", "yes"],
 }
 _REPEATED = {
     "weather": "5 labels repeat an (example, annotator) with the same answer and count once.",
@@ -88,7 +89,8 @@ def fetch_crowd(name: str, data_home: str | os.PathLike[str] | None = None) -> B
     data.X = _features(tables.get("features"), examples)
     data.texts = _column(tables.get("texts"), "text", examples)
     data.X_test, data.texts_test, data.truth_test = _test_part(tables)
-    data.classes = tables["classes"]["name"] if "classes" in tables else _named(name)
+    named = tables["classes"]["name"] if "classes" in tables else _CLASS_NAMES.get(name)
+    data.classes = named and list(named)
     data.update(_extras(tables, examples))
     data.DESCR = f"{name}: {_ABOUT[name]} {labels!r}. {_REPEATED.get(name, '')}".strip()
     return data
@@ -128,12 +130,11 @@ def _column(table: Table | None, column: str, examples: NDArray[np.int64]) -> li
     return None if table is None else [table[column][row] for row in _in_order(table, examples)]
 
 
-def _matrix(table: Table) -> NDArray[np.float64]:
-    return np.array([table[column] for column in table if column != "task"], dtype=np.float64).T.copy()
-
-
-def _features(table: Table | None, examples: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    return None if table is None else _matrix(table)[_in_order(table, examples)]
+def _features(table: Table | None, examples: NDArray[np.int64]) -> Floats | None:
+    if table is None:
+        return None
+    columns = [table[column] for column in table if column != "task"]
+    return np.array(columns, dtype=np.float64).T.copy()[_in_order(table, examples)]
 
 
 def _test_part(tables: dict[str, Table]) -> tuple[Any, Any, Any]:
@@ -143,10 +144,6 @@ def _test_part(tables: dict[str, Table]) -> tuple[Any, Any, Any]:
     if "test_texts" in tables:
         return None, tables["test_texts"]["text"], _integers(tables["test_texts"]["label"])
     return None, None, None
-
-
-def _named(name: str) -> list[str] | None:
-    return list(_CLASS_NAMES[name]) if name in _CLASS_NAMES else None
 
 
 def _extras(tables: dict[str, Table], examples: NDArray[np.int64]) -> dict[str, Any]:

@@ -12,9 +12,17 @@ import numpy as np
 from scipy import sparse
 
 from crowdwise._arrays import Floats
+from crowdwise._text import count
 from crowdwise.exceptions import DataError
-from crowdwise.features.cells import as_numbers, as_vectors
-from crowdwise.features.columns import MOST_CATEGORIES, Categories, Numbers, Words, distinct
+from crowdwise.features._columns import (
+    MOST_CATEGORIES,
+    Categories,
+    Numbers,
+    Words,
+    as_numbers,
+    as_vectors,
+    distinct,
+)
 
 Column = Numbers | Categories | Words
 _KINDS: dict[str, type[Any]] = {"numbers": Numbers, "categories": Categories, "words": Words}
@@ -189,11 +197,11 @@ def _describe(columns: Sequence[Column]) -> list[str]:
 
 
 def _without(column: Column, n: int) -> str:
-    """What is said of rows in which a column tells nothing."""
     if isinstance(column, Numbers):
-        return f"{n:,} gap{'s' if n > 1 else ''} in {column.name!r} {'were' if n > 1 else 'was'} filled with the median"
-    what = "none of the known words" if isinstance(column, Words) else "none of the known categories"
-    return f"{n:,} {'rows have' if n > 1 else 'row has'} {what} in {column.name!r}"
+        filled = count(n, f"gap in {column.name!r} was", f"gaps in {column.name!r} were")
+        return f"{filled} filled with the median"
+    known = "words" if isinstance(column, Words) else "categories"
+    return f"{count(n, 'row has', 'rows have')} none of the known {known} in {column.name!r}"
 
 
 def _listed(names: Sequence[str]) -> str:
