@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, indexable
 
-from crowdwise._arrays import Array, Floats, Positions
+from crowdwise._arrays import Floats, Positions
 from crowdwise._checks import check_seed
 from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import disagreement
@@ -235,8 +235,6 @@ def diagnose(
     paired = crowd.labels_per_example > 1
     if not paired.any():
         raise LabelError("no example has two labels: nothing can be said about disagreement.")
-    if estimator is None:
-        _numbers(X)
     learner = _learner(X, crowd, estimator)
     labelled = crowd.labels_per_example > 0
     core = crowd[labelled]
@@ -251,11 +249,18 @@ def diagnose(
         raise LabelError(f"a boundary lies between two classes, and the {reference} has fewer.")
     known = paired & (codes >= 0)
     differs = disagreement(crowd)
-    distance, signed = margins(_unseen_scores(learner, codes, rng)[known], codes[known])
+    right, ones = np.maximum(codes, 0), np.ones(len(codes))
+    targets = SoftTargets(np.eye(len(learner.classes))[right], ones, np.ones(len(learner.classes)))
+    distance, signed = margins(_folds(learner, codes, rng).out_of_fold(targets)[known], codes[known])
+    wrong = 1 - leading_shares(crowd.tally)[np.arange(len(crowd)), right]  # a tie is decided by a fair draw
     reporter.step("margins out of fold")
     correlation = rank_correlation(differs[known], distance)
-    of_core = replace(learner, X=_safe_indexing(X, np.flatnonzero(labelled)))
-    steepness = _auto_steepness(of_core, core, differs[labelled], None if estimator is None else rng)
+    X_core, weight = _safe_indexing(X, np.flatnonzero(labelled)), np.ones(len(core))
+    if estimator is None:
+        steepness = auto_steepness(_numbers(X_core), core, weight, differs[labelled])
+    else:
+        folds = _folds(replace(learner, X=X_core), core.tally.argmax(axis=1), rng)
+        steepness = folds.steepness(core, differs[labelled], weight)
     reporter.step("steepness")
     reporter.done()
     return Diagnosis(
@@ -265,7 +270,7 @@ def diagnose(
         reference=reference,
         correlation=correlation,
         signed_correlation=rank_correlation(differs[known], signed),
-        levels=_levels(differs[known], distance, _majority_error(crowd, codes)[known], reference),
+        levels=_levels(differs[known], distance, wrong[known], reference),
         annotator_share=share_of_annotators(core, found),
         alpha=krippendorff_alpha(crowd),
         pairs=cohen_kappas(crowd),
@@ -276,6 +281,7 @@ def diagnose(
 
 def _learner(X: Any, crowd: CrowdLabels, estimator: Any) -> Learner:
     if estimator is None:
+        _numbers(X)  # raises before anything is fitted
         estimator = make_pipeline(
             StandardScaler(with_mean=not sparse.issparse(X)), LogisticRegression(C=0.1, max_iter=2000)
         )
@@ -295,26 +301,19 @@ def _numbers(X: Any) -> Any:
     return rows
 
 
-def _auto_steepness(learner: Learner, core: CrowdLabels, differs: Floats, rng: np.random.Generator | None) -> float:
-    """What ``steepness="auto"`` chooses: by ridge regression, or by the learner itself in random folds."""
-    weight = np.ones(len(core))
-    if rng is None:
-        return auto_steepness(_numbers(learner.X), core, weight, differs)
-    return _folds(learner, core.tally.argmax(axis=1), rng).steepness(core, differs, weight)
-
-
 def _folds(learner: Learner, codes: Positions, rng: np.random.Generator) -> EstimatorFolds:
-    """Models of the examples of known class, and the others of these that each of them scores."""
+    """Models of the examples of known class, and the others of these that each of them scores.
+
+    Each class is spread evenly over the folds. Unlike scikit-learn's, these may have classes of fewer examples than
+    folds; there are fewer folds if there are fewer examples.
+    """
     known = np.flatnonzero(codes >= 0)
-    splits = [(known[learn], known[held_out]) for learn, held_out in stratified_folds(codes[known], _FOLDS, rng)]
+    shuffled = rng.permutation(len(known))
+    order = shuffled[np.argsort(codes[known][shuffled], kind="stable")]
+    fold = np.empty(len(known), dtype=np.intp)
+    fold[order] = np.arange(len(known)) % _FOLDS
+    splits = [(known[fold != k], known[fold == k]) for k in range(min(_FOLDS, len(known)))]
     return EstimatorFolds(learner, splits, rng.integers(2**31 - 1, size=len(splits)).tolist())
-
-
-def _unseen_scores(learner: Learner, codes: Positions, rng: np.random.Generator) -> Floats:
-    """Scores of every example of known class by a model of others."""
-    n_classes = len(learner.classes)
-    targets = SoftTargets(np.eye(n_classes)[np.maximum(codes, 0)], np.ones(len(codes)), np.ones(n_classes))
-    return _folds(learner, codes, rng).out_of_fold(targets)
 
 
 def margins(scores: Floats, codes: Positions) -> tuple[Floats, Floats]:
@@ -336,11 +335,6 @@ def rank_correlation(first: Floats, second: Floats) -> Correlation:
     centre = np.arctanh(np.clip(value, -1 + 1e-12, 1 - 1e-12))
     low, high = np.tanh(centre + norm.ppf([0.025, 0.975]) * error)
     return Correlation(value, float(low), float(high), float(found.pvalue))
-
-
-def _majority_error(crowd: CrowdLabels, codes: Positions) -> Floats:
-    """Probability that the majority is wrong, a tie being decided by a fair draw."""
-    return 1 - leading_shares(crowd.tally)[np.arange(len(crowd)), np.maximum(codes, 0)]
 
 
 def _levels(differs: Floats, distance: Floats, wrong: Floats, reference: str) -> tuple[Level, ...]:
@@ -390,17 +384,3 @@ def advise(steepness: float, correlation: Correlation, reference: str) -> str:
         why = "features contradict the majority of contested examples"
         return f"Weight, with steepness {steepness:g}: {why}. {boundary}"
     return f"Don't weight: features do not contradict the majority of contested examples. {boundary}"
-
-
-def stratified_folds(code: Array, n_folds: int, rng: np.random.Generator) -> list[tuple[Positions, Positions]]:
-    """Random pairs of examples to learn from and examples held out, each class spread evenly over the folds.
-
-    Unlike scikit-learn's, these may have classes of fewer examples than folds. There are fewer folds if there are fewer
-    examples.
-    """
-    n_examples = len(code)
-    shuffled = rng.permutation(n_examples)
-    order = shuffled[np.argsort(code[shuffled], kind="stable")]
-    fold = np.empty(n_examples, dtype=np.intp)
-    fold[order] = np.arange(n_examples) % n_folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(n_folds, n_examples))]

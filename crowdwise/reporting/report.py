@@ -1,19 +1,23 @@
-"""A fit and its labels -> a report on disk, in one call."""
+"""A fit and its labels -> a report on disk, in one call; names that look like personal data become A1, A2, ..."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from crowdwise._files import write_file
 from crowdwise.exceptions import OutputError
-from crowdwise.reporting.aliases import aliases_of, with_aliases
-from crowdwise.reporting.fit import Fit
+from crowdwise.reporting.fit import Fit, named
 from crowdwise.reporting.render import render_html, render_json, render_markdown
 from crowdwise.reporting.summarize import summary_of
 
 RENDERERS = {".html": render_html, ".md": render_markdown, ".json": render_json}
+# An e-mail address, an id of Mechanical Turk, which leads to a public profile, and one of Prolific.
+_PERSONAL = re.compile(r"[^\s@'\"]+@[^\s@'\"]+\.[^\s@'\"]+|\bA(?=[A-Z]*[0-9])[0-9A-Z]{11,13}\b|\b[0-9a-f]{24}\b")
 
 
 def report(
@@ -72,3 +76,37 @@ def report(
     page = RENDERERS[place.suffix](with_aliases(summary_of(fit, command), aliases))
     write_file(Path(os.path.realpath(place)), page)
     return place
+
+
+def aliases_of(annotators: Iterable[Any]) -> dict[str, str]:
+    """A name to show in place of each annotator's own, where that looks like personal data; others are left out.
+
+    Examples
+    --------
+    >>> from crowdwise.reporting.report import aliases_of
+    >>> aliases_of(["ann@example.org", "gpt-4o", "A2XJ8OQ0BBB7C1"])
+    {'ann@example.org': 'A1', 'A2XJ8OQ0BBB7C1': 'A2'}
+    """
+    names = [named(name) for name in annotators]
+    taken = set(names)
+    free = (alias for alias in (f"A{i}" for i in count(1)) if alias not in taken)
+    return {name: next(free) for name in names if _PERSONAL.fullmatch(name)}
+
+
+def with_aliases(summary: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+    """A summary in which annotators have the aliases that `aliases_of` gives, also inside sentences and options."""
+    if not aliases:
+        return summary
+    names = re.compile("|".join(map(re.escape, sorted(aliases, key=len, reverse=True))))
+
+    def hidden(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: hidden(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [hidden(part) for part in value]
+        if isinstance(value, str) and _PERSONAL.search(value):  # much faster than a search for all names
+            return names.sub(lambda name: aliases[name[0]], value)
+        return value
+
+    command = summary["command"] and names.sub(lambda name: aliases[name[0]], summary["command"])
+    return {key: hidden(value) for key, value in summary.items()} | {"command": command}

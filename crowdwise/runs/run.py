@@ -24,11 +24,10 @@ from crowdwise._text import how_to_install, versions
 from crowdwise.exceptions import DataError, MissingDataError, MissingExtraError, OutputError
 from crowdwise.features import Recipe, read_features
 from crowdwise.model_file import load
-from crowdwise.reporting.aliases import aliases_of, with_aliases
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.examples import consensus_columns
 from crowdwise.reporting.fit import Fit
-from crowdwise.reporting.report import RENDERERS
+from crowdwise.reporting.report import RENDERERS, aliases_of, with_aliases
 from crowdwise.reporting.summarize import summary_of
 from crowdwise.results.fit_results import results_of
 from crowdwise.results.suggest import suggest_labels
@@ -111,9 +110,9 @@ class Run:
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
-        model = self.model
-        at = {key: getattr(model, f"{key}_", getattr(model, key, None)) for key in ("steepness", "l2", "converged")}
-        return {"model": self.settings.model, **{key: _plain(value) for key, value in at.items() if value is not None}}
+        results = self._fit.results
+        found = {"model": self.settings.model, "steepness": float(results.steepness), "converged": results.converged}
+        return found if (l2 := getattr(self.model, "l2_", None)) is None else found | {"l2": float(l2)}
 
 
 def fit(
@@ -191,7 +190,8 @@ def fit(
 
     if out is None:
         return work(Unchanged(files.values()))
-    _check_extras()
+    if find_spec("jinja2") is None:  # before the work begins
+        raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
     began, started = time.monotonic(), _now()
     with new_folder(out, may_replace=lambda old: force and check_is_run(old)) as folder:
         unchanged, inputs = Unchanged(files.values()), [_described(what, path) for what, path in files.items()]
@@ -242,12 +242,6 @@ def fit_inputs(inputs: Inputs, settings: Settings | None = None, on_round: OnRou
     return Run(inputs, wanted, fit_model(inputs.labels, inputs.X, wanted, inputs.truth, on_round))
 
 
-def _check_extras() -> None:
-    """Raise before the work begins if something is missing that will be needed when it is done."""
-    if find_spec("jinja2") is None:
-        raise MissingExtraError(f"The report needs Jinja2: {how_to_install('cli')}.")
-
-
 def _write(run: Run, folder: Path, form: str, aliases: Mapping[str, str]) -> None:
     tables = [run.table(name) for name in ("consensus", "annotators", "next")]
     if aliases:
@@ -270,10 +264,6 @@ def _described(what: str, path: PathLike) -> dict[str, Any]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"what": what, "path": name, "bytes": file.tell(), "sha256": digest}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _now() -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate, report
 from crowdwise.reporting import render_html, summarize
-from crowdwise.reporting.aliases import aliases_of, with_aliases
+from crowdwise.reporting.report import aliases_of, with_aliases
 
 TURKER, MAIL, PROLIFIC = "A2XJ8OQ0BBB7C1", "ann@example.org", "5f3a1c9e8b7d6a5f4e3d2c1b"
 
