@@ -252,14 +252,14 @@ def diagnose(
     right, ones = np.maximum(codes, 0), np.ones(len(codes))
     targets = SoftTargets(np.eye(len(learner.classes))[right], ones, np.ones(len(learner.classes)))
     distance, signed = margins(_folds(learner, codes, rng).out_of_fold(targets)[known], codes[known])
-    wrong = 1 - leading_shares(crowd.tally)[np.arange(len(crowd)), right]  # a tie is decided by a fair draw
+    wrong = 1 - leading_shares(crowd._tally)[np.arange(len(crowd)), right]  # a tie is decided by a fair draw
     reporter.step("margins out of fold")
     correlation = rank_correlation(differs[known], distance)
     X_core, weight = _safe_indexing(X, np.flatnonzero(labelled)), np.ones(len(core))
     if estimator is None:
         steepness = auto_steepness(_numbers(X_core), core, weight, differs[labelled])
     else:
-        folds = _folds(replace(learner, X=X_core), core.tally.argmax(axis=1), rng)
+        folds = _folds(replace(learner, X=X_core), core._tally.argmax(axis=1), rng)
         steepness = folds.steepness(core, differs[labelled], weight)
     reporter.step("steepness")
     reporter.done()
@@ -359,7 +359,7 @@ def share_of_annotators(labels: CrowdLabels, found: FitResults) -> float:
     crowd = labels[kept]
     n_classes = found.confusion.shape[1]
     confusion = np.nan_to_num(found.confusion).reshape(labels.n_annotators, -1)
-    incidence = crowd.as_sparse(np.ones(crowd.n_labels))
+    incidence = crowd._as_sparse(np.ones(crowd.n_labels))
     agreeing = (
         ((incidence @ confusion) ** 2 - incidence @ confusion**2).reshape(len(crowd), n_classes, n_classes).sum(axis=2)
     )

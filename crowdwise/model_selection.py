@@ -52,7 +52,7 @@ class _Truth:
 
         `known_positions` says that labels without ids have the positions that their examples had in the whole.
         """
-        ids = labels.examples if labels.named_examples else _index_of(X)
+        ids = labels.examples if labels._named_examples else _index_of(X)
         if self.by_id is not None and (ids is not None or self.values is None):
             if ids is None and not known_positions:
                 raise LabelError(_UNKNOWN_EXAMPLES)
@@ -63,7 +63,7 @@ class _Truth:
 
     def _by_position(self, labels: CrowdLabels, known_positions: bool) -> Array:
         assert self.values is not None
-        if known_positions and not labels.named_examples:
+        if known_positions and not labels._named_examples:
             if len(labels) and labels.examples.max() >= len(self.values):
                 raise LabelError(
                     f"truth has {len(self.values)} values, and example {labels.examples.max()} none of them."
@@ -99,9 +99,9 @@ class _Scorer:
             truth = self.truth.of_rows(X, labels, isinstance(y, CrowdLabels))
             return self._against_truth(model, X, truth)
         if self.metric == "ranking":
-            examples = easiest_examples(disagreement(labels, relative_to="possible"), labels.tally)
+            examples = easiest_examples(disagreement(labels, relative_to="possible"), labels._tally)
             assert labels.classes is not None
-            return _ranking_of(model, X, examples, labels.classes[labels.tally[examples].argmax(axis=1)])
+            return _ranking_of(model, X, examples, labels.classes[labels._tally[examples].argmax(axis=1)])
         return float(model.score(X, labels))
 
     def _against_truth(self, model: Any, X: Any, truth: Array) -> float:

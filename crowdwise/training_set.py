@@ -89,7 +89,7 @@ class TrainingSet:
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
         if core.classes is not None:
-            check_named(core.classes, np.array([bool(column.any()) for column in core.tally.T]))
+            check_named(core.classes, np.array([bool(column.any()) for column in core._tally.T]))
         if weighting:
             warn_if_no_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if used.all() else weight[used]
@@ -155,14 +155,14 @@ class TrainingSet:
 
     def of_named_classes(self) -> TrainingSet:
         """The same without the classes that no label and no known answer has."""
-        named: Bools = np.array(self.labels.tally.any(axis=0))
+        named: Bools = np.array(self.labels._tally.any(axis=0))
         if self.truth is not None:
             named[self.truth[self.truth >= 0]] = True
         if named.all():
             return self
         truth = None if self.truth is None else np.append(np.cumsum(named) - 1, -1)[self.truth]
         return replace(
-            self, labels=self.labels.of_classes(named), used_labels=self.used_labels.of_classes(named), truth=truth
+            self, labels=self.labels._of_classes(named), used_labels=self.used_labels._of_classes(named), truth=truth
         )
 
     def among_all(self, values: Floats) -> Floats:

@@ -246,7 +246,7 @@ def test_examples_without_labels_have_the_models_score_in_the_consensus(fitted, 
     for use_model in (True, False):
         found = model.consensus(X, labels_for(name, matrix, annotators=labels.annotators), use_model=use_model)
         nothing = labels_for(name, np.full((80, 5), np.nan), annotators=labels.annotators)
-        nothing = nothing.with_classes(model.classes_) if name != "regressor" else nothing
+        nothing = nothing._with_classes(model.classes_) if name != "regressor" else nothing
         predicted = model.consensus(X, nothing, use_model=use_model)
         if name in ("regressor", *LOGISTIC):
             assert np.allclose(np.asarray(found.label[[3, 7]], dtype=float), model.predict(X[[3, 7]]))

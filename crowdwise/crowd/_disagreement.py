@@ -80,7 +80,7 @@ def disagreement(
 
 def _of_two_classes(labels: CrowdLabels, relative_to: RelativeTo) -> NDArray[np.float64]:
     """The disagreement of complete labels of two classes: computed once for every number of labels of the second."""
-    n, of_second = labels.n_annotators, labels.tally[:, 1]
+    n, of_second = labels.n_annotators, labels._tally[:, 1]
     second = np.arange(n + 1.0)
     total, n_labels = CLASS_DISTANCE * ((n - second) * second), np.full(n + 1, n)
     count = np.bincount(of_second, minlength=n + 1)
@@ -186,7 +186,7 @@ def pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     """The sum over pairs of labels of their squared difference, for every example: disagreement that is not scaled."""
     if labels.classes is None:
         return _rating_pair_sums(labels)
-    counts = labels.tally.astype(np.float64)
+    counts = labels._tally.astype(np.float64)
     if counts.shape[1] == 2:
         return CLASS_DISTANCE * (counts[:, 0] * counts[:, 1])
     n = labels.labels_per_example
@@ -199,9 +199,9 @@ def _rating_pair_sums(labels: CrowdLabels) -> NDArray[np.float64]:
     given = n > 0
     # Counted from the first rating of the example, equal ratings are exactly zero; their mean might be rounded.
     step = labels.values - np.repeat(labels.values[labels.indptr[:-1][given]], n[given])
-    mean = labels.sum_per_example(step) / np.maximum(n, 1)
+    mean = labels._sum_per_example(step) / np.maximum(n, 1)
     with np.errstate(over="ignore"):
-        total = n * labels.sum_per_example((step - np.repeat(mean, n)) ** 2)
+        total = n * labels._sum_per_example((step - np.repeat(mean, n)) ** 2)
     if not np.isfinite(total).all():
         raise LabelError("the ratings are too far apart for their differences to be squared: rescale them.")
     return np.asarray(total, dtype=np.float64)

@@ -235,15 +235,15 @@ def _compare(labels: CrowdLabels, who: int, people: Codes) -> tuple[Floats, Code
     answer[labels.example_index[of_candidate]] = labels.values[of_candidate]
     answered = np.bincount(labels.example_index[of_candidate], minlength=len(labels)) > 0
     of_people = position[labels.annotator_index] >= 0
-    n_others = labels.sum_per_example(of_people) - 1
+    n_others = labels._sum_per_example(of_people) - 1
     used = of_people & (answered & (n_others > 0))[labels.example_index]
     example = labels.example_index[used]
     theirs, candidates = labels.values[used], answer[example]
     if labels.classes is None:
-        others = labels.sum_per_example(np.where(of_people, labels.values, 0.0))[example] - theirs
+        others = labels._sum_per_example(np.where(of_people, labels.values, 0.0))[example] - theirs
         closer = _closer_rating(candidates, theirs, others, n_others[example])
     else:
-        agree = labels.select_annotators(position >= 0).tally.astype(np.int64)
+        agree = labels.select_annotators(position >= 0)._tally.astype(np.int64)
         # The person is not one of the others: a vote less for what the person said, whoever said it.
         closer = agree[example, candidates] - (candidates == theirs) - (agree[example, theirs] - 1)
     return np.sign(closer).astype(np.float64), position[labels.annotator_index[used]]

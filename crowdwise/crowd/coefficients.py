@@ -67,7 +67,7 @@ def _pair_sum_of_all(labels: CrowdLabels) -> float:
     """What `disagreement` would be if all labels were of one example: the sum over unordered pairs."""
     if labels.classes is None:
         return float(labels.n_labels * ((labels.values - labels.values.mean()) ** 2).sum())
-    counts = labels.tally.sum(axis=0, dtype=np.float64)
+    counts = labels._tally.sum(axis=0, dtype=np.float64)
     return 2.0 * (counts.sum() ** 2 - (counts**2).sum())  # four for a pair that differs
 
 
@@ -100,7 +100,7 @@ Coefficient = Callable[[Floats, Patterns], Floats]
 
 def patterns_of_levels(labels: CrowdLabels, places: Floats) -> Patterns:
     """Patterns of labels that are of a few levels; `places` says where the levels are on the scale."""
-    tally, times = np.unique(labels.tally[labels.labels_per_example > 0], axis=0, return_counts=True)
+    tally, times = np.unique(labels._tally[labels.labels_per_example > 0], axis=0, return_counts=True)
     counts = tally.astype(np.float64)
     return Patterns(
         times=times.astype(np.float64),
@@ -122,8 +122,8 @@ def patterns_of_numbers(labels: CrowdLabels, codes: Array, places: Floats) -> Pa
         times=np.ones(int(filled.sum())),
         n_labels=labels.labels_per_example[filled].astype(np.float64),
         same=same[filled].astype(np.float64),
-        total=labels.sum_per_example(places)[filled],
-        squares=labels.sum_per_example(places**2)[filled],
+        total=labels._sum_per_example(places)[filled],
+        squares=labels._sum_per_example(places**2)[filled],
         counts=None,
     )
 

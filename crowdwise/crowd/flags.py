@@ -104,7 +104,7 @@ def _keys(labels: CrowdLabels) -> list[Floats]:
     largest = max(2**52 // max(labels.n_examples * n_values, 1), 2)
     key = np.random.default_rng(0).integers(1, largest, labels.n_examples).astype(np.float64)
     at = key[labels.example_index]
-    return [labels.sum_per_annotator(at * labels.values), labels.sum_per_annotator(at)]
+    return [labels._sum_per_annotator(at * labels.values), labels._sum_per_annotator(at)]
 
 
 def _same_labels(labels: CrowdLabels, i: int, j: int) -> bool:
@@ -138,6 +138,6 @@ def same_answer(labels: CrowdLabels) -> Bools:
             return same
     of_same = np.flatnonzero(same[labels.annotator_index])
     who, example = labels.annotator_index[of_same], labels.example_index[of_same]
-    alike = np.bincount(who, labels.tally[example, labels.values[of_same]] - 1.0, labels.n_annotators)
+    alike = np.bincount(who, labels._tally[example, labels.values[of_same]] - 1.0, labels.n_annotators)
     others = np.bincount(who, labels.labels_per_example[example] - 1.0, labels.n_annotators)
     return same & (others >= _SAME) & (alike <= (1 - _OTHERWISE) * others)

@@ -151,7 +151,7 @@ def _pairs(labels: CrowdLabels, min_shared: int) -> tuple[Codes, Codes, Codes]:
     """The pairs of annotators who share so many examples, sorted, and how many these are."""
     shared = sparse.csr_array((labels.n_annotators, labels.n_annotators))
     for some in _blocks(labels):
-        given = some.as_sparse(np.ones(some.n_labels))
+        given = some._as_sparse(np.ones(some.n_labels))
         shared = shared + sparse.triu(given.T @ given, k=1, format="csr")
     shared.sort_indices()
     found = sparse.coo_array(shared)

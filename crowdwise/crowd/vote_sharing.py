@@ -127,7 +127,7 @@ class VoteSharing(FrozenArrays):
         weight, n_labels = self.label_weights(labels), labels.labels_per_annotator
         if weight is None:
             return np.ones(labels.n_annotators)
-        return np.where(n_labels > 0, labels.sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
+        return np.where(n_labels > 0, labels._sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
 
     def groups(self, n_annotators: int) -> Positions:
         """A number per annotator, from 0 in the order of their first members: those of the same share a vote."""
@@ -188,7 +188,7 @@ def near_copies(labels: CrowdLabels) -> tuple[Positions, Positions, Floats]:
     for pair in np.flatnonzero(possible).tolist():
         own = some[key[some] == pair]
         one, other = values[left[own]], values[right[own]]
-        tally = None if labels.classes is None else labels.tally[example[own]]
+        tally = None if labels.classes is None else labels._tally[example[own]]
         same = _equal_by_chance(one, other) if tally is None else _expected_agreement(tally, one, other)
         kappa[pair] = 1 - (differ[pair] + 1) / (shared[pair] - same + 1)
     found = kappa > COPY_KAPPA

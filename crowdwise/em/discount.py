@@ -51,6 +51,6 @@ def number_of_votes(labels: CrowdLabels, weight: Floats, merit: Floats) -> Float
     `weight` is what each label counts, `merit` that of each annotator.
     """
     counted = merit[labels.annotator_index]
-    squares = labels.sum_per_example(weight * counted**2)
-    total = labels.sum_per_example(weight * counted)
+    squares = labels._sum_per_example(weight * counted**2)
+    total = labels._sum_per_example(weight * counted)
     return np.maximum(np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0), 1.0)

@@ -298,7 +298,7 @@ class EstimatorFolds:
         """The steepness that suits a crowd, contested examples being scored by the estimator itself."""
         if not self.splits:
             return 0.0
-        votes = shares_of(labels.tally.astype(np.float64), labels.labels_per_example.astype(np.float64))
+        votes = shares_of(labels._tally.astype(np.float64), labels.labels_per_example.astype(np.float64))
 
         def scores_of(easiness: Floats) -> Floats:
             targets = SoftTargets(votes, usable_weights(easiness) * weight, np.ones(votes.shape[1]))
@@ -349,7 +349,7 @@ def splits_of(cv: Any, training: TrainingSet) -> Splits:
             raise ValueError(f"cv must not be more than the {n_examples} examples that take part; got {cv}.")
         return _by_content(training.rows, n_examples, int(cv))
     position = np.cumsum(used) - 1
-    majority = training.labels.tally.argmax(axis=1)
+    majority = training.labels._tally.argmax(axis=1)
     given: Iterator[tuple[Any, Any]] = check_cv(cv).split(training.X, majority)
     rows = np.arange(len(used))
     splits = [(rows[learn], rows[held_out]) for learn, held_out in given]

@@ -207,7 +207,7 @@ class FittedAnnotators:
 
         Without `use_model` the frequency of classes takes its place, except on examples without labels.
         """
-        labels = labels.with_classes(self.classes)
+        labels = labels._with_classes(self.classes)
         alone = (~np.isnan(self.confusion[:, 0, 0])).sum() == 1  # the consensus is the labels of one annotator
         proba = self.proba(labels, log_prior if use_model and not alone else None, calibrated=use_model)
         if not use_model or alone:

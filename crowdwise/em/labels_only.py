@@ -180,8 +180,8 @@ def _first_sums(chunk: Chunk, counting: Counting) -> Sums:
         n_examples=len(chunk),
         votes=chunk.weight @ votes,
         said=said.reshape(labels.n_annotators, -1),
-        seen=labels.sum_per_annotator(others),
-        agreed=labels.sum_per_annotator(same),
+        seen=labels._sum_per_annotator(others),
+        agreed=labels._sum_per_annotator(same),
     )
 
 

@@ -66,7 +66,7 @@ class Counting:
 
     def n_votes(self, chunk: Chunk) -> Floats:
         """What the labels of each example count together."""
-        return chunk.keep("n votes", lambda: chunk.labels.sum_per_example(self.label_weights(chunk)))
+        return chunk.keep("n votes", lambda: chunk.labels._sum_per_example(self.label_weights(chunk)))
 
     def votes(self, chunk: Chunk) -> Floats:
         """What the labels for each class count together, of shape (n_examples, n_classes)."""

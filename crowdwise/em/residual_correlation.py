@@ -71,7 +71,7 @@ def _some(chunk: Chunk, counting: Counting, step: int) -> tuple[CrowdLabels, Flo
         labels = chunk.labels[::step]
         copies = counting.sharing.pairs(labels)
         of_label = copies.weights(labels.n_labels)
-    return labels, of_label, copies, Incidence.of(labels, of_label).matrix, labels.as_sparse(of_label)
+    return labels, of_label, copies, Incidence.of(labels, of_label).matrix, labels._as_sparse(of_label)
 
 
 def correlation_of(sums: Sums) -> tuple[float, float]:

@@ -168,7 +168,7 @@ def _by_position(X: Any, labels: CrowdLabels, *, known: bool) -> CrowdLabels:
             f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
             "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
         )
-    if labels.sorted_examples and not known:
+    if labels.id_source == "sorted" and not known:
         warn(
             "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "
             f"sorted (row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "

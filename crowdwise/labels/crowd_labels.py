@@ -320,10 +320,10 @@ class CrowdLabels(LabelRows):
                 "one value per example. Leave such examples out; to_matrix() gives the matrix with gaps."
             )
         if self.classes is None:
-            ratings = self.sum_per_example(self.values) / np.maximum(self.labels_per_example, 1)
+            ratings = self._sum_per_example(self.values) / np.maximum(self.labels_per_example, 1)
             values: Array = np.where(known, 0.0 if self.truth is None else self.truth, ratings)
         else:
-            codes = self.tally.argmax(axis=1) if len(self.classes) else np.zeros(len(self), dtype=np.intp)
+            codes = self._tally.argmax(axis=1) if len(self.classes) else np.zeros(len(self), dtype=np.intp)
             values = self.classes[np.where(known, 0 if self.truth is None else self.truth, codes)]
         return values if dtype is None else values.astype(dtype)
 
@@ -396,18 +396,8 @@ class CrowdLabels(LabelRows):
             groups=None if self.groups is None else self.groups[mask],
         )
 
-    def with_classes(self, classes: Array) -> CrowdLabels:
-        """The same labels, coded by other classes, among which are all that labels were given of.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (n_classes,)
-            Such as those of a fitted model.
-
-        Returns
-        -------
-        labels : CrowdLabels
-        """
+    def _with_classes(self, classes: Array) -> CrowdLabels:
+        """The same labels, coded by other classes, among which are all that labels were given of."""
         mine = self._need_classes("with_classes")
         if np.array_equal(mine, classes):
             return self
@@ -419,18 +409,8 @@ class CrowdLabels(LabelRows):
         truth = None if self.truth is None else np.append(table, -1)[self.truth]
         return replace(self, values=table[self.values], classes=classes, truth=truth)
 
-    def of_classes(self, keep: ArrayLike) -> CrowdLabels:
-        """The labels that are of some classes (a mask over `classes`); all examples and annotators stay.
-
-        Parameters
-        ----------
-        keep : array-like of bool of shape (n_classes,)
-            Which classes to keep.
-
-        Returns
-        -------
-        labels : CrowdLabels
-        """
+    def _of_classes(self, keep: ArrayLike) -> CrowdLabels:
+        """The labels that are of some classes (a mask over `classes`); all examples and annotators stay."""
         classes, mask = self._need_classes("of_classes"), np.asarray(keep, dtype=bool)
         kept = mask[self.values]
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
@@ -574,7 +554,7 @@ class CrowdLabels(LabelRows):
             classes = with_names(self.classes, given, "class", new=new)
             if len(classes) > len(self.classes) and not self.declared_classes:
                 classes = encode(classes)[1]
-            grown = grown.with_classes(classes)
+            grown = grown._with_classes(classes)
             values = encode_declared(given, classes)
         at = encode_declared(rows, self.examples).astype(np.intp)
         if (at < 0).any():
@@ -649,7 +629,7 @@ class CrowdLabels(LabelRows):
         -------
         counts : ndarray of shape (n_examples, n_classes)
         """
-        return self.tally.astype(np.int64)
+        return self._tally.astype(np.int64)
 
     def majority(
         self, tie: Literal["first", "random"] = "first", random_state: int | np.random.Generator | None = None
@@ -674,7 +654,7 @@ class CrowdLabels(LabelRows):
         check_choice("tie", tie, ("first", "random"))
         if len(classes) == 0:
             return np.full(self.n_examples, None, dtype=object)
-        counts = self.tally.astype(np.float64)
+        counts = self._tally.astype(np.float64)
         if tie == "random":  # less than one vote: only tied classes change places
             counts += check_seed(random_state).random(counts.shape) * 0.5
         chosen = classes[counts.argmax(axis=1)]
@@ -696,7 +676,7 @@ def in_order(labels: CrowdLabels, levels: ArrayLike) -> CrowdLabels:
             f"levels must name all classes in their order; {labels.classes[lacking].tolist()} are not among "
             f"{wanted.tolist()}."
         )
-    return replace(labels.with_classes(wanted), declared_classes=True)
+    return replace(labels._with_classes(wanted), declared_classes=True)
 
 
 def as_classes(labels: CrowdLabels) -> CrowdLabels:

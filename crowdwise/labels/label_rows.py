@@ -76,14 +76,9 @@ class LabelRows(FrozenArrays):
         return None if self.classes is None else self.scale.levels(self.classes)
 
     @property
-    def named_examples(self) -> bool:
+    def _named_examples(self) -> bool:
         """Whether `examples` are identifiers that the caller gave, rather than positions or a default index."""
         return self.id_source in ("given", "sorted")
-
-    @property
-    def sorted_examples(self) -> bool:
-        """Whether the order of the examples was made by sorting, so that rows of features may be in another one."""
-        return self.id_source == "sorted"
 
     @property
     def is_complete(self) -> bool:
@@ -137,7 +132,7 @@ class LabelRows(FrozenArrays):
     # ------------------------------------------------------------------ sums
 
     @cached_property
-    def tally(self) -> Array:
+    def _tally(self) -> Array:
         """What `counts` gives, kept in the smallest integer type."""
         classes = self._need_classes("counts")
         per_example = self.labels_per_example
@@ -145,28 +140,16 @@ class LabelRows(FrozenArrays):
         tally = np.empty((self.n_examples, len(classes)), dtype=smallest_integer_type(largest + 1))
         for k in range(1, len(classes)):
             if self.is_complete:
-                tally[:, k] = self.weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
+                tally[:, k] = self._weigh_complete(np.ones(self.n_annotators, dtype=np.float32), k)
             else:
-                tally[:, k] = self.sum_per_example(self.values == k)
+                tally[:, k] = self._sum_per_example(self.values == k)
         if len(classes):
             tally[:, 0] = per_example - tally[:, 1:].sum(axis=1)
         tally.setflags(write=False)
         return tally
 
-    def weigh_complete(self, weight: Array, k: int) -> Array:
-        """Sums over the annotators who chose class k of their weights, for complete labels.
-
-        Parameters
-        ----------
-        weight : ndarray of shape (n_annotators,)
-            Of each annotator.
-        k : int
-            Position of the class.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_examples,)
-        """
+    def _weigh_complete(self, weight: Array, k: int) -> Array:
+        """Sums over the annotators who chose class k of their weights, for complete labels."""
         matrix = self.values.reshape(self.shape)
         zero_or_one = self.classes is not None and len(self.classes) == 2 and k == 1
         sums = np.empty(self.n_examples, dtype=weight.dtype)
@@ -181,18 +164,8 @@ class LabelRows(FrozenArrays):
         each_block(weigh, self.n_examples, _CONVERSION * matrix.size)
         return sums
 
-    def sum_per_example(self, per_label: Array) -> Array:
-        """Sums of a quantity given for every label, over the labels of each example.
-
-        Parameters
-        ----------
-        per_label : ndarray of shape (n_labels,)
-            In the order of `values`.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_examples,)
-        """
+    def _sum_per_example(self, per_label: Array) -> Array:
+        """Sums of a quantity given for every label, over the labels of each example."""
         dtype = np.int64 if per_label.dtype.kind in "biu" else np.float64
         sums = np.zeros(self.n_examples, dtype=dtype)
         filled = self.labels_per_example > 0
@@ -200,33 +173,13 @@ class LabelRows(FrozenArrays):
             sums[filled] = np.add.reduceat(per_label, self.indptr[:-1][filled], dtype=dtype)
         return sums
 
-    def sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
-        """Sums of a quantity given for every label, over the labels of each annotator.
-
-        Parameters
-        ----------
-        per_label : ndarray of shape (n_labels,)
-            In the order of `values`.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_annotators,)
-        """
+    def _sum_per_annotator(self, per_label: Array) -> NDArray[np.float64]:
+        """Sums of a quantity given for every label, over the labels of each annotator."""
         sums = np.bincount(self.annotator_index, per_label, minlength=self.n_annotators)
         return sums.astype(np.float64, copy=False)
 
-    def sum_in_blocks(self, per_label: Callable[[slice, NDArray[np.intp]], Array]) -> NDArray[np.float64]:
-        """Sums of a quantity over the labels of each annotator, made of some labels at a time: that takes less memory.
-
-        Parameters
-        ----------
-        per_label : callable
-            Gives the quantity for a slice of `values`, whose examples are the second argument.
-
-        Returns
-        -------
-        sums : ndarray of shape (n_annotators,)
-        """
+    def _sum_in_blocks(self, per_label: Callable[[slice, NDArray[np.intp]], Array]) -> NDArray[np.float64]:
+        """Sums of a quantity over the labels of each annotator, made of some labels at a time: that takes less memory."""
         sums = np.zeros(self.n_annotators)
         step = max(1, self.n_examples * _MOST_STORED // max(self.n_labels, 1))
         for start in range(0, self.n_examples, step):
@@ -236,18 +189,8 @@ class LabelRows(FrozenArrays):
             sums += np.bincount(self.annotator_index[at], per_label(at, example), minlength=self.n_annotators)
         return sums
 
-    def as_sparse(self, per_label: NDArray[np.float64]) -> sparse.csr_array:
-        """A quantity given for every label, as a matrix of examples by annotators; zeros are stored too.
-
-        Parameters
-        ----------
-        per_label : ndarray of shape (n_labels,)
-            In the order of `values`.
-
-        Returns
-        -------
-        matrix : sparse array of shape (n_examples, n_annotators)
-        """
+    def _as_sparse(self, per_label: NDArray[np.float64]) -> sparse.csr_array:
+        """A quantity given for every label, as a matrix of examples by annotators; zeros are stored too."""
         index = np.int32 if self.n_labels < 2**31 else np.int64  # SciPy takes the larger type of both
         entries = (per_label, self.annotator_index.astype(index), self.indptr.astype(index))
         return sparse.csr_array(entries, shape=self.shape)

@@ -55,13 +55,13 @@ def alpha_interval(labels: CrowdLabels) -> dict[str, Any]:
         spread = (kept.values - kept.values.mean()) ** 2
         at_random, moved = spread.mean(), spread - spread.mean()
     else:
-        share = kept.tally.sum(axis=0) / n_labels
+        share = kept._tally.sum(axis=0) / n_labels
         at_random, moved = 2 * (1 - (share**2).sum()), 4 * ((share**2).sum() - share[kept.values])
     if not at_random > 0:
         return estimate(alpha)
     # How far one example more of each kind would move alpha, which is a ratio of two means.
     mean_within = within.sum() / n_labels
-    influence = mean_within / at_random * kept.sum_per_example(moved) - (within - mean_within * n)
+    influence = mean_within / at_random * kept._sum_per_example(moved) - (within - mean_within * n)
     error = float(np.sqrt((influence**2).sum())) / (n_labels * at_random)
     return estimate(alpha, alpha - HALF_WIDTH * error, min(alpha + HALF_WIDTH * error, 1.0))
 

@@ -89,7 +89,7 @@ def spread_interval(spread: Any, n: Any) -> tuple[Any, Any]:
 
 def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:
     """For every annotator the share of their labels that equal the code of the example; NaN without labels."""
-    same = labels.sum_per_annotator((labels.values == codes[labels.example_index]).astype(np.float64))
+    same = labels._sum_per_annotator((labels.values == codes[labels.example_index]).astype(np.float64))
     return ratio(same, labels.labels_per_annotator)
 
 
@@ -115,7 +115,7 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
         lonely = np.ones(labels.n_labels, dtype=bool)
     else:
         strangeness = 1 - results.proba[example, labels.values]
-        lonely = (labels.tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
+        lonely = (labels._tally[example, labels.values] == 1) & (labels.labels_per_example[example] > 2)
     at = np.flatnonzero(lonely & np.isin(by, chosen))
     at = at[np.lexsort((-strangeness[at], by[at]))]
     start = np.searchsorted(by[at], np.arange(labels.n_annotators + 1)).tolist()

@@ -43,7 +43,7 @@ def quality(fit: Fit) -> dict[str, Any]:
         return {"typical_error": float(np.sqrt((results.std**2).mean())), "known": errors}
     names = [named(name) for name in results.classes]
     consensus = np.bincount(results.codes[labelled], minlength=len(names)).tolist()
-    majority, given = (fit.votes == 1).sum(axis=0).tolist(), (fit.labels.tally > 0).sum(axis=0).tolist()
+    majority, given = (fit.votes == 1).sum(axis=0).tolist(), (fit.labels._tally > 0).sum(axis=0).tolist()
     by_class = [
         {"name": name, "majority": one, "consensus": other}
         for name, one, other in zip(names, majority, consensus, strict=True)

@@ -62,7 +62,7 @@ def _first(fit: Fit, chosen: Positions) -> list[tuple[str | float | None, bool]]
 
 def mean_ratings(labels: CrowdLabels) -> Array:
     """The plain mean of every example's ratings; NaN without any."""
-    return ratio(labels.sum_per_example(labels.values), labels.labels_per_example)
+    return ratio(labels._sum_per_example(labels.values), labels.labels_per_example)
 
 
 def _said(labels: CrowdLabels, i: int) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ class Fit:
     @cached_property
     def votes(self) -> Floats:
         """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
-        return leading_shares(self.labels.tally) * (self.labels.labels_per_example > 0)[:, np.newaxis]
+        return leading_shares(self.labels._tally) * (self.labels.labels_per_example > 0)[:, np.newaxis]
 
     @cached_property
     def own_truth(self) -> Array:

@@ -156,7 +156,7 @@ def _votes(results: FitResults, labels: CrowdLabels) -> Floats:
     """How many votes each labelled example has."""
     labelled = labels[labels.labels_per_example > 0]
     weight = None if results.fitted is None else results.fitted.sharing.label_weights(labelled)
-    return labelled.labels_per_example.astype(np.float64) if weight is None else labelled.sum_per_example(weight)
+    return labelled.labels_per_example.astype(np.float64) if weight is None else labelled._sum_per_example(weight)
 
 
 def _comparable(labels: CrowdLabels, answers: Array) -> Bools:
@@ -193,17 +193,17 @@ def _errors(labels: CrowdLabels, answers: Array) -> tuple[CrowdLabels, Floats]:
     labels, truth = labels[known], answers[known]
     truth, n_labels = truth[labels.example_index], np.maximum(labels.labels_per_annotator, 1)
     error = labels.values - truth if labels.classes is None else (labels.values != truth).astype(np.float64)
-    return labels, error - (labels.sum_per_annotator(error) / n_labels)[labels.annotator_index]
+    return labels, error - (labels._sum_per_annotator(error) / n_labels)[labels.annotator_index]
 
 
 def _mean_correlation(labels: CrowdLabels, residual: Floats) -> float:
     """The mean over pairs of labels of the product of standardised errors; 0 if nobody errs."""
     n_labels = np.maximum(labels.labels_per_annotator, 1)
-    spread = np.sqrt(labels.sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
+    spread = np.sqrt(labels._sum_per_annotator(residual**2) / n_labels)[labels.annotator_index]
     errs = (spread > 0).astype(np.float64)  # annotators who are always right have no errors to compare
     score = ratio(residual, spread, 0.0)
-    total, squares = labels.sum_per_example(errs * score), labels.sum_per_example(errs * score**2)
-    votes = labels.sum_per_example(errs)
+    total, squares = labels._sum_per_example(errs * score), labels._sum_per_example(errs * score**2)
+    votes = labels._sum_per_example(errs)
     n_pairs = float((votes * (votes - 1)).sum())
     return float(np.clip((total**2 - squares).sum() / n_pairs, 0.0, 1.0)) if n_pairs > 0 else 0.0
 

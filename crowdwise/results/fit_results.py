@@ -170,8 +170,8 @@ class FitResults(FrozenArrays):
             return replace(self, truth=truth)
         answer = truth[labels.example_index]
         known = (answer >= 0).astype(np.float64)
-        n_truths = labels.sum_per_annotator(known)
-        right = labels.sum_per_annotator(known * (labels.values == answer))
+        n_truths = labels._sum_per_annotator(known)
+        right = labels._sum_per_annotator(known * (labels.values == answer))
         share = ratio(right, n_truths, np.nan)
         return replace(self, truth=truth, n_truths=n_truths.astype(np.int64), truth_accuracy=share)
 
@@ -435,12 +435,12 @@ def _in_order_of(labels: CrowdLabels, results: FitResults) -> CrowdLabels:
         place = encode_declared(results.examples, labels.examples).astype(np.intp)
         if (np.sort(place) == np.arange(len(labels))).all():
             labels = labels[place]
-        elif labels.named_examples:
+        elif labels._named_examples:
             raise AlignmentError(
                 f"the examples of these labels (such as {labels.examples[:3].tolist()}) are not those of the fit (such "
                 f"as {results.examples[:3].tolist()}). Give the labels that the model was fitted to."
             )
-    return labels if results.classes is None else labels.with_classes(results.classes)
+    return labels if results.classes is None else labels._with_classes(results.classes)
 
 
 def is_representative(results: FitResults, labels: CrowdLabels, answers: Array) -> bool:

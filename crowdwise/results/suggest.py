@@ -193,7 +193,7 @@ def reasons(results: FitResults, labels: CrowdLabels, rows: Positions) -> Array:
     else:
         by_labels = results.label_consensus.label[rows]
         code, overruled = encode_declared(by_labels, labels.classes), by_labels != results.label[rows]
-        words = [_class_words(*parts) for parts in zip(given.tally, code, overruled, strict=True)]
+        words = [_class_words(*parts) for parts in zip(given._tally, code, overruled, strict=True)]
     return np.array(words, dtype=object)
 
 

@@ -427,7 +427,7 @@ class RidgeModel(CrowdResultsMixin):
         X, labels = align(X, as_labels(labels, scale="interval" if classes is None else "nominal"))
         labels = with_ids_of(X, labels)
         if classes is not None:
-            labels = labels.with_classes(classes)
+            labels = labels._with_classes(classes)
         return self.fitted_.consensus(check_new(self, X), labels, use_model=use_model)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do

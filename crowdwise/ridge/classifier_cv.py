@@ -233,8 +233,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         if known is not None and self.criterion_ == "truth":
             return known.at, known.answers
         training = data.training
-        examples = easiest_examples(training.used_disagreement, data.labels.tally, training.sample_weight)
-        return examples, data.labels.tally[examples].argmax(axis=1)
+        examples = easiest_examples(training.used_disagreement, data.labels._tally, training.sample_weight)
+        return examples, data.labels._tally[examples].argmax(axis=1)
 
 
 def _check_values(name: str, values: Any) -> list[float]:

@@ -190,12 +190,12 @@ class KnownRows:
         example = self.labels.example_index
         right = (self.answers if scores is None else scores)[example]
         squared = self.targets.squared(self.targets.of_values(self.labels.values) - right)
-        return self.labels.sum_per_annotator(weight[example] * squared)
+        return self.labels._sum_per_annotator(weight[example] * squared)
 
     def errors_of_answers(self, weight: Floats, scores: Floats) -> Floats:
         """The same of the answers against scores, summed over the examples that each annotator labelled."""
         squared = weight * self.targets.squared(self.answers - scores)
-        return self.labels.sum_per_annotator(squared[self.labels.example_index])
+        return self.labels._sum_per_annotator(squared[self.labels.example_index])
 
 
 def choose_route(data: RidgeData, n_cells: int, *, needs_rows: bool) -> Route:

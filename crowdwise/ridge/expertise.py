@@ -93,18 +93,18 @@ class Votes:
         """Count labels; `expertise` is of each annotator, `part` what each label counts if some share a vote."""
         if labels.classes is None:
             precision = _precision(labels, expertise, part)
-            sums = labels.sum_per_example(precision * labels.values)
-            return cls(sums[:, np.newaxis], labels.sum_per_example(precision))
+            sums = labels._sum_per_example(precision * labels.values)
+            return cls(sums[:, np.newaxis], labels._sum_per_example(precision))
         votes = np.empty((len(labels), len(labels.classes)))
         if labels.is_complete and part is None:
             total = np.broadcast_to(expertise.sum(), len(labels))
             for k in range(1, votes.shape[1]):
-                votes[:, k] = labels.weigh_complete(expertise, k)
+                votes[:, k] = labels._weigh_complete(expertise, k)
         else:
             precision = _precision(labels, expertise, part)
-            total = labels.sum_per_example(precision)
+            total = labels._sum_per_example(precision)
             for k in range(1, votes.shape[1]):
-                votes[:, k] = labels.sum_per_example(np.where(labels.values == k, precision, 0.0))
+                votes[:, k] = labels._sum_per_example(np.where(labels.values == k, precision, 0.0))
         not_first = votes[:, 1] if votes.shape[1] == 2 else votes[:, 1:].sum(axis=1)
         np.maximum(total - not_first, 0.0, out=votes[:, 0])
         return cls(votes, total)

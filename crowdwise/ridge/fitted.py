@@ -298,7 +298,7 @@ def _rating_results(
     copies = None if fitted.sharing.given else fitted.sharing
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
     parts = fitted.sharing.label_weights(labels)
-    per_example = labels.labels_per_example if parts is None else labels.sum_per_example(parts)
+    per_example = labels.labels_per_example if parts is None else labels._sum_per_example(parts)
     return fitted, FitResults(
         annotators=labels.annotators,
         n_labels=labels.labels_per_annotator,

@@ -63,7 +63,7 @@ class Names:
         if self.classes is None:
             return labels
         try:
-            return labels.with_classes(self.classes)
+            return labels._with_classes(self.classes)
         except LabelError as error:
             raise LabelError(f"{error} {declare} classes=...") from None
 

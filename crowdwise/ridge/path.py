@@ -71,7 +71,7 @@ class Folds:
 
 def _folds_of_splitter(cv: Any, data: RidgeData) -> tuple[Codes, int]:
     """Folds of a scikit-learn splitter, which sees all examples, with their majority votes as y."""
-    majority = data.training.labels.tally.argmax(axis=1)
+    majority = data.training.labels._tally.argmax(axis=1)
     fold = np.full(len(majority), -1, dtype=np.int64)
     splits = check_cv(cv, majority, classifier=True).split(np.zeros((len(majority), 1)), majority)
     for k, (_, held_out) in enumerate(splits):

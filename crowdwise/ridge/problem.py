@@ -205,8 +205,8 @@ class RowsProblem:
     @cached_property
     def precision(self) -> Precision:
         labels, sample_weight, weight = self.data.labels, self.weights.sample_weight, self.weights.product
-        answered = labels.sum_in_blocks(lambda at, example: sample_weight[example])
-        mass = labels.sum_in_blocks(lambda at, example: weight[example])
+        answered = labels._sum_in_blocks(lambda at, example: sample_weight[example])
+        mass = labels._sum_in_blocks(lambda at, example: weight[example])
         return Precision.of(mass, answered, sample_weight.sum(), self.data.targets.span)
 
     def solve(self, expertise: Floats | None) -> Floats:
@@ -293,7 +293,7 @@ class RowsProblem:
         def squared(at: slice, example: Positions) -> Floats:
             return weight[example] * targets.squared(targets.of_values(labels.values[at]) - scores[example])
 
-        return labels.sum_in_blocks(squared)
+        return labels._sum_in_blocks(squared)
 
     def agreement(self, theta: Floats) -> Floats:
         """Covariance of every annotator's labels with the scores; below zero is worse than chance."""
@@ -301,7 +301,7 @@ class RowsProblem:
 
     def penalty(self, expertise: Floats) -> float:
         """What the squared length of coefficients is penalised with."""
-        answered = self.data.labels.sum_in_blocks(lambda at, example: self.weights.sample_weight[example])
+        answered = self.data.labels._sum_in_blocks(lambda at, example: self.weights.sample_weight[example])
         return float(self.choice.l2 * (answered @ expertise) / self.weights.sample_weight.sum())
 
 
@@ -318,12 +318,12 @@ def label_agreement(data: RidgeData, labels: CrowdLabels, scores: Floats, weight
         return weight[example] * scores[example, t]
 
     if not data.rows.intercept:
-        return labels.sum_in_blocks(products)
+        return labels._sum_in_blocks(products)
     of_values, of_scores = np.empty((2, labels.n_annotators, data.targets.n_targets))
     for t in range(data.targets.n_targets):
-        of_values[:, t], of_scores[:, t] = labels.sum_in_blocks(values), labels.sum_in_blocks(scored)
-    mass = np.maximum(labels.sum_in_blocks(lambda at, example: weight[example]), np.finfo(np.float64).tiny)
-    return labels.sum_in_blocks(products) - (of_values * of_scores).sum(axis=1) / mass
+        of_values[:, t], of_scores[:, t] = labels._sum_in_blocks(values), labels._sum_in_blocks(scored)
+    mass = np.maximum(labels._sum_in_blocks(lambda at, example: weight[example]), np.finfo(np.float64).tiny)
+    return labels._sum_in_blocks(products) - (of_values * of_scores).sum(axis=1) / mass
 
 
 def fold_models(rows: Rows, weight: Floats, target: Floats, l2: float, fold: Codes) -> Floats:

@@ -328,7 +328,7 @@ def _padded(labels: CrowdLabels) -> CrowdLabels:
 def _labels_per_class(labels: CrowdLabels, n_classes: int) -> NDArray[np.int64]:
     if labels.classes is None:
         return np.zeros(0, dtype=np.int64)
-    return np.array([column.sum(dtype=np.int64) for column in labels.tally.T[:n_classes]], dtype=np.int64)
+    return np.array([column.sum(dtype=np.int64) for column in labels._tally.T[:n_classes]], dtype=np.int64)
 
 
 def _levels(labels: CrowdLabels, totals: Floats) -> tuple[Floats, Positions]:

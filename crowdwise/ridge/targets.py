@@ -124,9 +124,9 @@ def checked_span(variance: float, low: float, high: float) -> float:
 def majority_targets(labels: CrowdLabels, targets: Targets) -> Floats:
     """The first consensus: the majority's target; tied classes share it evenly; for ratings the mean."""
     if targets.codebook is None:
-        sums = labels.sum_per_example(labels.values)
+        sums = labels._sum_per_example(labels.values)
         return (sums / np.maximum(labels.labels_per_example, 1) - targets.centre)[:, np.newaxis]
-    counts = labels.tally
+    counts = labels._tally
     if len(targets.codebook) == 2 and targets.n_targets == 1:
         low, high = targets.codebook[:, 0]
         return (high - low) / 2 * np.sign(counts[:, 1:] - counts[:, :1].astype(np.float64)) + (high + low) / 2

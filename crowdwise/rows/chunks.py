@@ -201,7 +201,7 @@ def _in_block(task: Callable[[Chunk], Any], names: tuple[Array, Array] | None, b
 
 def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabels:
     """Labels coded by other annotators and classes, such as those of all chunks, which include these."""
-    labels = labels.with_classes(classes)
+    labels = labels._with_classes(classes)
     if labels.annotators is annotators or np.array_equal(labels.annotators, annotators):
         return labels
     position: Positions = encode_declared(labels.annotators, annotators).astype(np.intp)

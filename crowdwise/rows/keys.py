@@ -24,16 +24,16 @@ def label_keys(labels: CrowdLabels) -> Keys:
     who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
     klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
     if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
-        second = labels.weigh_complete(who, 1)
+        second = labels._weigh_complete(who, 1)
         return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
     sums = np.empty(len(labels))
     step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
     for start in range(0, len(labels), step):
         some = labels[slice(start, start + step)]
         if klass is None:
-            sums[start : start + step] = some.sum_per_example(who[some.annotator_index] * some.values)
+            sums[start : start + step] = some._sum_per_example(who[some.annotator_index] * some.values)
         else:  # exact in any order
-            sums[start : start + step] = some.as_sparse(klass[some.values]) @ who
+            sums[start : start + step] = some._as_sparse(klass[some.values]) @ who
     return sums.view(np.uint64)
 
 

@@ -70,7 +70,7 @@ class DataSummary:
             chunk.n_unlabelled,
             labels.classes,
             labels.annotators,
-            labels.tally.sum(axis=0, dtype=np.int64),
+            labels._tally.sum(axis=0, dtype=np.int64),
             np.array(labels.labels_per_annotator),
             levels,
             _sums(level, chunk.weight, len(levels)),

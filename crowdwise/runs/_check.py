@@ -152,9 +152,9 @@ def check(inputs: Inputs) -> Check:
     paired, classes, kappas, unanimous = labels.labels_per_example > 1, None, None, None
     if labels.classes is not None:
         size["classes"] = len(labels.classes)
-        shares = (labels.tally.sum(axis=0) / max(labels.n_labels, 1)).tolist()
+        shares = (labels._tally.sum(axis=0) / max(labels.n_labels, 1)).tolist()
         classes = {str(name): share for name, share in zip(labels.classes.tolist(), shares, strict=True)}
-        unanimous = float(((labels.tally[paired] > 0).sum(axis=1) == 1).mean()) if paired.any() else None
+        unanimous = float(((labels._tally[paired] > 0).sum(axis=1) == 1).mean()) if paired.any() else None
         if found := pairs(labels):
             kappas = {"pairs": found["total"], **{name: found[name] for name in ("low", "median", "high")}}
     comparable = classes is not None and labels.n_annotators > 1 and len(np.unique(labels.values)) > 1
@@ -244,7 +244,7 @@ def _flags(labels: CrowdLabels, results: FitResults | None) -> list[str]:
 def _rare_classes(labels: CrowdLabels) -> list[str]:
     """Classes that were given, but far less often than others, each with how often."""
     assert labels.classes is not None
-    given = labels.tally.sum(axis=0)
+    given = labels._tally.sum(axis=0)
     rare = np.flatnonzero((given > 0) & (given < _RARE * labels.n_labels / len(given)))
     return [f"{_as_shown(str(labels.classes[k]))} ({count(int(given[k]), 'time')})" for k in rare]
 

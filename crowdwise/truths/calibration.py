@@ -62,7 +62,7 @@ class Calibration:
         assert self.annotators is not None
         position = encode_declared(labels.annotators, self.annotators).astype(np.intp)[labels.annotator_index]
         added = np.where((position < 0)[:, np.newaxis], 0.0, self.table[position, labels.values])
-        answers = np.column_stack([labels.sum_per_example(column) for column in added.T])
+        answers = np.column_stack([labels._sum_per_example(column) for column in added.T])
         regression = softmax(self.factor * scores + answers + self.class_terms, axis=1)
         return self.own_share * own + (1 - self.own_share) * regression
 

@@ -135,7 +135,7 @@ def choose_steepness(
     the choice is that of repeated examples. Of others only ratios matter.
     """
     count = np.ones(len(labels)) if weight is None else counts_of(weight)
-    tally = labels.tally
+    tally = labels._tally
     contested = contested_examples(disagreement, tally, count)
     if count[contested].sum() < _FEWEST:
         return 0.0

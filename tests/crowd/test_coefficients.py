@@ -257,7 +257,7 @@ def test_a_resample_has_the_coefficients_of_the_examples_it_repeats(kind):
     classes = labels_of(matrix, 3)
     labels = classes.with_scale(kind)
     _, places, patterns = _on_scale(labels)
-    first = [int((classes.tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
+    first = [int((classes._tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
     coefficients = {"alpha": _ALPHAS[kind], "ac": gwet_ac(distances(places, _check_weights(None, kind)))}
     (block,) = resamples(patterns.times, 4, np.random.default_rng(0))
     for times, found in zip(

@@ -134,7 +134,7 @@ def test_probabilities_with_abstentions_are_those_of_votes_with_errors_in_common
     found = aggregate(labels.with_abstentions()).fitted
     assert found.discount.common > 0
     new = CrowdLabels.from_matrix([["?"] * 5 + [None] * 3, ["a"] * 3 + ["?"] * 2 + [None] * 3], abstain=["?"])
-    new = new.with_classes(found.classes)
+    new = new._with_classes(found.classes)
     independent = replace(found, discount=Discount()).proba(new)
     merit = found.merit[:3]
     n = np.array([1.0, merit.sum() ** 2 / (merit**2).sum()])  # abstentions are no votes

@@ -79,5 +79,5 @@ def test_in_parts_of_a_real_crowd_few_rounds_stay_nearer_to_the_votes_than_dawid
     rows = np.flatnonzero(np.arange(len(data.truth)) % 5 != part)
     labels, truth = data.labels[rows], data.truth[rows]
     result = right_of(aggregate(labels).proba, truth)
-    assert result > right_of(labels.tally.astype(float), truth) - 0.05
+    assert result > right_of(labels._tally.astype(float), truth) - 0.05
     assert result > right_of(aggregate(labels, errors_in_common=False).proba, truth) + 0.005

@@ -191,7 +191,7 @@ def test_better_than_the_votes_in_crowds_that_are_as_the_model_takes_them_to_be(
     labels = labels_of(matrix, n_classes)
     right = np.mean(aggregate(labels).label == truth)
     assert right > 0.8
-    assert right > right_of(labels.tally.astype(float), truth)
+    assert right > right_of(labels._tally.astype(float), truth)
 
 
 def test_a_judge_who_always_answers_the_same_changes_little():
@@ -276,7 +276,7 @@ def test_judges_are_never_much_worse_than_their_majority(name, kinds, data_home,
         pytest.skip("needs the folder judges in CROWDWISE_DATA")
     labels, truth = judges_of(data_home, name, kinds)
     before, found = aggregate(labels, errors_in_common=False), aggregate(labels)
-    assert right_of(found.proba, truth) > right_of(labels.tally.astype(float), truth) - 0.03
+    assert right_of(found.proba, truth) > right_of(labels._tally.astype(float), truth) - 0.03
     if kinds == ("model",):  # with people among them, the truth is made of labels that are counted
         assert off_by(found.proba, truth) < max(0.66 * off_by(before.proba, truth), 0.12)
 

@@ -67,7 +67,7 @@ def test_abstentions_stay_with_their_examples_and_annotators(seed, missing):
     assert_abstained(labels[2:9], unsure[2:9])
     keep = np.array([True, False, True, True])
     assert_abstained(labels.select_annotators(keep), unsure[:, keep])
-    assert_abstained(labels.of_classes([True, False, True]), unsure)
+    assert_abstained(labels._of_classes([True, False, True]), unsure)
     assert_abstained(pickle.loads(pickle.dumps(labels)), unsure)
 
 

@@ -53,7 +53,7 @@ def test_two_dimensions_are_a_column_per_annotator():
 
 def test_an_index_names_examples_and_a_default_one_does_not():
     assert as_labels(pd.Series([1, 2], index=["u", "v"])).examples.tolist() == ["u", "v"]
-    assert not as_labels(pd.Series([1, 2])).named_examples
+    assert not as_labels(pd.Series([1, 2]))._named_examples
 
 
 @pytest.mark.parametrize("path", ["labels.csv", Path("labels.csv")])
@@ -198,10 +198,10 @@ def test_a_default_index_of_another_length_is_an_error():
 def test_labels_without_ids_take_those_of_x():
     labels = as_labels([1, 2])
     assert with_ids_of(features("p", "q"), labels).examples.tolist() == ["p", "q"]
-    assert with_ids_of(features("p", "q"), labels).named_examples
+    assert with_ids_of(features("p", "q"), labels)._named_examples
     assert with_ids_of(features("p", "p"), labels).examples.tolist() == ["p", "p"]  # drawn twice
     assert with_ids_of(np.zeros((2, 1)), labels) is labels
-    assert not with_ids_of(pd.DataFrame({"size": [1, 2]}), labels).named_examples
+    assert not with_ids_of(pd.DataFrame({"size": [1, 2]}), labels)._named_examples
     named = CrowdLabels.from_matrix([[1], [2]], examples=["u", "v"])
     assert with_ids_of(features("p", "q"), named) is named
 

@@ -187,16 +187,16 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
                 amount = next(given)
                 per_example[i] += amount
                 per_annotator[j] += amount
-    assert labels.sum_per_example(np.array(amounts, dtype=int)).tolist() == per_example
-    assert labels.sum_per_annotator(np.array(amounts, dtype=float)).tolist() == per_annotator
-    as_sparse = labels.as_sparse(np.array(amounts, dtype=float))
+    assert labels._sum_per_example(np.array(amounts, dtype=int)).tolist() == per_example
+    assert labels._sum_per_annotator(np.array(amounts, dtype=float)).tolist() == per_annotator
+    as_sparse = labels._as_sparse(np.array(amounts, dtype=float))
     assert (as_sparse.sum(axis=1).tolist(), as_sparse.sum(axis=0).tolist()) == (per_example, per_annotator)
     assert as_sparse.indices.dtype == as_sparse.indptr.dtype == np.int32
     if labels.is_complete and len(labels.classes) > 1:
         weight = np.arange(1.0, labels.n_annotators + 1)
         for k, value in enumerate(labels.classes.tolist()):
             expected = [sum(w for w, label in zip(weight, row, strict=True) if label == value) for row in matrix]
-            assert labels.weigh_complete(weight, k).tolist() == expected
+            assert labels._weigh_complete(weight, k).tolist() == expected
 
 
 @pytest.mark.parametrize("most", [1, 3, 4, 100])
@@ -206,7 +206,7 @@ def test_blocks_of_a_sparse_matrix_are_its_rows(most, monkeypatch):
     amounts = np.arange(1.0, labels.n_labels + 1)
     for per_label in (amounts, None):
         found = list(label_rows.sparse_blocks(labels.indptr, labels.annotator_index, per_label, 3))
-        whole = labels.as_sparse(np.ones(6) if per_label is None else amounts)
+        whole = labels._as_sparse(np.ones(6) if per_label is None else amounts)
         assert np.concatenate([matrix.toarray() for _, matrix in found]).tolist() == whole.toarray().tolist()
         assert [i for rows, _ in found for i in range(4)[rows]] == [0, 1, 2, 3]
 
@@ -249,9 +249,9 @@ def test_labels_are_frozen_also_when_copied_or_pickled():
     labels = CrowdLabels.from_matrix([[1, 2], [2, None]])
     with pytest.raises(AttributeError):
         labels.classes = np.array([3, 4])
-    assert labels.tally is not None
+    assert labels._tally is not None
     changed = dataclasses.replace(labels, values=labels.values.copy(), classes=np.array([8, 9]))
-    recoded = labels.with_classes(np.array([2, 1]))
+    recoded = labels._with_classes(np.array([2, 1]))
     chosen = labels.select_annotators([True, False])
     for same in (
         labels,
@@ -263,7 +263,7 @@ def test_labels_are_frozen_also_when_copied_or_pickled():
         copy.deepcopy(labels),
     ):
         with pytest.raises(ValueError, match="read-only"):
-            same.tally[:1] = 0
+            same._tally[:1] = 0
         for part in (same.indptr, same.annotator_index, same.values, same.annotators, same.examples, same.classes):
             with pytest.raises(ValueError, match="read-only"):
                 part[:1] = 0
@@ -482,6 +482,6 @@ def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, monkeyp
     monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", most)
     matrix = [[1, None, 2], [None] * 3, [2, 2, 1], [None, None, 1]]
     labels = CrowdLabels.from_matrix(matrix)
-    found = labels.sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))
+    found = labels._sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))
     by_hand = [sum((i + 1) * row[j] for i, row in enumerate(matrix) if row[j] is not None) for j in range(3)]
     assert found.tolist() == by_hand

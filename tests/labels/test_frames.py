@@ -132,7 +132,7 @@ INDEXES = [
 @pytest.mark.parametrize("index", INDEXES, ids=lambda index: f"{type(index).__name__} {index.dtype}")
 def test_an_index_of_any_kind_names_the_examples(index):
     labels = CrowdLabels.from_matrix(pd.DataFrame([[1, 2], [2, 1]], index=index))
-    assert labels.named_examples
+    assert labels._named_examples
     assert all(mine == theirs for mine, theirs in zip(labels.examples, index, strict=True))
 
 

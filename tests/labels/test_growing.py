@@ -101,7 +101,7 @@ def test_subsets_carry_truth_groups_and_scale(labels):
     assert part.truth.tolist() == [0, -1]
     assert part.groups.tolist() == [1, 1]
     assert part.scale.name == "ordinal"
-    recoded = carrying.with_classes(np.array(["b", "c", "a"]))
+    recoded = carrying._with_classes(np.array(["b", "c", "a"]))
     assert recoded.truth.tolist() == [-1, -1, 2]
 
 

@@ -273,7 +273,7 @@ def test_a_consensus_that_goes_beyond_what_was_given_is_counted_by_class():
     labels = CrowdLabels.from_matrix(both + alone, missing=None)
     model = aggregate(labels)
     chosen = int((np.asarray(model.consensus.label) == "a").sum())
-    given = int((labels.tally[:, 0] > 0).sum())
+    given = int((labels._tally[:, 0] > 0).sum())
     assert chosen > given == 30
     found = summarize(model, labels)["quality"]["more_than_given"]
     assert found == [{"name": "a", "given": given, "consensus": chosen}]
@@ -304,7 +304,7 @@ def test_truths_of_the_fit_judge_held_out_and_others_as_ever(data):
     assert summary["quality"]["known"]["n"] == 0
     check = summary["truth_check"]
     assert check == found.truth_check.plain() | {"unknown": 70, "majority": check["majority"]}
-    votes = labels.tally[:20]
+    votes = labels._tally[:20]
     right = votes[np.arange(20), truth[:20]] == votes.max(axis=1)
     assert check["majority"] == pytest.approx((right / (votes == votes.max(axis=1, keepdims=True)).sum(axis=1)).mean())
     assert f"{100 * found.truth_check.accuracy:.1f}%" in quality_sentence(summary)

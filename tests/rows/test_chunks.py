@@ -19,7 +19,7 @@ def blocks_of(X, labels, cuts):
 
 def column_sums(chunk):
     return Sums(
-        X=np.asarray(chunk.X.sum(axis=0)).ravel(), weight=chunk.weight.sum(), tally=chunk.labels.tally.sum(axis=0)
+        X=np.asarray(chunk.X.sum(axis=0)).ravel(), weight=chunk.weight.sum(), tally=chunk.labels._tally.sum(axis=0)
     )
 
 
@@ -52,7 +52,7 @@ def test_memory_blocks_and_dask_give_the_same_sums(make, monkeypatch):
     for sums in found:
         assert_allclose(sums.X, X.T @ np.ones(300), atol=1e-9)
         assert sums.weight == weight.sum()
-        assert_array_equal(sums.tally, labels.tally.sum(axis=0))
+        assert_array_equal(sums.tally, labels._tally.sum(axis=0))
 
 
 def test_chunks_in_memory_are_all_rows_in_order_and_keep_what_was_computed(monkeypatch):

@@ -35,7 +35,7 @@ def test_neither_cuts_nor_order_of_chunks_change_the_summary(make, monkeypatch):
         assert_array_equal(_dense(found.sample().X), _dense(whole.sample().X))
         assert_array_equal(found.sample().labels.values, whole.sample().labels.values)
         assert (found.n_examples, found.n_unlabelled) == (200, 0)
-        assert_array_equal(found.labels_per_class, labels.tally.sum(axis=0))
+        assert_array_equal(found.labels_per_class, labels._tally.sum(axis=0))
         assert_array_equal(found.labels_per_annotator, labels.labels_per_annotator)
         level = np.searchsorted(found.levels, levels_of_labels(labels))
         for relative_to in ("observed", "possible", None):

@@ -362,7 +362,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
             labels, rows = check_y(self, y), self._features(X, reset=False)
             _, labels = align(X if hasattr(X, "index") else rows, labels)
         if classes is not None:
-            labels = labels.with_classes(classes)
+            labels = labels._with_classes(classes)
         if len(labels.classes) > 2:  # type: ignore[arg-type]
             raise LabelError("Only binary classification is supported. The type of the target is multiclass.")
         return rows, labels

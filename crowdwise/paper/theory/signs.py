@@ -38,7 +38,7 @@ def label_signs(labels: Any) -> Any:
     if labels.classes is None or len(labels.classes) > 2:
         found = "real-valued labels" if labels.classes is None else f"{len(labels.classes)} classes"
         raise LabelError(f"the theory is about two classes, -1 and +1; got {found}.")
-    return labels.as_sparse(2.0 * labels.values - 1.0)
+    return labels._as_sparse(2.0 * labels.values - 1.0)
 
 
 def weighted_majority(signs: Any, expertise: ArrayLike | None = None) -> Floats:
