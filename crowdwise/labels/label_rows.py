@@ -179,7 +179,7 @@ class LabelRows(FrozenArrays):
         return sums.astype(np.float64, copy=False)
 
     def _sum_in_blocks(self, per_label: Callable[[slice, NDArray[np.intp]], Array]) -> NDArray[np.float64]:
-        """Sums of a quantity over the labels of each annotator, made of some labels at a time: that takes less memory."""
+        """Sums of a quantity over the labels of each annotator, made of some labels at a time to take less memory."""
         sums = np.zeros(self.n_annotators)
         step = max(1, self.n_examples * _MOST_STORED // max(self.n_labels, 1))
         for start in range(0, self.n_examples, step):
