@@ -73,11 +73,14 @@ def right_of(proba, truth):
     return np.mean(best[np.arange(len(truth)), truth] / best.sum(axis=1))
 
 
-@pytest.mark.parametrize("part", range(5))
-def test_in_parts_of_a_real_crowd_few_rounds_stay_nearer_to_the_votes_than_dawid_and_skene(part):
-    data = fetch_crowd("zencrowd_us")  # comes with the package; its annotators share errors
-    rows = np.flatnonzero(np.arange(len(data.truth)) % 5 != part)
-    labels, truth = data.labels[rows], data.truth[rows]
-    result = right_of(aggregate(labels).proba, truth)
-    assert result > right_of(labels._tally.astype(float), truth) - 0.05
-    assert result > right_of(aggregate(labels, errors_in_common=False).proba, truth) + 0.005
+def test_in_parts_of_a_real_crowd_few_rounds_stay_nearer_to_the_votes_than_dawid_and_skene():
+    """Below the votes, because errors are shared by most annotators: the crowd on which votes are hardest to beat."""
+    data = fetch_crowd("zencrowd_us")  # comes with the package
+    beside = []
+    for part in range(5):
+        rows = np.flatnonzero(np.arange(len(data.truth)) % 5 != part)
+        labels, truth = data.labels[rows], data.truth[rows]
+        result = right_of(aggregate(labels).proba, truth)
+        beside.append(result - right_of(labels._tally.astype(float), truth))
+        assert result > right_of(aggregate(labels, errors_in_common=False).proba, truth) + 0.01
+    assert np.mean(beside) > -0.03

@@ -33,14 +33,15 @@ def with_copies(matrix, which, n_copies=3):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("which", [0, 4])
 def test_four_copies_of_a_judge_are_about_what_one_is(which, missing):
+    """Not the same bits: 300 examples leave room for a little more than a copy, and with it a little of a vote."""
     matrix, truth = judges(missing=missing)
     one, four = (aggregate(labels_of(each, 3)) for each in (matrix, with_copies(matrix, which)))
     assert np.abs(four.proba - one.proba).max() < 0.1
     assert np.abs(four.proba - one.proba).mean() < 0.02
-    assert (four.label == one.label).mean() > 0.97
+    assert (four.label == one.label).mean() > 0.98
     assert abs((four.label == truth).mean() - (one.label == truth).mean()) < 0.01
-    assert_allclose(four.effective_votes, one.effective_votes, rtol=0.12)
-    assert_allclose(four.vote_weight[[which, 5, 6, 7]], 0.25, atol=0.03)
+    assert_allclose(four.effective_votes, one.effective_votes, rtol=0.1)
+    assert_allclose(four.vote_weight[[which, 5, 6, 7]], 0.25, atol=0.02)
     assert_array_equal(np.delete(four.vote_weight, [which, 5, 6, 7]), 1)
     assert_array_equal(one.vote_weight, 1)
     independent = aggregate(labels_of(with_copies(matrix, which), 3), errors_in_common=False)
@@ -143,7 +144,7 @@ def test_groups_that_are_given_are_what_exact_copies_are():
     given = aggregate(copied.with_groups({0: "x", 5: "x", 6: "x", 7: "x"}))
     found = aggregate(copied)
     assert_allclose(given.vote_weight[[0, 5, 6, 7]], 0.25)
-    assert np.abs(given.proba - found.proba).max() < 0.05
+    assert np.abs(given.proba - found.proba).max() < 0.04
     alone = aggregate(copied.with_groups(dict.fromkeys(range(8))))  # named, and in no group
     assert_array_equal(alone.vote_weight, 1)
 
@@ -199,8 +200,8 @@ def test_a_judge_who_always_answers_the_same_changes_little():
     others = aggregate(matrix[:, 1:])
     matrix[:, 0] = 1
     result = aggregate(matrix)
-    assert (result.label == others.label).mean() > 0.9
-    assert (result.label == truth).mean() > 0.7
+    assert (result.label == others.label).mean() > 0.95
+    assert (result.label == truth).mean() > 0.85
     assert result.annotator_flags[0] == ("always the same answer",)
     assert_allclose(result.confusion[0], [[0, 1], [0, 1]], atol=0.3)
 
@@ -266,19 +267,21 @@ JUDGES = ("cebab_stars", "framing", "lgbteen", "10k_prompts", "mtbench")
 
 @quiet
 @pytest.mark.slow
-@pytest.mark.parametrize("kinds", [("model",), ("model", "human")])
-@pytest.mark.parametrize("name", JUDGES)
-def test_judges_are_never_much_worse_than_their_majority(name, kinds, data_home, request):
-    if (name, *kinds) == ("10k_prompts", "model", "human"):
-        reason = "the truth is made of people's labels, which votes count fully: 18 points below them"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-    if not (data_home / "judges" / name).is_dir():
+def test_panels_of_models_are_not_worse_than_their_majority_and_half_as_overconfident(data_home):
+    """On the mean of all panels; where models share errors, as on 10k_prompts, up to three points are lost.
+
+    Without people among the annotators: the truth is made of people's labels, which votes would count fully.
+    """
+    if not all((data_home / "judges" / name).is_dir() for name in JUDGES):
         pytest.skip("needs the folder judges in CROWDWISE_DATA")
-    labels, truth = judges_of(data_home, name, kinds)
-    before, found = aggregate(labels, errors_in_common=False), aggregate(labels)
-    assert right_of(found.proba, truth) > right_of(labels._tally.astype(float), truth) - 0.03
-    if kinds == ("model",):  # with people among them, the truth is made of labels that are counted
-        assert off_by(found.proba, truth) < max(0.66 * off_by(before.proba, truth), 0.12)
+    gains = []
+    for name in JUDGES:
+        labels, truth = judges_of(data_home, name, ("model",))
+        before, found = aggregate(labels, errors_in_common=False), aggregate(labels)
+        gains.append(right_of(found.proba, truth) - right_of(labels._tally.astype(float), truth))
+        assert off_by(found.proba, truth) < 0.55 * off_by(before.proba, truth), name
+    assert min(gains) > -0.03
+    assert np.mean(gains) > 0
 
 
 @quiet
@@ -297,16 +300,20 @@ def test_four_copies_of_any_judge_move_the_consensus_hardly(name, data_home):
 
 @quiet
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CROWD_NAMES)
-def test_little_is_lost_on_crowds_of_people(name, crowd_data):
-    data = fetch_crowd(name)
-    before, found = aggregate(data.labels, errors_in_common=False), aggregate(data.labels)
-    assert right_of(found.proba, data.truth) > right_of(before.proba, data.truth) - 0.02
+def test_crowds_of_people_gain_over_dawid_and_skene(crowd_data):
+    """On the mean; up to two examples of bluebirds' 108 are lost, and a point on bm, where rounds to the end gain."""
+    gains = {}
+    for name in CROWD_NAMES:
+        data = fetch_crowd(name)
+        before, found = aggregate(data.labels, errors_in_common=False), aggregate(data.labels)
+        gains[name] = right_of(found.proba, data.truth) - right_of(before.proba, data.truth)
+    assert min(gains.values()) > -0.02
+    assert np.mean(list(gains.values())) > 0.005
 
 
 @quiet
 @pytest.mark.slow
-@pytest.mark.parametrize(("common", "most"), [(0.4, 0.08), (0.6, 0.12)])  # errors are correlated by .26 and .41
+@pytest.mark.parametrize(("common", "most"), [(0.4, 0.07), (0.6, 0.1)])  # errors are correlated by .26 and .41
 def test_stated_probabilities_are_about_right_on_simulated_crowds_with_errors_in_common(common, most):
     off = []
     for seed in range(10):

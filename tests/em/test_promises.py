@@ -157,7 +157,7 @@ def test_features_that_predict_the_truth_help():
         for model in (CrowdLogisticClassifier(), CrowdClassifier(LogisticRegression())):
             model.fit(X, labels_of(said))
             gains.append((model.consensus_ == truth).mean() - (aggregate(labels_of(said)).label == truth).mean())
-    assert min(gains) > 0.05
+    assert min(gains) > 0.1
 
 
 def test_features_that_say_nothing_cost_little():
@@ -167,4 +167,4 @@ def test_features_that_say_nothing_cost_little():
         noise = np.random.default_rng(seed).normal(size=X.shape)
         model = CrowdLogisticClassifier().fit(noise, labels)
         losses.append((aggregate(labels).label == truth).mean() - (model.consensus_ == truth).mean())
-    assert np.mean(losses) < 0.02
+    assert np.mean(losses) < 0.01

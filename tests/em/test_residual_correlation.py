@@ -135,7 +135,7 @@ def test_independent_annotators_are_told_from_those_who_err_together():
 def test_of_independent_annotators_the_consensus_is_as_sure_as_it_is_right():
     labels, truth = crowd_with(0.0, 5, n_examples=3000)
     found = aggregate(labels)
-    assert abs(found.confidence.mean() - np.mean(found.label == truth)) < 0.06  # what cannot be ruled out is assumed
+    assert abs(found.confidence.mean() - np.mean(found.label == truth)) < 0.03
 
 
 def test_a_part_of_many_examples_says_the_same(monkeypatch):

@@ -71,7 +71,7 @@ def test_truths_make_confidence_honest_and_outvote_copies():
         gaps.append(after.confidence[60:].mean() - right[1])
         low, high = after.truth_check.interval
         assert low < right[1] < high
-    assert np.mean(gaps) == pytest.approx(0, abs=0.06)
+    assert np.mean(gaps) == pytest.approx(0, abs=0.04)
     assert np.mean(gained) > 0.03
 
 
@@ -106,8 +106,8 @@ def test_levels_are_judged_by_what_is_taken_of_them():
         low, high = found.truth_check.interval
         covered += low < (found.label == truth)[60:].mean() < high
         gaps.append(found.confidence[60:].mean() - (found.label == truth)[60:].mean())
-    assert covered >= 3
-    assert np.mean(gaps) == pytest.approx(0, abs=0.06)
+    assert covered >= 4
+    assert np.mean(gaps) == pytest.approx(0, abs=0.05)
 
 
 def easy_and_hard(seed=3):
@@ -158,7 +158,8 @@ def test_one_good_judge_among_five_who_err_together_is_followed():
 
 
 @pytest.mark.parametrize(("n_classes", "accuracy"), [(2, 0.7), (2, 0.9), (4, 0.6)])
-def test_fifty_random_truths_are_not_worse_than_none(n_classes, accuracy):
+def test_fifty_random_truths_cost_little_where_labels_leave_nothing_to_learn(n_classes, accuracy):
+    """Errors are independent, so that without truths the posterior is the best there is: at most two points."""
     gains = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
