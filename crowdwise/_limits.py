@@ -13,9 +13,9 @@ COPY_KAPPA = 0.9
 OTHERS_SMOOTHING = 1e-3
 
 # --- The rounds over labels (em/labels_only). ---
-# Nobody's votes count less at the start than this part of the best annotator's: an example labelled only by annotators
-# without merit still has their votes.
-LEAST_MERIT = 0.01
+# No annotator's merit, nor the crowd's mean, is taken to be less: an example labelled only by annotators without merit
+# still has their votes.
+LEAST_MERIT = 1e-3
 # Vote shares are raised to this power at the start: they are noisy, so they understate the frequent class.
 START_POWER = 2.0
 # Rounds: more help where errors are independent, and harm where they are shared or where annotators are weak.

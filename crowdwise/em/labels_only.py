@@ -27,8 +27,8 @@ from crowdwise.rows.chunks import Chunk, Chunks, Sums
 _ENOUGH = 20_000
 # Rounds at most, where they go on to convergence.
 _MOST_ROUNDS = 1000
-# Shares and means below these are nothing but rounding.
-_NOTHING, _SMALLEST_MEAN = 1e-12, 1e-3
+# Shares below this are nothing but rounding.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +196,10 @@ def annotator_merit(sums: Sums) -> tuple[Floats, bool]:
     beyond, possible = sums.agreed - chance * sums.seen, (1 - chance) * sums.seen
     if possible.sum() <= _NOTHING * sums.votes.sum():
         return np.ones(len(chance)), bool(sums.seen.sum() > _NOTHING * sums.votes.sum())
-    mean = max(float(beyond.sum() / possible.sum()), _SMALLEST_MEAN)
+    mean = max(float(beyond.sum() / possible.sum()), LEAST_MERIT)
     more = (1 - chance) / mean**2
     merit = (beyond + more * mean) / np.maximum(possible + more, np.finfo(np.float64).tiny)
-    return np.maximum(merit, LEAST_MERIT * max(float(merit.max()), _SMALLEST_MEAN)), True
+    return np.maximum(merit, LEAST_MERIT), True
 
 
 def warn_if_not_converged(fit: Any, tol: float) -> None:

@@ -24,8 +24,6 @@ from crowdwise.em.confusion import with_assumed
 _MOST_STEPS, _MOST_HALVINGS, _ENOUGH = 100, 40, 1e-12
 # Labels that are added to every row of the crowd's matrix, as if only the distance from the truth counted.
 _ALIKE = 200.0
-# A level is hardly used if it is given less often than this share of what distances alone would make of it.
-_HARDLY = 0.5
 # Smaller than this, relative to the other, is a direction in which nothing is known.
 _SINGULAR = 1e-14
 
@@ -71,7 +69,8 @@ class Ordinal:
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
-        return np.exp(self._tilted(counts + self.strength * crowd, crowd)).reshape(counts.shape)
+        base = np.broadcast_to(np.log(crowd), counts.shape)
+        return np.exp(best_tilts(counts + self.strength * crowd, base, self._powers(counts.shape[-1])))
 
     def log_prior(self, confusion: Floats, crowd: Floats) -> float:
         """Minus the strength times the divergence of the crowd's rows from each annotator's."""
@@ -85,41 +84,20 @@ class Ordinal:
         distance: Floats = (levels - levels[:, np.newaxis]) / max(np.ptp(levels), np.finfo(np.float64).tiny)
         return np.stack([distance, distance**2, distance**3, distance**4])
 
-    def _tilted(self, counts: Floats, crowd: Floats) -> Floats:
-        """Logarithms of the matrices that make counts most probable, each annotator's by itself."""
-        n_classes = counts.shape[-1]
-        counts = counts.reshape(len(counts), -1, n_classes, n_classes)
-        base = np.broadcast_to(np.log(crowd).reshape(counts.shape[1:]), counts.shape)
-        flat = (-1, n_classes, n_classes)
-        return best_tilts(counts.reshape(flat), base.reshape(flat), self._powers(n_classes))
-
 
 def drawn_to_distances(counts: Floats) -> Floats:
     """The crowd's matrix, drawn towards one in which only the distance from the truth counts.
 
     Rows that are free to be anything let levels drift: where an annotator is always two levels too harsh, these levels
-    would be the truth, and everybody else lenient. Levels that are hardly ever given are not expected beside others:
-    else a truth next to them would be improbable, as its labels are nearer to the middle than the distance says. Counts
-    have a row for each true class.
+    would be the truth, and everybody else lenient. Counts have a row for each true class.
     """
-    n_classes = counts.shape[-1]
-    matrices = []
-    for own in counts.reshape(-1, n_classes, n_classes):
-        expected = own.sum(axis=1) @ _by_distance(own, np.ones(n_classes))
-        use = np.minimum((own.sum(axis=0) + 1.0) / (_HARDLY * (expected + 1.0)), 1.0)
-        rows = own + _ALIKE * _by_distance(own, use)
-        matrices.append(rows / rows.sum(axis=1, keepdims=True))
-    return np.concatenate(matrices)
-
-
-def _by_distance(counts: Floats, use: Floats) -> Floats:
-    """Rows in which the distance of a label from the truth counts, and how much the label is used, from 0 to 1."""
-    n_classes = len(use)
+    n_classes = len(counts)
     apart = np.abs(np.arange(n_classes) - np.arange(n_classes)[:, np.newaxis])
     seen = np.bincount(apart.ravel(), counts.ravel()) + 1.0 / n_classes
-    possible = np.bincount(apart.ravel(), np.outer(counts.sum(axis=1), use).ravel()) + 1.0
-    alike = (seen / possible)[apart] * use
-    return alike / alike.sum(axis=1, keepdims=True)
+    possible = np.bincount(apart.ravel(), np.repeat(counts.sum(axis=1), n_classes)) + 1.0
+    by_distance = (seen / possible)[apart]
+    rows = counts + _ALIKE * by_distance / by_distance.sum(axis=1, keepdims=True)
+    return rows / rows.sum(axis=1, keepdims=True)
 
 
 def best_tilts(counts: Floats, base: Floats, powers: Floats) -> Floats:

@@ -75,7 +75,7 @@ def twin_merit(rows, weight, shares, n_annotators, n_classes):
     mean = max(sum(beyond) / sum(possible), 1e-3)
     more = [(1 - chance[j]) / mean**2 for j in range(n_annotators)]
     merit = [(beyond[j] + more[j] * mean) / (possible[j] + more[j]) for j in range(n_annotators)]
-    return [max(one, 0.01 * max(*merit, 1e-3)) for one in merit]
+    return [max(one, 1e-3) for one in merit]
 
 
 def twin_m_step(rows, weight, shares, posterior, n_annotators, n_classes):
@@ -315,7 +315,7 @@ def test_nobody_has_less_than_a_hundredth_of_the_best_merit():
         votes=np.array([1e4, 1e4]), said=np.full((2, 2), 5e3), seen=np.array([1e4, 1e4]), agreed=np.array([1e4, 0.0])
     )
     merit, _ = annotator_merit(sums)
-    assert_allclose(merit[1], 0.01 * merit[0])
+    assert merit[1] == 1e-3
 
 
 def test_where_nobody_shares_an_example_all_have_the_same_merit():

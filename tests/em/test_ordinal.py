@@ -147,20 +147,6 @@ def test_the_matrix_of_few_labels_knows_distances_only_and_that_of_many_is_their
     assert_allclose(drawn_to_distances(counts * 1e9), counts / counts.sum(axis=1, keepdims=True), atol=1e-6)
 
 
-def test_a_level_that_is_hardly_given_is_not_expected_beside_others():
-    counts = np.array([[30.0, 10.0, 0.0], [10.0, 30.0, 0.0], [0.0, 0.0, 0.0]])
-    # Right 60 of 80 times; a level apart 20 of 120, two apart 0 of 40. By distance alone six or seven labels of the
-    # third level are expected, most of them beside the second, and there is none.
-    alike = np.array([(60 + 1 / 3) / 81, (20 + 1 / 3) / 121, (1 / 3) / 41])
-    expected = 40 * (alike[2] / alike.sum() + alike[1] / alike[[1, 0, 1]].sum())
-    use = (0 + 1) / (0.5 * (expected + 1))
-    assert use < 0.3
-    # Of what is possible at each distance, only that part of the third level counts.
-    seen, possible = np.array([60, 20, 0]) + 1 / 3, np.array([80, 80 + 40 * use, 40 * use]) + 1
-    second = (seen / possible)[[1, 0, 1]] * [1, 1, use]
-    assert_allclose(drawn_to_distances(counts)[1], (counts[1] + 200 * second / second.sum()) / 240)
-
-
 @pytest.mark.parametrize("stray", [0.0, 0.003])
 @both_models
 def test_levels_that_nobody_or_hardly_anybody_uses_leave_the_others_as_they_are(stray, model):
