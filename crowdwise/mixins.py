@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,7 +19,7 @@ from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
-from crowdwise.results.fit_results import FitResults
+from crowdwise.results.fit_results import ABOUT_EXAMPLES, FitResults
 from crowdwise.training_set import check_sample_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -48,6 +48,17 @@ class CrowdResultsMixin:
     """Results of a fit under the names that all models share, and as data frames."""
 
     results_: FitResults
+
+    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
+
+        def __getattr__(self, name: str) -> Any:
+            """Why there is no such attribute."""
+            if name in ABOUT_EXAMPLES and "results_" in vars(self) and not self.results_.has_examples:
+                raise AttributeError(
+                    f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
+                    "examples call consensus(X, labels)."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _keep(self, results: FitResults) -> None:
         """Store what the fit found out about its examples and annotators."""

@@ -74,8 +74,12 @@ class TrainingSet:
         truth: Array | None = None,
         relative_to: RelativeTo = "observed",
         weighting: bool = True,
+        one_class: bool = False,
     ) -> TrainingSet:
-        """From features and labels of the same rows; `weighting` says whether disagreement is going to be used."""
+        """From features and labels of the same rows; `weighting` says whether disagreement is going to be used.
+
+        With `one_class`, labels of one class are enough if there is another that was declared.
+        """
         weight = check_sample_weight(sample_weight, X, labels)
         labelled = labels.labels_per_example > 0
         used = labelled & (weight > 0)
@@ -89,7 +93,8 @@ class TrainingSet:
         active = core.labels_per_annotator > 0
         core = core.select_annotators(active)
         if core.classes is not None:
-            check_named(core.classes, np.array([bool(column.any()) for column in core._tally.T]))
+            named = np.array([bool(column.any()) for column in core._tally.T])
+            check_named(core.classes, named, declared=one_class and labels.declared_classes)
         if weighting:
             warn_if_no_disagreement(core.n_annotators, int(core.labels_per_example.max()))
         weight = weight if used.all() else weight[used]
@@ -279,9 +284,9 @@ def _as_weights(values: Any, n_rows: int) -> Floats:
     return array.astype(np.float64)
 
 
-def check_named(classes: Array, named: Bools) -> None:
-    """Raise unless two classes at least were named by some label."""
-    if named.sum() < 2:
+def check_named(classes: Array, named: Bools, *, declared: bool = False) -> None:
+    """Raise unless two classes at least were named by some label, or were `declared`."""
+    if named.sum() < 2 and not (declared and len(classes) > 1):
         raise LabelError(
             "labels of at least two classes are needed; all labels are of the one class "
             f"{classes[named].tolist()[0]!r}. Was the right column taken for the label?"

@@ -246,7 +246,8 @@ def test_fault_08_an_annotator_with_few_labels_is_shrunk_and_flagged(name, n_lab
 @over([*CLASSIFIERS, *PERCEPTRONS, "aggregate"])
 def test_fault_09_labels_of_one_class_only_are_an_error(name):
     X, _, _ = crowd()
-    for y in (np.ones((80, 3)), CrowdLabels.from_matrix(np.ones((80, 3)), classes=[0, 1])):
+    declared = CrowdLabels.from_matrix(np.ones((80, 3)), classes=[0, 1])
+    for y in (np.ones((80, 3)), *(() if name in RIDGE else (declared,))):  # for ridge it is enough to declare them
         with pytest.raises(LabelError, match="at least two classes are needed; all labels are of the one class 1"):
             new(name).fit(X, y)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,7 +32,6 @@ from crowdwise.logistic.fit import (
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus, chosen_classes
-from crowdwise.results.fit_results import ABOUT_EXAMPLES
 from crowdwise.rows.blocks import Blocks
 from crowdwise.rows.chunks import MemoryChunks, ReadChunks, chunks_of, recoded
 from crowdwise.rows.dask_blocks import is_dask
@@ -288,7 +287,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         summary.check()
         warn_if_unlabelled(summary.n_unlabelled, summary.n_examples + summary.n_unlabelled)
         if summary.is_complete:
-            rows = summary.rows()
+            rows = summary.with_groups()
             self._fit_memory(rows.X, rows.labels, rows.weight, None, reporter)
             results = self.results_
         else:
@@ -306,6 +305,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         if summary.feature_names is not None:
             self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
         self._keep(results.without_examples(summary.n_examples))
+        assert summary.classes is not None
         self.n_passes_, self.classes_ = chunks.n_passes, summary.classes
 
     def _keep_fit(self, found: LogisticFit) -> None:
@@ -405,14 +405,3 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, crowd = align(X, as_labels(labels))
         return self.fitted_.consensus(check_new(self, X), with_ids_of(X, crowd), use_model=use_model)
-
-    if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
-
-        def __getattr__(self, name: str) -> Any:
-            """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and "results_" in vars(self) and not self.results_.has_examples:
-                raise AttributeError(
-                    f"{name} is about single examples, which a fit on blocks does not keep. For the consensus on any "
-                    "examples call consensus(X, labels)."
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

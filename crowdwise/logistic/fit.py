@@ -11,7 +11,7 @@ from scipy import sparse
 from crowdwise._arrays import Array, Bools, Floats
 from crowdwise._limits import FEATURE_ROUNDS, L2_GRID
 from crowdwise._progress import Reporter
-from crowdwise.crowd._disagreement import example_weights
+from crowdwise.crowd._disagreement import PairMoments, example_weights, pair_sums, scaled_pair_sums
 from crowdwise.em.fitted import FittedAnnotators, annotators_with_features, sharing_of
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import model_of_annotators, uses_abstentions
@@ -30,7 +30,7 @@ from crowdwise.probabilities import log_softmax
 from crowdwise.results.consensus import Consensus
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks, ReadChunks
 from crowdwise.rows.features import Rows
-from crowdwise.rows.summary import DataSummary, first_of_sample, levels_of_labels
+from crowdwise.rows.summary import DataSummary, first_of_sample
 from crowdwise.softmax.features import LogisticFeatures
 from crowdwise.softmax.models import SoftmaxModels, SoftmaxRows, classes_of
 from crowdwise.training_set import TrainingSet
@@ -247,8 +247,9 @@ def with_start(data: FitData, first: Any, training: TrainingSet) -> FitData:
 def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fit_intercept: bool) -> FitData:
     """From chunks that are read in every pass, which a first pass has summarised."""
     active = summary.labels_per_annotator > 0
+    assert summary.classes is not None
     chunks.names = summary.active, summary.classes
-    kept = summary.sample()
+    kept = summary.with_groups().in_order()
     some = slice(None, _ENOUGH)  # those that a fit in memory would take
     sample = Chunk(kept.labels[some], kept.weight[some], kept.X[some], memo={}).among(*chunks.names)
     features = sample_features(sample, fit_intercept=fit_intercept)
@@ -256,8 +257,8 @@ def data_of_chunks(chunks: ReadChunks, summary: DataSummary, n_folds: int, *, fi
     rows = SoftmaxRows(
         summary.n_features, features.unit, shift, n_folds, telling_columns(sample.X), fit_intercept=fit_intercept
     )  # fmt: skip
-    levels = LevelDisagreement(summary.levels, summary.disagreement("observed"))
-    return FitData(chunks, sample, features, rows, kept.labels, active, levels)
+    differs = PairDisagreement(summary.pairs, len(summary.classes))
+    return FitData(chunks, sample, features, rows, kept.labels, active, differs)
 
 
 def sample_features(sample: Chunk, *, fit_intercept: bool) -> LogisticFeatures:
@@ -276,16 +277,16 @@ def _kept_disagreement(chunk: Chunk) -> Floats:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class LevelDisagreement:
-    """The disagreement of examples, by the number of their labels and of pairs that differ."""
+@dataclass(frozen=True)
+class PairDisagreement:
+    """The disagreement of examples, relative to the largest of all chunks."""
 
-    levels: Array
-    values: Floats
+    pairs: PairMoments
+    n_classes: int
 
     def __call__(self, chunk: Chunk) -> Floats:
-        level = np.searchsorted(self.levels, levels_of_labels(chunk.labels))
-        return self.values[np.minimum(level, len(self.levels) - 1)]
+        n_labels = chunk.labels.labels_per_example
+        return scaled_pair_sums(pair_sums(chunk.labels), n_labels, "observed", self.pairs, n_classes=self.n_classes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._checks import check_choice, check_rounds, check_seed, check_whole
+from crowdwise._checks import check_choice, check_number, check_rounds, check_seed, check_whole
 from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
@@ -20,26 +21,24 @@ from crowdwise.labels.align import align, as_labels, with_ids_of
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing
-from crowdwise.results.fit_results import ABOUT_EXAMPLES
+from crowdwise.ridge.auto_steepness import auto_steepness
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.fitted import FittedRidge, ridge_results
-from crowdwise.ridge.partial import (
-    Names,
-    add_block,
-    batch_names,
-    check_mergeable,
-    check_same_plan,
-    sums_of_block,
-    sums_of_blocks,
-    sums_of_dask,
-)
-from crowdwise.ridge.path import Folds, KeptFit, KeptSums, PathFit, ridge_path
-from crowdwise.ridge.summed import SummedData
-from crowdwise.ridge.sums import RidgeSums, SumsPlan
-from crowdwise.rows.blocks import Block, Blocks
+from crowdwise.ridge.partial import batch_names, check_mergeable, with_declared
+from crowdwise.ridge.path import Folds, KeptFit, ridge_path, warn_if_undetermined
+from crowdwise.ridge.rounds import Settled, Weighting
+from crowdwise.ridge.sums import RidgeSums, SumsPlan, sums_to_solve
+from crowdwise.rows.blocks import Blocks
+from crowdwise.rows.chunks import Chunk, chunks_of
 from crowdwise.rows.dask_blocks import is_dask
-from crowdwise.rows.features import check_new
-from crowdwise.training_set import TrainingSet, check_features, warn_if_few_effective
+from crowdwise.rows.features import N_FOLDS, check_finite, check_new
+from crowdwise.training_set import (
+    TrainingSet,
+    check_features,
+    warn_if_few_effective,
+    warn_if_no_disagreement,
+    warn_if_unlabelled,
+)
 from crowdwise.weights.curricula import Curriculum, check_curriculum
 
 # What keep_sums="auto" keeps of a fit, in bytes.
@@ -48,18 +47,22 @@ _MOST_KEPT = 2**26
 _IN_MEMORY = ("_kept_fit",)
 
 # Solves for some steepnesses and l2s with a weighting: `ridge_path` of the data at hand.
-Path = Callable[..., list[PathFit]]
+Path = Callable[..., list[Settled[Any]]]
 
 
 class RidgeModel(CrowdResultsMixin):
     """Learns from examples in memory, or from blocks of them, exactly as from all of them together.
 
-    A model says which sums it needs (`_plan`), and which of the fits of a path it keeps (`_best_fit`).
+    A model has a grid of steepnesses and l2s (`_grid`), folds, and keeps one of the fits of a path (`_best_fit`).
     """
 
     sums_: RidgeSums
     fitted_: FittedRidge
     label_score_: Floats
+    coef_: Floats
+    intercept_: Any
+    classes_: Array
+    class_weight_: Floats
     l2_: float
     route_: str
     model_precision_: float
@@ -68,6 +71,7 @@ class RidgeModel(CrowdResultsMixin):
     feature_names_in_: Array
     get_params: Callable[..., dict[str, Any]]
     relative_to: RelativeTo
+    init: Any
     fit_intercept: bool
     max_rounds: int
     tol: float
@@ -76,6 +80,68 @@ class RidgeModel(CrowdResultsMixin):
     keep_sums: Literal["auto"] | bool
     verbose: int
     _kept_fit: KeptFit
+    _scale: ScaleName = "nominal"
+    _inits: tuple[str, ...] = ("majority", "mean")
+    _tuned = False  # whether something is chosen over folds
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        truth: Any = None,
+        *,
+        on_round: OnRound | None = None,
+    ) -> Self:
+        """Learn from labelled examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
+            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
+            array or data frame, are learned from as `partial_fit` does, with the results that it has.
+        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
+            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
+        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
+            How often each example counts.
+        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
+            The true classes or ratings of some examples, None or NaN elsewhere; anything with ids names those of the
+            examples. They take the place of these examples' labels in the model, errors of annotators are against
+            them, and all others' confidence is calibrated by them, each truth being held out. `criterion` of
+            `CrowdRidgeClassifierCV` uses them too.
+        on_round : callable, default=None
+            Is given a `Round` after every round: number, objective, change, seconds and stage.
+
+        Returns
+        -------
+        self : estimator
+        """
+        self._forget()
+        reporter = self._reporter(on_round)
+        if is_dask(X) or isinstance(X, Blocks):
+            if truth is not None:
+                raise ValueError(
+                    "truth is held out example by example, and examples of blocks and Dask collections are not kept. "
+                    "Give what is known as the labels of one more annotator, or fit in memory."
+                )
+            plan = self._checked_plan()
+            chunks = chunks_of(X, y, sample_weight, plan.scale, reporter.step)
+            return self._learn_sums(chunks.total(partial(RidgeSums.of, plan)), reporter)
+        steepnesses, _ = self._grid()
+        self._check_settings()
+        checked, labels = check_features(self, X, y, self._scale)
+        training = TrainingSet.of(
+            checked, labels, sample_weight, truth=known_answers(truth, X, labels), relative_to=self.relative_to,
+            weighting=any(steepnesses), one_class=True,
+        )  # fmt: skip
+        data = RidgeData.of(training, intercept=self.fit_intercept, init=self.init)
+        self._learn(KeptFit({}, data, self._folds(data), self.keep_sums is True), reporter)
+        return self
+
+    def _folds(self, data: RidgeData) -> Folds:
+        """What examples are scored out of."""
+        return Folds.by_content(data.X, N_FOLDS)
 
     @available_if(lambda self: self._why_no_sums() is None)  # type: ignore[untyped-decorator]
     @all_or_nothing
@@ -140,8 +206,10 @@ class RidgeModel(CrowdResultsMixin):
                 "a stream begins with this block: what fit learned is not part of it, for its sums are of other folds. "
                 "Use partial_fit from the first block on."
             )
-        names, block = Names.of(classes, annotators, before), Block(X, y, sample_weight)
-        return self._learn_sums(add_block(self, self._plan(), before, block, names, batch_names(batch)))
+        plan, batches = self._plan(), batch_names(batch)
+        chunk = Chunk.of((X, y, sample_weight), plan.scale, self, reset=before is None)
+        sums = RidgeSums.of(plan, with_declared(chunk, classes, annotators, before), batches)
+        return self._learn_sums(sums if before is None else before.checked(plan) + sums)
 
     def block_sums(self, X: Any, y: Any, sample_weight: Any = None, *, batch: Any = None) -> RidgeSums:
         """The sums over one block alone: to be computed anywhere, added with ``+`` and given to `merge`.
@@ -177,7 +245,8 @@ class RidgeModel(CrowdResultsMixin):
         >>> int(model.merge(reduce(add, parts)).expertise_.argmax())
         0
         """
-        return sums_of_block(self, self._checked_plan(), Block(X, y, sample_weight), batch_names(batch))
+        plan = self._checked_plan()
+        return RidgeSums.of(plan, Chunk.of((X, y, sample_weight), plan.scale), batch_names(batch))
 
     @all_or_nothing
     def merge(self, other: Any) -> Self:
@@ -204,10 +273,36 @@ class RidgeModel(CrowdResultsMixin):
         if not isinstance(other, RidgeSums):
             check_mergeable(self, other)
             other = other.sums_
-        plan = self._checked_plan()
-        before = vars(self).get("sums_", RidgeSums.nothing(plan, other.kept.X.shape[1]))
-        check_same_plan(plan, before)
-        return self._learn_sums(self._with_features_of(before + other))
+        plan, before = self._checked_plan(), vars(self).get("sums_")
+        other.check_mergeable(plan)
+        return self._learn_sums(other if before is None else before.checked(plan) + other)
+
+    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Any:
+        """The consensus on any examples, by their labels and by the model.
+
+        The model may have seen the examples of `fit`; for these, `consensus_` has the consensus with models that have
+        not. An annotator that `fit` did not see counts as the crowd's average.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_examples, n_features)
+            Features.
+        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+            Labels, in any order of annotators: they are matched by name.
+        use_model : bool, default=True
+            Whether the model's score counts for examples that have labels. It always does for those without.
+
+        Returns
+        -------
+        consensus : Consensus or RatingConsensus
+            With `examples`, `label`, and `confidence` and `proba` of classes or `std` of ratings.
+        """
+        check_is_fitted(self)
+        X, labels = align(X, as_labels(labels, scale=self._scale))
+        labels = with_ids_of(X, labels)
+        if self.fitted_.classes is not None:
+            labels = labels._with_classes(self.fitted_.classes)
+        return self.fitted_.consensus(check_new(self, X), labels, use_model=use_model)
 
     def at(self, *, steepness: Any = None, l2: float | None = None) -> Self:
         """The model that a fit with another steepness or l2 gives, from the sums of this fit.
@@ -251,7 +346,7 @@ class RidgeModel(CrowdResultsMixin):
         model._check_settings()
         if "sums_" in vars(self):
             plan = model._plan()
-            check_same_plan(replace(plan, by_level=self.sums_.plan.by_level), self.sums_)
+            self.sums_.checked(replace(plan, by_level=self.sums_.plan.by_level))
             if plan.by_level and not self.sums_.plan.by_level:
                 raise DataError(
                     "the sums of this model are for steepness=0 and have levels of disagreement added up. Begin with "
@@ -263,10 +358,10 @@ class RidgeModel(CrowdResultsMixin):
                 "the sums of this fit were not kept: by default they are up to "
                 f"{_MOST_KEPT // 2**20} MB with the examples, and never in files. Fit with keep_sums=True."
             )
-        kept.sums.by_level = True
-        model._learn(kept.data, kept.folds, Reporter(type(self).__name__, self.verbose), kept=kept.sums)
+        kept.by_level = True
+        model._learn(kept, model._reporter())
         if not self._may_keep(kept):
-            kept.sums.sums = None
+            kept.sums = None
         return model
 
     def _settings_at(self, steepness: Any, l2: float | None) -> dict[str, Any]:
@@ -283,36 +378,8 @@ class RidgeModel(CrowdResultsMixin):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name not in _IN_MEMORY}
 
-    def _fit_out_of_core(self, X: Any, y: Any, sample_weight: Any, truth: Any, on_round: OnRound | None) -> bool:
-        """Learn from a Dask collection or from blocks, if X is that; whether it is."""
-        self._forget()
-        if not is_dask(X) and not isinstance(X, Blocks):
-            return False
-        if truth is not None:
-            raise ValueError(
-                "truth is held out example by example, and examples of blocks and Dask collections are not kept. Give "
-                "what is known as the labels of one more annotator, or fit in memory."
-            )
-        plan, reporter = self._checked_plan(), Reporter(type(self).__name__, self.verbose, on_round)
-        if isinstance(X, Blocks):
-            given = {"y": y, "sample_weight": sample_weight}
-            if names := [name for name, value in given.items() if value is not None]:
-                raise ValueError(
-                    f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights."
-                )
-            sums = sums_of_blocks(self, plan, X, reporter)
-        else:
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit
-            sums = self._with_features_of(sums_of_dask(self, plan, X, y, sample_weight, reporter))
-        self._learn_sums(sums, reporter)
-        return True
-
-    def _with_features_of(self, sums: RidgeSums) -> RidgeSums:
-        """Sums that were computed elsewhere, whose features are now those of this model."""
-        self.n_features_in_ = sums.kept.X.shape[1]
-        if sums.feature_names is not None:
-            self.feature_names_in_ = sums.feature_names
-        return sums
+    def _reporter(self, on_round: OnRound | None = None) -> Reporter:
+        return Reporter(type(self).__name__, self.verbose, on_round)
 
     def _forget(self) -> None:
         """Forget what was learned, but for the names of features."""
@@ -322,16 +389,27 @@ class RidgeModel(CrowdResultsMixin):
 
     def _learn_sums(self, sums: RidgeSums, reporter: Reporter | None = None) -> Self:
         """Store what is learned from sums, and the sums."""
-        summed = SummedData.of(sums, self.relative_to)
+        summary = sums.summary
+        summary.check(one_class=True)
+        warn_if_unlabelled(summary.n_unlabelled, summary.n_given)
+        if sums.plan.by_level:
+            warn_if_no_disagreement(sums.statistics.n_annotators, summary.most_labels)
+        data, folds, levels = sums_to_solve(sums, self.relative_to)
         self._forget()
+        vars(self).pop("feature_names_in_", None)
+        self.n_features_in_ = summary.n_features
+        if summary.feature_names is not None:
+            self.feature_names_in_ = np.array(summary.feature_names, dtype=object)
         self.sums_ = sums
-        self._learn(summed.data, summed.folds, reporter or Reporter(type(self).__name__, self.verbose), summed)
+        self._learn(KeptFit({}, data, folds, True, levels), reporter or self._reporter(), sums)
         return self
 
     def _why_no_sums(self) -> str | None:
         """Why there are no sums for these settings, if there are none."""
         settings = self.get_params(deep=False)
         curriculum, class_weight = settings["curriculum"], settings.get("class_weight")
+        if not isinstance(self.init, str):
+            return f"init has a value for every example, and a stream keeps none. Use one of {self._inits}."
         if isinstance(curriculum, Curriculum) and not curriculum.is_mixture:
             return (
                 f"curriculum={curriculum!r} looks at the examples in every round, and a stream keeps none. Use "
@@ -351,97 +429,95 @@ class RidgeModel(CrowdResultsMixin):
 
     def _plan(self) -> SumsPlan:
         """What sums depend on; raises if a setting makes no sense."""
-        raise NotImplementedError
+        steepnesses, _ = self._grid()
+        self._check_settings()
+        weighted = not steepnesses or any(steepnesses)
+        return SumsPlan(self._scale, bool(self.fit_intercept), self.init, *self._fold_plan(), weighted, self._tuned)
 
-    def _data(
-        self, X: Any, y: Any, sample_weight: Any, truth: Any, scale: ScaleName, init: str, *, weighting: bool
-    ) -> RidgeData:
-        """What `fit` was given, checked; `weighting` says whether disagreement is going to be used."""
-        checked, labels = check_features(self, X, y, scale)
-        answers = known_answers(truth, X, labels)
-        training = TrainingSet.of(
-            checked, labels, sample_weight, truth=answers, relative_to=self.relative_to, weighting=weighting
-        )
-        return RidgeData.of(training, intercept=self.fit_intercept, init=init)
+    def _fold_plan(self) -> tuple[int, int]:
+        """How many folds blocks have, and their seed."""
+        return N_FOLDS, 0
 
     def _check_settings(self) -> Curriculum:
         """Raise if a setting cannot be used; the curriculum."""
         check_choice("fit_intercept", self.fit_intercept, (True, False))
         check_choice("keep_sums", self.keep_sums, ("auto", True, False))
+        if isinstance(self.init, str) or np.ndim(self.init) != 1:
+            check_choice("init", self.init, self._inits)
         check_whole("max_rounds", self.max_rounds)
         check_rounds(self.max_rounds, self.tol)
         check_seed(self.random_state)
         return check_curriculum(self.curriculum)
 
-    def _learn(
-        self,
-        data: RidgeData,
-        folds: Folds,
-        reporter: Reporter,
-        summed: SummedData | None = None,
-        kept: KeptSums | None = None,
-    ) -> None:
-        """Solve the rounds, and store what was learned; from sums that there are of these data, or of more."""
-        sums = kept or KeptSums(self.keep_sums is True)
-        fit_in_memory = KeptFit(self.get_params(deep=False), data, folds, sums)
-        data = replace(data)  # what it finds out about its steepness is not kept
-        source = None if summed is None else summed.levels
+    def _grid(self) -> tuple[list[float], Floats]:
+        """The steepnesses, none for "auto", and the l2s to choose from; raises if one makes no sense."""
+        settings = self.get_params(deep=False)
+        steepness = check_number("steepness", settings["steepness"], auto=self._scale == "nominal")
+        return [] if np.isnan(steepness) else [steepness], np.array([check_number("l2", settings["l2"])])
+
+    def _learn(self, kept: KeptFit, reporter: Reporter, sums: RidgeSums | None = None) -> None:
+        """Solve the rounds, and store what was learned; from `sums`, if the data are a sample of theirs."""
+        data, folds = replace(kept.data), kept.folds  # what it finds out about its steepness is not kept
         path = partial(
-            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter, source=source,
-            make_sums=sums.make,
+            ridge_path, data, folds=folds, max_rounds=self.max_rounds, tol=self.tol, reporter=reporter,
+            source=None if sums is None else kept.sums, make_sums=kept.make,
         )  # fmt: skip
         with one_blas_thread():
             fit = self._best_fit(data, folds, path)
-            fit.warn(data, self.tol)
-            if summed is None:
-                warn_if_few_effective(data.easiness(fit.steepness) * data.training.sample_weight, self.n_features_in_)
-                found = ridge_results(data, folds, fit)
-                self.fitted_, self.label_score_ = found.fitted, flat(found.label_score)
-                self._keep(found.results)
-            else:
-                summed.warn_if_few_effective(fit.steepness)
-                self.fitted_, results = summed.results(fit)
+            fit.warn(self.tol)
+            warn_if_undetermined(fit, data)
+            if sums is None:
+                warn_if_few_effective(
+                    data.easiness(fit.weights.steepness) * data.training.sample_weight, self.n_features_in_
+                )
+                self.fitted_, results, label_score = ridge_results(data, folds, fit)
+                self.label_score_ = flat(label_score)
                 self._keep(results)
+            else:
+                assert kept.sums is not None
+                count, levels = sums.examples_per_level, kept.sums
+                present = levels.statistics.present.reshape(len(count), -1).sum(axis=1)
+                warn_if_few_effective(
+                    levels.easiness(fit.weights.steepness) * present / count, self.n_features_in_, count
+                )
+                n_labels = sums.summary.labels_per_annotator
+                self.fitted_, found, _ = ridge_results(data, folds, fit, n_labels)
+                self._keep(found.without_examples(sums.n_examples))
         self.l2_, self.route_ = fit.l2, fit.route
+        self.coef_, self.intercept_ = self.fitted_.coef, self.fitted_.intercept
         if self.fitted_.scaling is None:
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             self.model_precision_ = self.fitted_.model_precision
         else:
-            self.temperature_ = self.fitted_.scaling.temperature
-        self._keep_coefficients(data, fit)
-        if summed is None and self._may_keep(fit_in_memory):
-            self._kept_fit = fit_in_memory
+            self.classes_, self.temperature_ = data.training.classes, self.fitted_.scaling.temperature
+            class_weight = fit.weights.class_weight
+            self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight
+        kept_now = replace(kept, settings=self.get_params(deep=False))
+        if sums is None and self._may_keep(kept_now):
+            self._kept_fit = kept_now
         reporter.done()
 
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> Settled[Any]:
         """The fit to be kept, of those that `path` makes for steepnesses and l2s."""
-        raise NotImplementedError
+        steepnesses, l2s = self._grid()
+        fits = path(steepnesses=steepnesses or [self._auto(data)], l2s=l2s, weighting=self._weighting(data))
+        return fits[0]
 
-    def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
-        """Store the coefficients of `fitted_` in the shape that scikit-learn has for such models."""
-        raise NotImplementedError
+    def _auto(self, data: RidgeData) -> float:
+        training = data.training
+        check_finite(training.X)
+        return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
 
-    def _consensus(self, X: Any, labels: Any, *, use_model: bool) -> Any:
-        """The consensus on whatever features and labels the model is given."""
-        check_is_fitted(self)
-        classes = self.fitted_.classes
-        X, labels = align(X, as_labels(labels, scale="interval" if classes is None else "nominal"))
-        labels = with_ids_of(X, labels)
-        if classes is not None:
-            labels = labels._with_classes(classes)
-        return self.fitted_.consensus(check_new(self, X), labels, use_model=use_model)
+    def _weighting(self, data: RidgeData) -> Weighting:
+        class_weight = self.get_params(deep=False).get("class_weight")
+        return Weighting.of(self._check_settings(), class_weight, data.training.labels.classes, self.random_state)
 
     if not TYPE_CHECKING:  # a checker should know the names, not that any name may do
 
         def __getattr__(self, name: str) -> Any:
-            """Why there is no such attribute."""
-            if name in ABOUT_EXAMPLES and "results_" in vars(self) and not self.results_.has_examples:
-                raise AttributeError(
-                    f"{name} is about single examples, which neither partial_fit nor a fit on blocks keeps. For the "
-                    "consensus on any examples call consensus(X, labels)."
-                )
             if name == "partial_fit":
                 raise AttributeError(f"there is no partial_fit with these settings: {self._why_no_sums()}")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return super().__getattr__(name)
 
 
 def flat(scores: Floats) -> Floats:

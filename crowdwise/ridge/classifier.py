@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Floats
-from crowdwise._checks import check_choice, check_number
-from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
-from crowdwise.results.consensus import Consensus
-from crowdwise.ridge.auto_steepness import auto_steepness
-from crowdwise.ridge.base import Path, RidgeModel, flat
-from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, PathFit
-from crowdwise.ridge.rounds import Weighting
-from crowdwise.ridge.sums import SumsPlan
-from crowdwise.rows.features import N_FOLDS, check_finite, check_new
+from crowdwise.mixins import CrowdClassifierMixin
+from crowdwise.ridge.base import RidgeModel, flat
+from crowdwise.rows.features import check_new
 from crowdwise.weights.curricula import Curriculum
 
 
@@ -41,8 +32,9 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         Ridge strength (the paper's lambda); 0 gives the solution of smallest norm.
     relative_to : {"observed", "possible"} or None, default="observed"
         What disagreement is measured by: the largest in the data or the largest possible; see `disagreement`.
-    init : {"majority", "mean"}, default="majority"
-        The first consensus: the majority vote, or the mean of the labels.
+    init : {"majority", "mean"} or array-like of shape (n_examples,), default="majority"
+        The first consensus: the majority vote, the mean of the labels, or a class for every example, such as
+        `consensus_` of another model.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
@@ -151,7 +143,7 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         *,
         l2: float = 1.0,
         relative_to: RelativeTo = "observed",
-        init: str = "majority",
+        init: Any = "majority",
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
@@ -174,62 +166,6 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         self.keep_sums = keep_sums
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        truth: Any = None,
-        *,
-        on_round: OnRound | None = None,
-    ) -> Self:
-        """Learn from labelled examples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learned from as `partial_fit` does, with the results that it has.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
-            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
-        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
-            How often each example counts.
-        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
-            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
-            They take the place of these examples' labels in the model, errors of annotators are against them, and all
-            others' confidence is calibrated by them, each truth being held out.
-        on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
-
-        Returns
-        -------
-        self : CrowdRidgeClassifier
-        """
-        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
-            return self
-        steepness, _ = self._check_numbers()
-        self._check_settings()
-        reporter = Reporter("CrowdRidgeClassifier", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "nominal", self.init, weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter)
-        return self
-
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
-        steepness, l2 = self._check_numbers()
-        if np.isnan(steepness):
-            steepness = self._auto_steepness(data)
-        (fit,) = path(steepnesses=[steepness], l2s=np.array([l2]), weighting=self._weighting(data))
-        return fit
-
-    def _weighting(self, data: RidgeData) -> Weighting:
-        return Weighting.of(self._check_settings(), self.class_weight, data.training.classes, self.random_state)
-
-    def _plan(self) -> SumsPlan:
-        steepness, _ = self._check_numbers()
-        self._check_settings()
-        return SumsPlan("nominal", bool(self.fit_intercept), self.init, N_FOLDS, 0, steepness != 0, False)
-
     def decision_function(self, X: Any) -> Floats:
         """Scores: around -1 for the first and +1 for the second of two classes; one column per class if there are more.
 
@@ -244,45 +180,3 @@ class CrowdRidgeClassifier(RidgeModel, CrowdClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return flat(self.fitted_.scores(check_new(self, X)))
-
-    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> Consensus:
-        """The consensus on any examples, by their labels and by the model.
-
-        The model may have seen the examples of `fit`; for these, `consensus_` has the consensus with models that have
-        not. An annotator that `fit` did not see counts as the crowd's average.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            Labels, in any order of annotators: they are matched by name.
-        use_model : bool, default=True
-            Whether the model's score counts for examples that have labels. It always does for those without.
-
-        Returns
-        -------
-        consensus : Consensus
-            With `examples`, `label`, `confidence` and `proba`.
-        """
-        return self._consensus(X, labels, use_model=use_model)
-
-    def _check_numbers(self) -> tuple[float, float]:
-        """The steepness, NaN for "auto", and l2."""
-        return check_number("steepness", self.steepness, auto=True), check_number("l2", self.l2)
-
-    def _check_settings(self) -> Curriculum:
-        """Raise if a setting cannot be used; the curriculum."""
-        check_choice("init", self.init, ("majority", "mean"))
-        return super()._check_settings()
-
-    def _auto_steepness(self, data: RidgeData) -> float:
-        training = data.training
-        check_finite(training.X)
-        return auto_steepness(data.X, training.used_labels, training.sample_weight, training.used_disagreement)
-
-    def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
-        self.classes_ = data.training.classes
-        self.coef_, self.intercept_ = self.fitted_.coef, self.fitted_.intercept
-        class_weight = fit.settled.weights.class_weight
-        self.class_weight_ = np.ones(len(self.classes_)) if class_weight is None else class_weight

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
-from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import RelativeTo
-from crowdwise.mixins import all_or_nothing
 from crowdwise.ridge.base import Path
 from crowdwise.ridge.classifier import CrowdRidgeClassifier
 from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, PathFit, held_out_rankings
-from crowdwise.ridge.sums import SumsPlan
+from crowdwise.ridge.path import Folds, held_out_rankings
+from crowdwise.ridge.rounds import Settled
 from crowdwise.weights.curricula import Curriculum
 from crowdwise.weights.steepness import easiest_examples
 
@@ -51,8 +49,9 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         "every round" chooses at the first and at the settled consensus; `route_` then says "rows" or "iterative".
     relative_to : {"observed", "possible"} or None, default="observed"
         What disagreement is measured by: the largest in the data or the largest possible; see `disagreement`.
-    init : {"majority", "mean"}, default="majority"
-        The first consensus: the majority vote, or the mean of the labels.
+    init : {"majority", "mean"} or array-like of shape (n_examples,), default="majority"
+        The first consensus: the majority vote, the mean of the labels, or a class for every example, such as
+        `consensus_` of another model.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
@@ -102,6 +101,8 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
     True
     """
 
+    _tuned = True
+
     def __init__(
         self,
         steepnesses: Sequence[float] | Literal["auto"] = (2.0,),
@@ -111,7 +112,7 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         criterion: Literal["auto", "truth", "agreement"] = "auto",
         tune: Literal["every round", "once"] = "every round",
         relative_to: RelativeTo = "observed",
-        init: str = "majority",
+        init: Any = "majority",
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
@@ -137,53 +138,14 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
         self.keep_sums = keep_sums
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        truth: Any = None,
-        *,
-        on_round: OnRound | None = None,
-    ) -> Self:
-        """Learn from labelled examples.
+    def _folds(self, data: RidgeData) -> Folds:
+        return Folds.of(self.cv, data, self.random_state)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learned from as `partial_fit` does, with the results that it has.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
-            Labels: a column per annotator, NaN or None where there is none. Blocks have their own.
-        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
-            How often each example counts.
-        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
-            The true classes of some examples, None or NaN elsewhere; anything with ids names those of the examples.
-            They take the place of these examples' labels in the model, errors of annotators are against them, and all
-            others' confidence is calibrated by them, each truth being held out. They choose the steepness too, see
-            `criterion`.
-        on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
-
-        Returns
-        -------
-        self : CrowdRidgeClassifierCV
-        """
-        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
-            return self
-        steepnesses, _ = self._check_grid()
-        self._check_settings()
-        reporter = Reporter("CrowdRidgeClassifierCV", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "nominal", self.init, weighting=any(steepnesses))
-        self._learn(data, Folds.of(self.cv, data, self.random_state), reporter)
-        return self
-
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
+    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> Settled[Any]:
         """The fit of the steepness that ranks examples best."""
-        (steepnesses, l2s), (examples, codes) = self._check_grid(), self._examples_to_rank(data)
+        (steepnesses, l2s), (examples, codes) = self._grid(), self._examples_to_rank(data)
         fits = path(
-            steepnesses=steepnesses or [self._auto_steepness(data)],
+            steepnesses=steepnesses or [self._auto(data)],
             l2s=l2s,
             weighting=self._weighting(data),
             tuned=True,
@@ -204,16 +166,11 @@ class CrowdRidgeClassifierCV(CrowdRidgeClassifier):
             return f"the folds of a stream are drawn by the content of rows, so cv must be a number; it is {self.cv!r}."
         return super()._why_no_sums()
 
-    def _plan(self) -> SumsPlan:
-        steepnesses, _ = self._check_grid()
-        self._check_settings()
-        n_folds = check_whole("cv", self.cv, low=2)
-        seed = check_whole("random_state", self.random_state, low=0)  # the same folds for every block
-        weighted = any(steepnesses) or not steepnesses
-        return SumsPlan("nominal", bool(self.fit_intercept), self.init, n_folds, seed, weighted, True)
+    def _fold_plan(self) -> tuple[int, int]:
+        # The same folds for every block.
+        return check_whole("cv", self.cv, low=2), check_whole("random_state", self.random_state, low=0)
 
-    def _check_grid(self) -> tuple[list[float], Floats]:
-        """The steepnesses, none for "auto", and the l2s to choose from."""
+    def _grid(self) -> tuple[list[float], Floats]:
         check_choice("criterion", self.criterion, ("auto", "truth", "agreement"))
         check_choice("tune", self.tune, ("every round", "once"))
         auto = isinstance(self.steepnesses, str) and self.steepnesses == "auto"
@@ -243,16 +200,16 @@ def _check_values(name: str, values: Any) -> list[float]:
     return [check_number(name, value) for value in values]
 
 
-def _results(data: RidgeData, path: list[PathFit], ranked: list[float]) -> dict[str, Any]:
-    features = [data.to_features(fit.settled.theta) for fit in path]
+def _results(data: RidgeData, path: list[Settled[Any]], ranked: list[float]) -> dict[str, Any]:
+    features = [data.to_features(fit.theta) for fit in path]
     return {
-        "steepness": np.array([fit.steepness for fit in path]),
+        "steepness": np.array([fit.weights.steepness for fit in path]),
         "l2": np.array([fit.l2 for fit in path]),
         "criterion": np.array(ranked),
-        "held_out_error": np.array([fit.errors for fit in path]),
+        "held_out_error": np.array([fit.problem.choice.errors for fit in path]),
         "coef": np.array([coef for coef, _ in features]),
         "intercept": np.array([intercept for _, intercept in features]),
-        "expertise": np.array([fit.settled.expertise for fit in path]),
-        "n_rounds": np.array([fit.settled.n_rounds for fit in path]),
-        "converged": np.array([fit.settled.converged for fit in path]),
+        "expertise": np.array([fit.expertise for fit in path]),
+        "n_rounds": np.array([fit.n_rounds for fit in path]),
+        "converged": np.array([fit.converged for fit in path]),
     }

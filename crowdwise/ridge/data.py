@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd._disagreement import example_weights
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.encode import as_column, encode_declared
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.expertise import Votes
@@ -62,8 +63,8 @@ class RidgeData:
     _easiness: dict[float, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, training: TrainingSet, *, intercept: bool, init: str) -> RidgeData:
-        """From checked examples; the first consensus is the "majority" vote or the "mean" of the labels."""
+    def of(cls, training: TrainingSet, *, intercept: bool, init: Any) -> RidgeData:
+        """From checked examples; the first consensus is "majority", "mean", or a value for every example."""
         X, core = training.rows, _told(training)
         targets = Targets.of(core, intercept=intercept)
         rows = Rows.of(X, intercept=intercept)
@@ -72,7 +73,10 @@ class RidgeData:
         elif len(training.others):
             check_finite(training.X[training.others], training.others)
         space = row_space(rows)
-        first = first_consensus(core, targets, init)
+        first = first_consensus(core, targets, init if isinstance(init, str) else "mean")
+        if not isinstance(init, str):
+            unknown = np.ones(len(core), dtype=bool) if training.known is None else training.unknown[training.used]
+            first[unknown] = targets.of_values(_given_consensus(init, training))[unknown]
         return cls(training, X, rows if space is None else space.rows, space, targets, first)
 
     @cached_property
@@ -151,6 +155,24 @@ def first_consensus(labels: CrowdLabels, targets: Targets, init: str) -> Floats:
     if init == "majority":
         return majority_targets(labels, targets)
     return Votes.of(labels, np.ones(labels.n_annotators)).mean_targets(targets)
+
+
+def _given_consensus(init: Any, training: TrainingSet) -> Array:
+    """What `init` has for the examples that take part: positions of classes, or ratings."""
+    labels, values = training.labels, as_column(init, "init")
+    if len(values) != len(labels):
+        raise ValueError(f"init must have one value for each of the {len(labels)} examples; got {len(values)}.")
+    values = values[training.used]
+    if labels.classes is None:
+        ratings = np.asarray(values, dtype=np.float64)
+        bad = ~np.isfinite(ratings)
+    else:
+        codes = encode_declared(values, labels.classes)
+        bad = codes < 0
+    if bad.any():
+        wanted = "finite ratings" if labels.classes is None else f"classes among {labels.classes.tolist()}"
+        raise ValueError(f"init must be {wanted}, one for every example with labels; got {values[bad].tolist()[0]!r}.")
+    return ratings if labels.classes is None else codes
 
 
 def _told(training: TrainingSet) -> CrowdLabels:

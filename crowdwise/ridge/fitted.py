@@ -30,8 +30,9 @@ from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.data import KnownRows, RidgeData
 from crowdwise.ridge.expertise import SMALLEST_ERROR, Votes
-from crowdwise.ridge.path import Folds, PathFit
+from crowdwise.ridge.path import Folds
 from crowdwise.ridge.problem import label_agreement
+from crowdwise.ridge.rounds import Settled
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
 from crowdwise.truths.check import RatingCheck
@@ -150,24 +151,16 @@ def class_scores(scores: Floats) -> Floats:
     return np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
-@dataclass(frozen=True, eq=False)
-class RidgeResults:
-    """What a ridge model keeps of its fit."""
+def ridge_results(
+    data: RidgeData, folds: Folds, fit: Settled[Any], n_labels: Array | None = None
+) -> tuple[FittedRidge, FitResults, Floats]:
+    """The fitted model, the consensus on all examples of its fit, and the paper's consensus.
 
-    fitted: FittedRidge
-    results: FitResults
-    # (n_examples, n_targets): the paper's consensus: the expertise-weighted mean of the labels, the model's score for
-    # examples without any.
-    label_score: Floats
-
-
-def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array | None = None) -> RidgeResults:
-    """The fitted model, and the consensus on all examples of its fit.
-
-    Each example is scored by the model of the other folds. `n_labels` says how many labels each annotator gave,
-    if the data are a sample of all.
+    The latter, of shape (n_examples, n_targets), is the expertise-weighted mean of the labels, the model's score for
+    examples without any. Each example is scored by the model of the other folds. `n_labels` says how many labels each
+    annotator gave, if the data are a sample of all.
     """
-    training, settled = data.training, fit.settled
+    training = data.training
     unseen = _unseen_scores(data, folds, fit)
     fitted = _fitted(data, fit)
     scores = np.empty((len(training.used), unseen.shape[1]))
@@ -180,7 +173,7 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array |
     label_score = data.targets.uncentred(by_expertise.mean_targets(data.targets))
     unlabelled = training.labels.labels_per_example == 0
     label_score[unlabelled] = scores[unlabelled]
-    of_fit = {"steepness": fit.steepness, "objective": settled.objective, "converged": settled.converged}
+    of_fit = {"steepness": fit.weights.steepness, "objective": fit.objective, "converged": fit.converged}
     if training.labels.classes is None:
         active = training.active
         sharing = sharing_of(training.used_labels, independent=False).at(np.where(active, np.cumsum(active) - 1, -1))
@@ -188,25 +181,26 @@ def ridge_results(data: RidgeData, folds: Folds, fit: PathFit, n_labels: Array |
     else:
         fitted, results = _class_results(data, fit, fitted, scores, of_fit)
     results = replace(results, expertise=fitted.expertise)
-    return RidgeResults(fitted, results if n_labels is None else replace(results, n_labels=n_labels), label_score)
+    return fitted, results if n_labels is None else replace(results, n_labels=n_labels), label_score
 
 
 def _class_results(
-    data: RidgeData, fit: PathFit, fitted: FittedRidge, scores: Floats, of_fit: dict[str, Any]
+    data: RidgeData, fit: Settled[Any], fitted: FittedRidge, scores: Floats, of_fit: dict[str, Any]
 ) -> tuple[FittedRidge, FitResults]:
     """The consensus of classes: annotators, and the model's scores out of fold as their prior."""
     training = data.training
     # Annotators are judged by all examples: those on which they agree would flatter them.
     labels, weight, truth = training.used_labels, training.sample_weight, training.used_truth
     unseen, at = class_scores(scores[training.used]), _some(labels)
-    chunks = some = _with_scores(MemoryChunks.of(labels, weight, None, truth, whole=at.step == 1), unseen)
+    chunks = some = MemoryChunks.of(labels, weight, None, truth, whole=at.step == 1)
+    chunks.put("scores", unseen)
     if at.step > 1:
-        few = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
-        some = _with_scores(few, unseen[at])
+        some = MemoryChunks.of(labels[at], weight[at], None, None if truth is None else truth[at], whole=True)
+        some.put("scores", unseen[at])
     sharing = sharing_of(labels, independent=False)
     counting = Counting(len(training.classes), sharing)
     labels_fit = fit_labels(some, counting, Shared())
-    weights = RoundWeights(some, _ones, np.ones(len(training.classes)))
+    weights = RoundWeights(some, lambda chunk: np.ones(len(chunk)), np.ones(len(training.classes)))
     found = fit_with_features(
         some, some.chunks[0], labels_fit, _StoredScores(), weights, Shared(),
         start=VoteShares(counting), max_rounds=FEATURE_ROUNDS, few=True,
@@ -226,15 +220,6 @@ def _some(labels: CrowdLabels) -> slice:
     return slice(None, None, max(1, int(len(labels) / max(wanted, _ENOUGH))))
 
 
-def _with_scores(chunks: MemoryChunks, scores: Floats) -> MemoryChunks:
-    chunks.put("scores", scores)
-    return chunks
-
-
-def _ones(chunk: Chunk) -> Floats:
-    return np.ones(len(chunk))
-
-
 def _stored(chunk: Chunk) -> Floats:
     assert chunk.memo is not None
     scores: Floats = chunk.memo["scores"][1]
@@ -248,18 +233,17 @@ class _StoredScores:
         return _stored
 
 
-def _unseen_scores(data: RidgeData, folds: Folds, fit: PathFit) -> Floats:
+def _unseen_scores(data: RidgeData, folds: Folds, fit: Settled[Any]) -> Floats:
     """Scores of the examples that take part by models that have not seen them."""
-    if folds.n_folds < 2:  # there is no other example to learn from
+    if fit.fold_theta is None:  # there is no other example to learn from
         return np.zeros((len(data.labels), data.targets.n_targets))
     return data.rows.fold_scores(fit.fold_theta, folds.fold)
 
 
-def _fitted(data: RidgeData, fit: PathFit) -> FittedRidge:
-    settled, original = fit.settled, data.original
-    coef, intercept = data.to_features(settled.theta)
-    expertise = settled.expertise
-    crowd = settled.problem.precision.crowd_expertise(settled.errors)
+def _fitted(data: RidgeData, fit: Settled[Any]) -> FittedRidge:
+    original, expertise = data.original, fit.expertise
+    coef, intercept = data.to_features(fit.theta)
+    crowd = fit.problem.precision.crowd_expertise(fit.errors)
     if len(expertise) == 1:  # nobody to be compared with
         expertise, crowd = np.ones(1), 1.0
     return FittedRidge(
@@ -277,7 +261,7 @@ def _fitted(data: RidgeData, fit: PathFit) -> FittedRidge:
 
 
 def _rating_results(
-    data: RidgeData, fit: PathFit, fitted: FittedRidge, unseen: Floats, scores: Floats, of_fit: dict[str, Any]
+    data: RidgeData, fit: Settled[Any], fitted: FittedRidge, unseen: Floats, scores: Floats, of_fit: dict[str, Any]
 ) -> tuple[FittedRidge, FitResults]:
     """The consensus of ratings: the mean of labels and the model's score out of fold, weighted by precision."""
     training, labels = data.training, data.training.labels
@@ -289,11 +273,11 @@ def _rating_results(
     votes = fitted.votes(labels)
     consensus = training.with_truth(fitted.rating_consensus(votes, labels, scores, use_model=True))
     if data.known is None:
-        agreement = fit.settled.problem.agreement(fit.settled.theta)
+        agreement = fit.problem.agreement(fit.theta)
     else:
-        answers = data.rows.scores(fit.settled.theta)
+        answers = data.rows.scores(fit.theta)
         answers[data.known.at] = data.known.answers
-        agreement = label_agreement(data, training.used_labels, answers, fit.settled.weights.product)
+        agreement = label_agreement(data, training.used_labels, answers, fit.weights.product)
     counted = np.where(training.active, labels.labels_per_annotator, 0)
     copies = None if fitted.sharing.given else fitted.sharing
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
@@ -318,11 +302,11 @@ def _rating_results(
     )
 
 
-def _model_precision(data: RidgeData, fit: PathFit, fitted: FittedRidge, unseen: Floats) -> float:
+def _model_precision(data: RidgeData, fit: Settled[Any], fitted: FittedRidge, unseen: Floats) -> float:
     """One over the mean squared difference of labels' mean and unseen score, less what is noise of the labels."""
-    expertise = fit.settled.expertise if len(fit.settled.expertise) > 1 else np.ones(1)
+    expertise = fit.expertise if len(fit.expertise) > 1 else np.ones(1)
     votes = Votes.of(data.labels, expertise)
-    weight = fit.settled.weights.product * votes.total
+    weight = fit.weights.product * votes.total
     apart = data.targets.squared(votes.mean_targets(data.targets) - unseen)
     noise = 1 / np.maximum(votes.total, np.finfo(np.float64).tiny)
     total = float(weight @ apart / weight.sum())
@@ -331,20 +315,20 @@ def _model_precision(data: RidgeData, fit: PathFit, fitted: FittedRidge, unseen:
 
 
 def _calibrate_ratings(
-    data: RidgeData, known: KnownRows, fit: PathFit, fitted: FittedRidge, unseen: Floats
+    data: RidgeData, known: KnownRows, fit: Settled[Any], fitted: FittedRidge, unseen: Floats
 ) -> tuple[float, RatingCheck]:
     """The factor on standard deviations, and how far the consensus is off on examples of known rating.
 
     Each known rating is held out. Scores of all examples, `unseen`, are out of fold already; the errors of annotators
     on the held-out part are against these scores then.
     """
-    weight, scores = fit.settled.weights.product[known.at], unseen[known.at]
+    weight, scores = fit.weights.product[known.at], unseen[known.at]
     fold = folds_of_truths(known.targets.squared(known.answers - scores))
     found = np.empty((len(known.known), 2))
     for k in range(int(fold.max()) + 1):
         held_out, rows = np.where(fold == k, weight, 0.0), np.flatnonzero(fold == k)
-        errors = fit.settled.errors - known.errors(held_out) + known.errors(held_out, scores)
-        expertise = fit.settled.problem.precision.expertise(np.maximum(errors, 0.0))
+        errors = fit.errors - known.errors(held_out) + known.errors(held_out, scores)
+        expertise = fit.problem.precision.expertise(np.maximum(errors, 0.0))
         votes = Votes.of(known.labels[rows], np.ones(1) if len(expertise) == 1 else expertise)
         of_rows = data.targets.uncentred(scores[rows])
         consensus = fitted.rating_consensus(votes, known.labels[rows], of_rows, use_model=True)

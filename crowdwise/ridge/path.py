@@ -156,14 +156,14 @@ MakeSums = Callable[..., LevelSums | FoldSums]
 
 
 @dataclass(eq=False)
-class KeptSums:
-    """Sums per level of disagreement, made once.
+class KeptFit:
+    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2."""
 
-    `by_level` says whether they are made even if the fit at hand does not need them so.
-    """
-
-    by_level: bool
-    sums: LevelSums | None = None
+    settings: dict[str, Any]  # of the model when it was fitted
+    data: RidgeData
+    folds: Folds
+    by_level: bool  # whether sums per level are made even if the fit at hand does not need them so
+    sums: LevelSums | None = None  # made once
 
     def make(self, data: RidgeData, folds: Folds, n_steepnesses: int, *, unweighted: bool) -> LevelSums | FoldSums:
         """What `fold_sums` does."""
@@ -174,16 +174,6 @@ class KeptSums:
         self.sums = found if isinstance(found, LevelSums) else None
         return found
 
-
-@dataclass(frozen=True, eq=False)
-class KeptFit:
-    """What is kept of a fit in memory, so that it can be solved again at another steepness or l2."""
-
-    settings: dict[str, Any]  # of the model when it was fitted
-    data: RidgeData
-    folds: Folds
-    sums: KeptSums  # shared by all models that were made of this fit
-
     @property
     def n_bytes(self) -> int:
         """About how much memory it takes."""
@@ -191,48 +181,20 @@ class KeptFit:
         parts = [X.data if sparse.issparse(X) else X, labels.values, labels.annotator_index, labels.indptr]
         if self.data.space is not None:
             parts.append(self.data.rows.X)
-        if self.sums.sums is not None:
-            parts += [self.sums.sums.statistics.gram, self.sums.sums.statistics.cross]
+        if self.sums is not None:
+            parts += [self.sums.statistics.gram, self.sums.statistics.cross]
         return sum(part.nbytes for part in parts)
 
 
-@dataclass(frozen=True, eq=False)
-class PathFit:
-    """The settled rounds of one steepness.
-
-    Parameters
-    ----------
-    steepness : float
-        How fast easiness fell with disagreement.
-    settled : Settled
-        What the rounds arrived at.
-    l2 : float
-        The l2 of the last round.
-    errors : ndarray of shape (n_l2s,)
-        Held-out squared errors of every l2 against the last consensus, up to a constant.
-    fold_theta : ndarray of shape (n_folds, n_columns, n_targets)
-        Models of all folds but one for the final consensus; empty if there is one fold only.
-    route : {"sums", "rows", "iterative"}
-        How it was solved.
-    """
-
-    steepness: float
-    settled: Settled[Any]
-    l2: float
-    errors: Floats
-    fold_theta: Floats
-    route: Route
-
-    def warn(self, data: RidgeData, tol: float) -> None:
-        """Say what is remarkable about the fit that is kept."""
-        self.settled.warn(tol)
-        rank = self.settled.problem.rank
-        if rank < data.rows.n_features or (self.l2 == 0 and data.space is not None):
-            small = "l2 is 0" if self.l2 == 0 else f"l2={self.l2:g} is lost in the rounding of the features' products"
-            warn(
-                f"{small} and only {rank} of {data.original.n_features} directions of the features are determined by "
-                "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
-            )
+def warn_if_undetermined(fit: Settled[Any], data: RidgeData) -> None:
+    """Warn if the data and l2 do not determine all coefficients."""
+    rank = fit.problem.rank
+    if rank < data.rows.n_features or (fit.l2 == 0 and data.space is not None):
+        small = "l2 is 0" if fit.l2 == 0 else f"l2={fit.l2:g} is lost in the rounding of the features' products"
+        warn(
+            f"{small} and only {rank} of {data.original.n_features} directions of the features are determined by "
+            "the data: the solution of smallest norm is taken. Use a larger l2 for a solution that is stable."
+        )
 
 
 def ridge_path(
@@ -249,7 +211,7 @@ def ridge_path(
     reporter: Reporter,
     source: LevelSums | None = None,
     make_sums: MakeSums = fold_sums,
-) -> list[PathFit]:
+) -> list[Settled[Any]]:
     """The fit of every steepness, in their order.
 
     Folds are there to choose one of several l2, and to score examples by models that have not seen them. `tuned` says
@@ -275,8 +237,8 @@ def ridge_path(
         sums = source or make_sums(data, folds, len(steepnesses), unweighted=unweighted)
         path = fits.from_sums(steepnesses, sums, sums.plain() if unweighted else None)
     if tuned and len(l2s) == 1:  # nothing was chosen, so no error is known yet
-        errors = (fit.settled.problem.held_out_error(fit.settled.expertise, fit.fold_theta) for fit in path)
-        return [replace(fit, errors=error) for fit, error in zip(path, errors, strict=True)]
+        for fit in path:
+            fit.problem.choice.errors = fit.problem.held_out_error(fit.expertise, fit.fold_theta)
     return path
 
 
@@ -293,22 +255,22 @@ class _Fits:
 
     def from_sums(
         self, steepnesses: Sequence[float], sums: LevelSums | FoldSums, plain: Statistics | None
-    ) -> list[PathFit]:
+    ) -> list[Settled[Any]]:
         """From the sums of one pass, if levels of disagreement can be kept apart."""
         data = self.data
 
-        def fit(steepness: float) -> PathFit:
+        def fit(steepness: float) -> Settled[Any]:
             alike = bool((sums.easiness(steepness) == 1).all())
             easy = plain if alike and plain is not None else sums.easy(steepness)
             weights, choice = self._weights(steepness, alike=alike), L2Choice(self.l2s, self.every_round)
             settled = self.turn(SumsProblem(data, easy, plain, choice), weights)
-            return self._finish(steepness, settled, choice, "sums")
+            return self._finish(settled, "sums")
 
         n_multiplications = 10.0 * len(steepnesses) * self.folds.n_folds * data.rows.n_columns**3
         # Without levels each reads the rows, on all cores.
         return list(run_parallel(fit, steepnesses, 0 if isinstance(sums, FoldSums) else n_multiplications))
 
-    def from_rows(self, steepness: float, route: Route, *, costly: bool) -> PathFit:
+    def from_rows(self, steepness: float, route: Route, *, costly: bool) -> Settled[Any]:
         """By a pass per round; if that is costly, l2 is chosen at the first and at the settled consensus only."""
         weights = self._weights(steepness)
         choice = L2Choice(self.l2s, self.every_round and not costly)
@@ -321,30 +283,29 @@ class _Fits:
             if choice.l2 != chosen:
                 weights = self._weights(steepness)
                 settled = self.turn(settled.problem, weights, expertise=settled.expertise, done=settled.n_rounds)
-        return self._finish(steepness, settled, choice, route)
+        return self._finish(settled, route)
 
     def _weights(self, steepness: float, *, alike: bool | None = None) -> WeightSequence:
         return WeightSequence(self.data, steepness, self.weighting, alike=alike)
 
-    def _finish(self, steepness: float, settled: Settled[Any], choice: L2Choice, route: Route) -> PathFit:
+    def _finish(self, settled: Settled[Any], route: Route) -> Settled[Any]:
         """Models that have not seen a fold, with the final consensus."""
-        problem, fold_theta = settled.problem, np.empty((0, *settled.theta.shape))
-        fold, n_folds = self.folds.fold, self.folds.n_folds
-        if n_folds > 1:
-            if isinstance(problem, SumsProblem) and problem.sums.n_cells < n_folds:
-                problem = RowsProblem(self.data, fold, n_folds, choice, False, settled.weights)
-            fold_theta = problem.fold_models(settled.expertise)
-        return PathFit(steepness, settled, choice.l2, choice.errors, fold_theta, route)
+        problem, fold, n_folds = settled.problem, self.folds.fold, self.folds.n_folds
+        if n_folds == 1:
+            return replace(settled, route=route)
+        if isinstance(problem, SumsProblem) and problem.sums.n_cells < n_folds:
+            problem = RowsProblem(self.data, fold, n_folds, problem.choice, False, settled.weights)
+        return replace(settled, route=route, fold_theta=problem.fold_models(settled.expertise))
 
 
 def held_out_rankings(
-    data: RidgeData, path: list[PathFit], folds: Folds, examples: Positions, codes: Array, n_classes: int
+    data: RidgeData, path: list[Settled[Any]], folds: Folds, examples: Positions, codes: Array, n_classes: int
 ) -> list[float]:
     """How well some examples are ranked by models that have not seen them, for every steepness."""
     scores = np.empty((len(examples), len(path) * data.targets.n_targets))
     for k in range(folds.n_folds):
         held_out = folds.fold[examples] == k
-        theta = np.hstack([fit.fold_theta[k] for fit in path])
+        theta = np.hstack([fit.fold_theta[k] for fit in path if fit.fold_theta is not None])
         scores[held_out] = data.rows.scores(theta, examples[held_out])
     weight = data.training.sample_weight[examples]
     by_steepness = np.split(scores, len(path), axis=1)

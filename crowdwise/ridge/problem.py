@@ -49,11 +49,17 @@ class L2Choice:
         self.l2, self.errors = float(self.l2s[best]), errors
         return best
 
+    def solve(self, spectrum: Spectrum, crosses: Floats, held_out: tuple[Floats, Floats], factor: float) -> Floats:
+        """theta of all folds with the best l2, from systems of all folds but one and sums over the one held out."""
+        theta = spectrum.solve(crosses, self.l2s)
+        return theta[-1, :, self.take(held_out_errors(*held_out, theta[:-1], factor))]
+
 
 class Problem(Protocol):
     """What the rounds ask."""
 
     rank: int
+    choice: L2Choice
 
     @property
     def precision(self) -> Precision: ...
@@ -91,6 +97,9 @@ class SumsProblem:
     choice: L2Choice
     share: float = 1.0
     rank: int = 0
+    # With complete labels the same in every round.
+    _factor: Factor | None = field(default=None, init=False)
+    _spectrum: Spectrum | None = field(default=None, init=False)
 
     def at(self, weights: Weights) -> SumsProblem:
         """The same problem with the weights of a round, which lie between easiness and equal ones."""
@@ -116,39 +125,21 @@ class SumsProblem:
 
     def solve(self, expertise: Floats | None) -> Floats:
         """theta for an expertise, with an l2 that is chosen if it is time to."""
+        intercept, complete = self.data.rows.intercept, self.sums.is_complete
         if not self.choice.is_due:
-            factor = self._factor(expertise)
-            self.rank = factor.rank
-            return factor.solve(self.whole.crosses(expertise)[0])
+            if self._factor is None or not complete:
+                self._factor = Factor.of(self.whole.grams(expertise)[0], self.choice.l2, intercept=intercept)
+            self.rank = self._factor.rank
+            return self._factor.solve(self.whole.crosses(expertise)[0])
         assert self.plain is not None
         training = leave_one_out(self.sums.n_cells)
-        spectrum = self._spectrum(expertise)
-        theta = spectrum.solve(self.sums.crosses(expertise, training), self.choice.l2s)
+        if self._spectrum is None or not complete:
+            self._spectrum = Spectrum.of(self.sums.grams(expertise, training), intercept=intercept)
         held_out = self.plain.grams(expertise), self.plain.crosses(expertise)
-        best = self.choice.take(held_out_errors(*held_out, theta[:-1], self.data.targets.factor))
-        self.rank = spectrum.rank(self.choice.l2)
-        return theta[-1, :, best]
-
-    def _factor(self, expertise: Floats | None) -> Factor:
-        """With complete labels the same one in every round."""
-        if self.whole.is_complete:
-            return self._fixed_factor
-        return Factor.of(self.whole.grams(expertise)[0], self.choice.l2, intercept=self.data.rows.intercept)
-
-    @cached_property
-    def _fixed_factor(self) -> Factor:
-        return Factor.of(self.whole.gram[0, 0], self.choice.l2, intercept=self.data.rows.intercept)
-
-    def _spectrum(self, expertise: Floats | None) -> Spectrum:
-        if self.sums.is_complete:
-            return self._fixed_spectrum
-        grams = self.sums.grams(expertise, leave_one_out(self.sums.n_cells))
-        return Spectrum.of(grams, intercept=self.data.rows.intercept)
-
-    @cached_property
-    def _fixed_spectrum(self) -> Spectrum:
-        grams = self.sums.grams(None, leave_one_out(self.sums.n_cells))
-        return Spectrum.of(grams, intercept=self.data.rows.intercept)
+        crosses = self.sums.crosses(expertise, training)
+        theta = self.choice.solve(self._spectrum, crosses, held_out, self.data.targets.factor)
+        self.rank = self._spectrum.rank(self.choice.l2)
+        return theta
 
     def squared_errors(self, theta: Floats) -> Floats:
         """Weighted sums of squared errors, per annotator."""
@@ -166,8 +157,8 @@ class SumsProblem:
         """Models of all folds but one, of shape (n_folds, n_columns, n_targets)."""
         training = leave_one_out(self.sums.n_cells)
         crosses = self.sums.crosses(expertise, training)
-        if "_fixed_spectrum" in vars(self):  # was needed to choose l2
-            return self._fixed_spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
+        if self._spectrum is not None and self.sums.is_complete:  # was needed to choose l2
+            return self._spectrum.solve(crosses, np.array([self.choice.l2]))[:-1, :, 0]
         grams, average = self.sums.grams(expertise, training), self.sums.average_expertise(expertise, training)
         # An example counts relative to the average of all folds, as in the model of all.
         systems = zip(grams[:-1], crosses[:-1], self.choice.l2 * average[-1] / average[:-1], strict=True)
@@ -235,11 +226,11 @@ class RowsProblem:
         gram, cross = self._fold_sums(target, self.weights.product * total)
         average = self._averages(total, use)[:, np.newaxis, np.newaxis]
         spectrum = Spectrum.of(np.tensordot(use, gram, axes=1) / average, intercept=rows.intercept)
-        theta = spectrum.solve(np.tensordot(use, cross, axes=1) / average, self.choice.l2s)
         held_out = self._fold_sums(target, self._held_out_weight(total))
-        best = self.choice.take(held_out_errors(*held_out, theta[:-1], self.data.targets.factor))
+        crosses = np.tensordot(use, cross, axes=1) / average
+        theta = self.choice.solve(spectrum, crosses, held_out, self.data.targets.factor)
         self.rank = spectrum.rank(self.choice.l2)
-        return theta[-1, :, best]
+        return theta
 
     def _choose_iteratively(self, target: Floats, total: Floats) -> None:
         """Without gram matrices: from the largest l2 to the smallest, each solution the start of the next."""

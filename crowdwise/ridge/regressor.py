@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Floats
-from crowdwise._checks import check_number
-from crowdwise._progress import OnRound, Reporter
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
-from crowdwise.mixins import all_or_nothing
-from crowdwise.results.consensus import RatingConsensus
-from crowdwise.ridge.base import Path, RidgeModel
-from crowdwise.ridge.data import RidgeData
-from crowdwise.ridge.path import Folds, PathFit
-from crowdwise.ridge.rounds import Weighting
-from crowdwise.ridge.sums import SumsPlan
-from crowdwise.rows.features import N_FOLDS, check_new
+from crowdwise.ridge.base import RidgeModel
+from crowdwise.rows.features import check_new
 from crowdwise.training_set import check_sample_weight
 from crowdwise.weights.curricula import Curriculum
 
@@ -38,6 +29,9 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         Ridge strength; 0 gives the solution of smallest norm.
     relative_to : {"observed", "possible"} or None, default="observed"
         What disagreement (the sum of squared differences between ratings) is relative to, see `disagreement`.
+    init : "mean" or array-like of shape (n_examples,), default="mean"
+        The first consensus: the mean of the ratings, or a rating for every example, such as `consensus_` of another
+        model.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     max_rounds : int, default=100
@@ -124,12 +118,16 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
     ([3.0], 0)
     """
 
+    _scale = "interval"
+    _inits = ("mean",)
+
     def __init__(
         self,
         steepness: float = 2.0,
         *,
         l2: float = 1.0,
         relative_to: RelativeTo = "observed",
+        init: Any = "mean",
         fit_intercept: bool = True,
         max_rounds: int = 100,
         tol: float = 1e-6,
@@ -141,6 +139,7 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         self.steepness = steepness
         self.l2 = l2
         self.relative_to = relative_to
+        self.init = init
         self.fit_intercept = fit_intercept
         self.max_rounds = max_rounds
         self.tol = tol
@@ -153,65 +152,6 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @all_or_nothing
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        truth: Any = None,
-        *,
-        on_round: OnRound | None = None,
-    ) -> Self:
-        """Learn from rated examples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features), Blocks or Dask collection
-            Features; or what `read_blocks` makes of data that need not fit into memory. Blocks, and those of a Dask
-            array or data frame, are learned from as `partial_fit` does, with the results that it has.
-        y : CrowdLabels, or array-like of shape (n_examples, n_annotators) or (n_examples,), default=None
-            Ratings: a column per annotator, NaN where there is none. Blocks have their own.
-        sample_weight : float, or array-like, series or mapping of shape (n_examples,), default=None
-            How often each example counts.
-        truth : array-like of shape (n_examples,), series, mapping or frame, default=None
-            The true ratings of some examples, None or NaN elsewhere; anything with ids names those of the examples.
-            They take the place of these examples' ratings in the model, errors of annotators are against them, and all
-            others' standard deviation is calibrated by them, each truth being held out.
-        on_round : callable, default=None
-            Is given a `Round` after every round: number, objective, change, seconds and stage.
-
-        Returns
-        -------
-        self : CrowdRidgeRegressor
-        """
-        if self._fit_out_of_core(X, y, sample_weight, truth, on_round):
-            return self
-        self._check_settings()
-        steepness, _ = self._check_numbers()
-        reporter = Reporter("CrowdRidgeRegressor", self.verbose, on_round)
-        data = self._data(X, y, sample_weight, truth, "interval", "mean", weighting=steepness != 0)
-        self._learn(data, Folds.by_content(data.X, N_FOLDS), reporter)
-        return self
-
-    def _check_numbers(self) -> tuple[float, float]:
-        """Steepness and l2."""
-        return check_number("steepness", self.steepness), check_number("l2", self.l2)
-
-    def _best_fit(self, data: RidgeData, folds: Folds, path: Path) -> PathFit:
-        steepness, l2 = self._check_numbers()
-        weighting = Weighting(self._check_settings(), None, self.random_state)
-        (fit,) = path(steepnesses=[steepness], l2s=np.array([l2]), weighting=weighting)
-        return fit
-
-    def _keep_coefficients(self, data: RidgeData, fit: PathFit) -> None:
-        self.coef_, self.intercept_ = self.fitted_.coef[0], float(self.fitted_.intercept[0])
-
-    def _plan(self) -> SumsPlan:
-        self._check_settings()
-        steepness, _ = self._check_numbers()
-        return SumsPlan("interval", bool(self.fit_intercept), "mean", N_FOLDS, 0, steepness != 0, False)
 
     def predict(self, X: Any) -> Floats:
         """The score of each example.
@@ -252,25 +192,3 @@ class CrowdRidgeRegressor(RidgeModel, RegressorMixin, BaseEstimator):
         weight = check_sample_weight(sample_weight, X, labels)
         example = labels.example_index
         return float(r2_score(labels.values, predicted[example], sample_weight=weight[example]))
-
-    def consensus(self, X: Any, labels: Any, use_model: bool = True) -> RatingConsensus:
-        """The consensus on any examples, by their ratings and by the model.
-
-        The model may have seen the examples of `fit`; for these, `consensus_` has the consensus with models that have
-        not. An annotator that `fit` did not see counts as the crowd's average.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_examples, n_features)
-            Features.
-        labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-            Ratings, in any order of annotators: they are matched by name.
-        use_model : bool, default=True
-            Whether the model's score counts for examples that have ratings. It always does for those without.
-
-        Returns
-        -------
-        consensus : RatingConsensus
-            With `examples`, `label` and `std`.
-        """
-        return self._consensus(X, labels, use_model=use_model)

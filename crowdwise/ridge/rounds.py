@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats
 from crowdwise._progress import Report
 from crowdwise.exceptions import CrowdConvergenceWarning, warn
-from crowdwise.ridge.data import RidgeData, Weights
+from crowdwise.ridge.data import RidgeData, Route, Weights
 from crowdwise.ridge.expertise import Votes
 from crowdwise.ridge.problem import Problem
 from crowdwise.weights.class_weights import Leaders, check_class_weight, class_weights
@@ -35,9 +35,9 @@ class Weighting:
     random_state: Any = None
 
     @classmethod
-    def of(cls, curriculum: Curriculum, class_weight: Any, classes: Array, random_state: Any) -> Weighting:
+    def of(cls, curriculum: Curriculum, class_weight: Any, classes: Array | None, random_state: Any) -> Weighting:
         """From what an estimator was given; weights of one are no weights."""
-        checked = check_class_weight(class_weight, classes)
+        checked = None if classes is None else check_class_weight(class_weight, classes)
         alike = isinstance(checked, np.ndarray) and bool((checked == 1).all())
         return cls(curriculum, None if alike else checked, random_state)
 
@@ -126,6 +126,10 @@ class Settled(Generic[P]):
         Those of the last round.
     errors : ndarray of shape (n_annotators,)
         Weighted sums of squared errors after the last round.
+    fold_theta : ndarray of shape (n_folds, n_columns, n_targets) or None, default=None
+        Models of all folds but one for the final consensus; none if there is one fold only.
+    route : {"sums", "rows", "iterative"}, default="sums"
+        How it was solved.
     """
 
     theta: Floats
@@ -137,10 +141,17 @@ class Settled(Generic[P]):
     problem: P
     weights: Weights
     errors: Floats
+    fold_theta: Floats | None = None
+    route: Route = "sums"
 
     @property
     def n_rounds(self) -> int:
         return len(self.objective)
+
+    @property
+    def l2(self) -> float:
+        """That of the last round."""
+        return self.problem.choice.l2
 
     def warn(self, tol: float) -> None:
         """Warn if the rounds did not settle, or ended at a worse objective than they had been at."""

@@ -9,12 +9,16 @@ rows, each around its own centre, can be added.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.ridge.targets import Targets
+
+# Sums that easiness weights.
+_WEIGHTED = ("gram", "cross", "first", "squares", "mass")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,31 +135,15 @@ class Statistics:
         """
         counts = np.asarray(use, dtype=np.float64)
         sums = counts if weight is None else counts * weight
-        return replace(
-            self,
-            gram=_sets(sums, self.gram),
-            cross=_sets(sums, self.cross),
-            first=_sets(sums, self.first),
-            squares=_sets(sums, self.squares),
-            mass=_sets(sums, self.mass),
-            answered=_sets(counts, self.answered),
-            present=_sets(counts, self.present),
-        )
+        weighted: dict[str, Any] = {name: _sets(sums, getattr(self, name)) for name in _WEIGHTED}
+        return replace(self, **weighted, answered=_sets(counts, self.answered), present=_sets(counts, self.present))
 
     def blend(self, other: Statistics, share: float) -> Statistics:
         """Sums of the same rows with weights between those of two sums: a `share` of these, the rest of the others."""
 
-        def between(one: Floats, two: Floats) -> Floats:
-            return share * one + (1 - share) * two
-
-        return replace(
-            self,
-            gram=between(self.gram, other.gram),
-            cross=between(self.cross, other.cross),
-            first=between(self.first, other.first),
-            squares=between(self.squares, other.squares),
-            mass=between(self.mass, other.mass),
-        )
+        both = {name: (getattr(self, name), getattr(other, name)) for name in _WEIGHTED}
+        between: dict[str, Any] = {name: share * one + (1 - share) * two for name, (one, two) in both.items()}
+        return replace(self, **between)
 
     def grams(self, expertise: Floats | None = None, use: Floats | None = None) -> Floats:
         """The gram matrices of the model step, of shape (n_sets, n_columns, n_columns).

@@ -17,19 +17,19 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
-from sklearn.utils.validation import _get_feature_names
+from sklearn.base import BaseEstimator
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._threads import available_cores, one_blas_thread, run_parallel
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, smallest_integer_type
 from crowdwise.labels.groups import groups_by_name, groups_in_order
+from crowdwise.labels.scale import ScaleName
 from crowdwise.rows.blocks import Block, Blocks, map_blocks
 from crowdwise.rows.dask_blocks import DaskBlocks
-from crowdwise.training_set import check_sample_weight
+from crowdwise.rows.features import check_finite
+from crowdwise.training_set import check_features, check_sample_weight
 
 Result = TypeVar("Result")
 # Features and labels of a chunk in memory: enough that a thread has something to do, few enough to be shared out.
@@ -58,24 +58,24 @@ class Chunk:
     X: Any = None  # ndarray or sparse array of shape (n_examples, n_features); None without features
     truth: Codes | None = None  # (n_examples,): positions of known classes, -1 where nothing is known
     memo: dict[str, tuple[object, Any]] | None = None  # what stays with a chunk in memory; None if nothing does
-    n_unlabelled: int = 0  # how many further examples had no label
+    n_given: int = 0  # how many examples there were, with those that take no part
+    n_unlabelled: int = 0  # how many of them had no label
     feature_names: tuple[str, ...] | None = None  # of a data frame
 
     @classmethod
-    def of(cls, given: Any) -> Chunk:
-        """From what a reader of blocks gives: (X, labels) or (X, labels, sample_weight)."""
-        X, labels = align(given[0], as_labels(given[1]))
-        names = _get_feature_names(X)
-        X = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0
-        )
-        weight = check_sample_weight(given[2] if len(given) > 2 else None, X, labels, rescale=False)
-        labelled = labels.labels_per_example > 0
+    def of(cls, block: Any, scale: ScaleName = "nominal", model: Any = None, *, reset: bool = True) -> Chunk:
+        """From (X, labels) or (X, labels, sample_weight); without `reset`, the features are those of a `model`."""
+        seen = BaseEstimator() if model is None else model
+        X, labels = check_features(seen, block[0], block[1], scale, reset=reset, least=0)
+        weight = check_sample_weight(block[2] if len(block) > 2 else None, X, labels, rescale=False)
+        labelled, n_given = labels.labels_per_example > 0, len(labels)
         used = labelled & (weight > 0)
         if not used.all():
+            check_finite(X)
             X, labels, weight = X[used], labels[used], weight[used]
+        names = getattr(seen, "feature_names_in_", None)
         named = None if names is None else tuple(names.tolist())
-        return cls(labels, weight, X, n_unlabelled=int((~labelled).sum()), feature_names=named)
+        return cls(labels, weight, X, n_given=n_given, n_unlabelled=int((~labelled).sum()), feature_names=named)
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -91,7 +91,7 @@ class Chunk:
         result: Result = kept
         return result
 
-    def among(self, annotators: Array, classes: Array) -> Chunk:
+    def among(self, annotators: Array, classes: Array | None) -> Chunk:
         """The same with labels coded by the annotators and classes of all chunks."""
         return replace(self, labels=recoded(self.labels, annotators, classes))
 
@@ -153,25 +153,19 @@ class ReadChunks:
     """Chunks that are made anew in every pass: of blocks that are read, or of Dask collections, where Dask has them."""
 
     blocks: Blocks | DaskBlocks  # yields (X, labels) or (X, labels, sample_weight), again and again
-    names: tuple[Array, Array] | None = None  # annotators and classes that labels are coded by; None is their own
+    names: tuple[Array, Array | None] | None = None  # annotators and classes that labels are coded by; None: their own
+    scale: ScaleName = "nominal"  # what labels are
+    report: Callable[[str], None] | None = None  # is given a line after every block
     n_passes: int = field(default=0, init=False)
     _n_examples: int | None = field(default=None, init=False)
 
     def total(self, task: Callable[[Chunk], Result]) -> Result:
-        of_block = partial(_in_block, task, self.names)
+        of_block = partial(_in_block, task, self.scale, self.names)
         if isinstance(self.blocks, DaskBlocks):
             sums = self.blocks.total(of_block)
+            self._report(f"{len(self.blocks.parts):,} blocks", sums)
         else:
-            # Threads end here and not wherever garbage is collected after an error: that may wait for ever.
-            with (
-                one_blas_thread(),
-                closing(iter(self.blocks)) as blocks,
-                closing(map_blocks(of_block, blocks, available_cores())) as found,
-            ):
-                first = next(found, None)
-                if first is None:
-                    raise DataError("there are no blocks to learn from.")
-                sums = reduce(add, found, first)
+            sums = self._read(self.blocks, of_block)
         self.n_passes += 1
         if self._n_examples not in (None, sums.n_examples):
             raise DataError(
@@ -182,26 +176,50 @@ class ReadChunks:
         result: Result = sums.result
         return result
 
+    def _read(self, blocks: Blocks, of_block: Callable[[Block], Sums]) -> Sums:
+        sums: Any = None
+        # Threads end here and not wherever garbage is collected after an error: that may wait for ever.
+        with (
+            one_blas_thread(),
+            closing(iter(blocks)) as coming,
+            closing(map_blocks(of_block, coming, available_cores())) as found,
+        ):
+            for number, of_next in enumerate(found, start=1):
+                sums = of_next if sums is None else sums + of_next
+                self._report(f"block {number}", sums)
+        if sums is None:
+            raise DataError("there are no blocks to learn from.")
+        return sums
 
-def chunks_of(X: Any, y: Any, sample_weight: Any) -> ReadChunks:
+    def _report(self, blocks: str, sums: Sums) -> None:
+        if self.report is not None:
+            self.report(f"{blocks}: {sums.n_given:,} examples")
+
+
+def chunks_of(
+    X: Any, y: Any, sample_weight: Any, scale: ScaleName = "nominal", report: Callable[[str], None] | None = None
+) -> ReadChunks:
     """The chunks of blocks of files, which have labels and weights of their own, or of Dask collections."""
     if not isinstance(X, Blocks):
-        return ReadChunks(DaskBlocks.of(X, y, sample_weight))
+        return ReadChunks(DaskBlocks.of(X, y, sample_weight, scale=scale), None, scale, report)
     given = {"y": y, "sample_weight": sample_weight}
     if names := [name for name, value in given.items() if value is not None]:
         raise ValueError(f"{', '.join(names)} cannot be given beside blocks, which have their own labels and weights.")
-    return ReadChunks(X)
+    return ReadChunks(X, None, scale, report)
 
 
-def _in_block(task: Callable[[Chunk], Any], names: tuple[Array, Array] | None, block: Block) -> Sums:
+def _in_block(
+    task: Callable[[Chunk], Any], scale: ScaleName, names: tuple[Array, Array | None] | None, block: Block
+) -> Sums:
     with one_blas_thread():
-        chunk = Chunk.of(block)
-        return Sums(n_examples=len(chunk), result=task(chunk if names is None else chunk.among(*names)))
+        chunk = Chunk.of(block, scale)
+        found = task(chunk if names is None else chunk.among(*names))
+        return Sums(n_examples=len(chunk), n_given=chunk.n_given, result=found)
 
 
-def recoded(labels: CrowdLabels, annotators: Array, classes: Array) -> CrowdLabels:
+def recoded(labels: CrowdLabels, annotators: Array, classes: Array | None) -> CrowdLabels:
     """Labels coded by other annotators and classes, such as those of all chunks, which include these."""
-    labels = labels._with_classes(classes)
+    labels = labels if classes is None else labels._with_classes(classes)
     if labels.annotators is annotators or np.array_equal(labels.annotators, annotators):
         return labels
     position: Positions = encode_declared(labels.annotators, annotators).astype(np.intp)

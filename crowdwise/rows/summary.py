@@ -1,28 +1,28 @@
-"""Chunks of features and labels -> who and what is in them, and a sample: what a first pass finds out.
+"""Chunks of features and labels -> who and what is in them, and a sample of their rows: what a first pass finds out.
 
 Summaries of two parts add. The sample is of the rows with the smallest keys, which are made of features and labels:
-neither the order of the chunks nor where they are cut changes it.
+neither the order of the chunks nor where they are cut changes which rows it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from crowdwise._arrays import Array, Floats, Positions
-from crowdwise.crowd._disagreement import CLASS_DISTANCE, PairMoments, RelativeTo, pair_sums, scaled_pair_sums
+from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
+from crowdwise.crowd._disagreement import PairMoments, RatingMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_objects, encode, encode_declared
 from crowdwise.labels.groups import groups_by_name, groups_in_order, joined_groups
-from crowdwise.rows.chunks import Chunk
+from crowdwise.rows.chunks import Chunk, recoded
 from crowdwise.rows.features import check_finite
-from crowdwise.rows.keys import label_keys
 from crowdwise.training_set import check_named
 from crowdwise.weights.folds import Keys, joint_keys, stored_keys
 
@@ -31,51 +31,103 @@ MOST_ROWS = 20_000
 _MOST_NUMBERS = 2**24
 # Another seed than that of the folds: the sample is to have rows of all folds.
 _SEED = 1
-# A level of disagreement is a number of labels times this, and the pairs of labels that differ.
-_PAIRS = 2**40
+# Factors of annotators and classes in the key of a row's labels: sums of so many of their products are exact.
+_ANNOTATOR_BITS, _CLASS_BITS = 30, 16
+# Labels that are hashed at a time.
+_MOST_LABELS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class DataSummary:
+class Sample(FrozenArrays):
+    """The rows with the smallest keys, in the order in which they came."""
+
+    key: Keys  # of features and labels
+    X: Any
+    labels: CrowdLabels
+    weight: Floats  # how often each row counts
+    fold: Codes | None = None
+
+    @classmethod
+    def of(cls, key: Keys, chunk: Chunk, fold: Codes | None = None, *, dense: bool = False) -> Sample:
+        """Of the rows of a chunk; sparse features become `dense` if they are to."""
+        at = _smallest(key, _most_rows(chunk.X, dense=dense))
+        X = chunk.X[at]
+        X = X.toarray() if dense and sparse.issparse(X) else X
+        return cls(key[at], X, stacked([chunk.labels[at]]), chunk.weight[at], None if fold is None else fold[at])
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def __add__(self, other: Sample) -> Sample:
+        """The smallest keys of both, whose annotators and classes are the same."""
+        key, parts = np.concatenate([self.key, other.key]), [self, other]
+        most = _most_rows(self.X)
+        if len(key) > most:
+            last = np.partition(key, most - 1)[most - 1]
+            parts = [part.at(part.key <= last) for part in parts]
+        rows, folds = [part.X for part in parts], [part.fold for part in parts if part.fold is not None]
+        return Sample(
+            np.concatenate([part.key for part in parts]),
+            sparse.csr_array(sparse.vstack(rows)) if any(map(sparse.issparse, rows)) else np.concatenate(rows),
+            stacked([part.labels for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate(folds) if folds else None,
+        )
+
+    def at(self, rows: Any) -> Sample:
+        """Some of the rows."""
+        fold = None if self.fold is None else self.fold[rows]
+        return Sample(self.key[rows], self.X[rows], self.labels[rows], self.weight[rows], fold)
+
+    def in_order(self) -> Sample:
+        """By keys, so that not even the order depends on how the rows came."""
+        return self.at(np.argsort(self.key, kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class DataSummary(FrozenArrays):
     """Who and what is in some chunks."""
 
     n_features: int
     feature_names: tuple[str, ...] | None  # their names, if they have any
+    n_given: int  # all examples, with those that take no part
     n_examples: int  # examples with a label and a weight: those that take part
     n_unlabelled: int  # examples without a label
-    classes: Array  # (n_classes,): the classes, sorted unless one block declared them all
+    classes: Array | None  # (n_classes,): sorted unless one block declared them all; None for ratings
     annotators: Array  # (n_annotators,): all annotators, in the order in which blocks name them
-    labels_per_class: NDArray[np.int64]  # (n_classes,): how many labels are of each class
-    labels_per_annotator: NDArray[np.int64]  # (n_annotators,): how many labels each annotator gave
-    # (n_levels,): levels of disagreement that occur, ascending; a number for both labels and differing pairs of an
-    # example.
-    levels: NDArray[np.int64]
-    examples_per_level: Floats  # (n_levels,): how many examples are of each, every one as often as it counts
-    kept: tuple[tuple[Keys, Chunk], ...]  # rows with the smallest keys
     groups: dict[Any, Any] | None  # of annotators, by their names
+    labels_per_class: NDArray[np.int64]  # (n_classes,): how many labels are of each class; none for ratings
+    labels_per_annotator: NDArray[np.int64]  # (n_annotators,): how many labels each annotator gave
+    most_labels: int  # of an example
+    ratings: RatingMoments
+    pairs: PairMoments  # what disagreement is measured by
+    sample: Sample
 
     @classmethod
-    def of(cls, chunk: Chunk) -> DataSummary:
-        """Of one chunk, whose features are checked to be finite."""
-        check_finite(chunk.X)
+    def of(cls, chunk: Chunk, sample: Sample | None = None) -> DataSummary:
+        """Of one chunk; without a sample of it, its features are checked to be finite."""
         labels = chunk.labels
-        assert labels.classes is not None
-        if labels.informative_abstentions:
-            raise LabelError("with_abstentions needs examples in memory, and blocks are not kept.")
-        levels, level = np.unique(levels_of_labels(labels), return_inverse=True)
+        if sample is None:
+            check_finite(chunk.X)
+            if labels.informative_abstentions:
+                raise LabelError("with_abstentions needs examples in memory, and blocks are not kept.")
+            sample = Sample.of(sample_keys(chunk.X, labels), chunk)
+        rated = labels.classes is None
         return cls(
             chunk.X.shape[1],
             chunk.feature_names,
+            max(chunk.n_given, len(chunk)),
             len(chunk),
             chunk.n_unlabelled,
             labels.classes,
             labels.annotators,
-            labels._tally.sum(axis=0, dtype=np.int64),
-            np.array(labels.labels_per_annotator),
-            levels,
-            _sums(level, chunk.weight, len(levels)),
-            _smallest(((sample_keys(chunk.X, labels), chunk),), chunk.X.shape[1]),
             groups_by_name(labels.groups, labels.annotators),
+            np.zeros(0, dtype=np.int64) if rated else labels._tally.sum(axis=0, dtype=np.int64),
+            np.array(labels.labels_per_annotator),
+            int(labels.labels_per_example.max(initial=0)),
+            RatingMoments.of(labels.values) if rated else RatingMoments(),
+            PairMoments.of(pair_sums(labels), labels.labels_per_example, chunk.weight),
+            sample,
         )
 
     def __add__(self, other: DataSummary) -> DataSummary:
@@ -85,74 +137,82 @@ class DataSummary:
             )
         if self.feature_names != other.feature_names:
             raise DataError("all blocks must have the same features, with the same names, in the same order.")
-        classes = _joined(self.classes, other.classes)
-        if classes is not self.classes and classes is not other.classes:
-            classes = encode(classes)[1]
-        annotators = _joined(self.annotators, other.annotators)
-        levels, place = np.unique(np.concatenate([self.levels, other.levels]), return_inverse=True)
-        counts = _sums(place, np.concatenate([self.examples_per_level, other.examples_per_level]), len(levels))
-        return DataSummary(
-            self.n_features,
-            self.feature_names,
-            self.n_examples + other.n_examples,
-            self.n_unlabelled + other.n_unlabelled,
-            classes,
-            annotators,
-            _placed(self.labels_per_class, self.classes, classes)
-            + _placed(other.labels_per_class, other.classes, classes),
-            _placed(self.labels_per_annotator, self.annotators, annotators)
-            + _placed(other.labels_per_annotator, other.annotators, annotators),
-            levels,
-            counts,
-            _smallest(self.kept + other.kept, self.n_features),
-            joined_groups(self.groups, other.groups),
+        annotators, classes = _joined(self.annotators, other.annotators), None
+        if self.classes is not None and other.classes is not None:
+            classes = _joined(self.classes, other.classes)
+            if classes is not self.classes and classes is not other.classes:
+                classes = encode(classes)[1]
+        one, two = self.among(annotators, classes), other.among(annotators, classes)
+        return replace(
+            one,
+            groups=joined_groups(one.groups, two.groups),
+            n_given=one.n_given + two.n_given,
+            n_examples=one.n_examples + two.n_examples,
+            n_unlabelled=one.n_unlabelled + two.n_unlabelled,
+            labels_per_class=one.labels_per_class + two.labels_per_class,
+            labels_per_annotator=one.labels_per_annotator + two.labels_per_annotator,
+            most_labels=max(one.most_labels, two.most_labels),
+            ratings=one.ratings + two.ratings,
+            pairs=one.pairs + two.pairs,
+            sample=one.sample + two.sample,
         )
 
-    def check(self) -> None:
-        """Raise if there is nothing to learn from."""
+    def among(self, annotators: Array, classes: Array | None) -> DataSummary:
+        """The same in the terms of more annotators and classes."""
+        if annotators is self.annotators and classes is self.classes:
+            return self
+        of_class = self.labels_per_class
+        if classes is not None and self.classes is not None:
+            of_class = _placed(of_class, self.classes, classes)
+        return replace(
+            self,
+            classes=classes,
+            annotators=annotators,
+            labels_per_class=of_class,
+            labels_per_annotator=_placed(self.labels_per_annotator, self.annotators, annotators),
+            sample=replace(self.sample, labels=recoded(self.sample.labels, annotators, classes)),
+        )
+
+    def check(self, *, one_class: bool = False) -> None:
+        """Raise if there is nothing to learn from; with `one_class`, one of several declared classes is enough."""
         if self.n_examples == 0:
             raise LabelError(
-                f"there is no label: all {self.n_unlabelled} examples of all blocks are without one, or without weight."
+                f"there is no label yet: all {self.n_given} examples so far are without one, or without weight."
             )
-        check_named(self.classes, self.labels_per_class > 0)
+        if self.classes is not None:
+            check_named(self.classes, self.labels_per_class > 0, declared=one_class)
 
     @property
     def active(self) -> Array:
         """The annotators with a label."""
         return self.annotators[self.labels_per_annotator > 0]
 
-    def disagreement(self, relative_to: RelativeTo) -> Floats:
-        """Of every level."""
-        n_labels, pairs = np.divmod(self.levels, _PAIRS)
-        totals = CLASS_DISTANCE * pairs
-        moments = PairMoments.of(totals, n_labels, self.examples_per_level)
-        return scaled_pair_sums(totals, n_labels, relative_to, moments, n_classes=len(self.classes))
+    def with_groups(self) -> Sample:
+        """The sample, whose labels carry the groups of annotators of all chunks."""
+        groups = groups_in_order(self.groups, self.annotators)
+        return replace(self.sample, labels=replace(self.sample.labels, groups=groups))
 
     @property
     def is_complete(self) -> bool:
-        """Whether all examples are among the rows that were kept."""
-        return sum(len(key) for key, _ in self.kept) == self.n_examples
+        """Whether all examples are in the sample."""
+        return len(self.sample) == self.n_examples
 
-    def sample(self) -> Chunk:
-        """The rows that were kept, in the order of their keys, coded by all annotators and classes."""
-        rows = self.rows()
-        order = np.argsort(np.concatenate([key for key, _ in self.kept]), kind="stable")
-        return Chunk(rows.labels[order], rows.weight[order], rows.X[order], memo={})
-
-    def rows(self) -> Chunk:
-        """The rows that were kept, in the order of the chunks."""
-        chunks = [chunk.among(self.annotators, self.classes) for _, chunk in self.kept]
-        rows = [chunk.X for chunk in chunks]
-        X = sparse.csr_array(sparse.vstack(rows)) if sparse.issparse(rows[0]) else np.concatenate(rows)
-        labels = replace(
-            stacked([chunk.labels for chunk in chunks]), groups=groups_in_order(self.groups, self.annotators)
-        )
-        return Chunk(labels, np.concatenate([chunk.weight for chunk in chunks]), X)
+    def disagreement(self, totals: Floats, n_labels: Array, relative_to: RelativeTo) -> Floats:
+        """From sums over the pairs of labels of some examples or levels, relative to that of all examples."""
+        n_classes = None if self.classes is None else len(self.classes)
+        span = self.ratings.high - self.ratings.low if n_classes is None else 0.0
+        return scaled_pair_sums(totals, n_labels, relative_to, self.pairs, n_classes=n_classes, span=span)
 
 
-def _sums(place: Positions, values: Floats, n_places: int) -> Floats:
-    """The sum of the values at each place."""
-    return np.bincount(place, values, n_places).astype(np.float64)
+def _most_rows(X: Any, *, dense: bool = False) -> int:
+    if sparse.issparse(X) and not dense:
+        return MOST_ROWS
+    return min(MOST_ROWS, _MOST_NUMBERS // max(X.shape[1], 1))
+
+
+def _smallest(key: Keys, most: int) -> Positions:
+    """Positions of the smallest keys, ascending."""
+    return np.arange(len(key)) if len(key) <= most else np.sort(np.argpartition(key, most - 1)[:most])
 
 
 def sample_keys(X: Any, labels: CrowdLabels) -> Keys:
@@ -165,35 +225,35 @@ def first_of_sample(X: Any, labels: CrowdLabels, most: int) -> Positions | None:
     if len(labels) <= most:
         return None
     keys = sample_keys(X, labels)
-    some = np.argpartition(keys, most - 1)[:most]
+    some = _smallest(keys, most)
     return some[np.argsort(keys[some], kind="stable")]
 
 
-def levels_of_labels(labels: CrowdLabels) -> NDArray[np.int64]:
-    """The level of disagreement of every example."""
-    pairs = (pair_sums(labels) / CLASS_DISTANCE).astype(np.int64)
-    return labels.labels_per_example * _PAIRS + pairs
+def label_keys(labels: CrowdLabels) -> Keys:
+    """A number for every example that is the same for the same labels of the same annotators.
+
+    Rows with equal features would otherwise have the same key, and be kept or left out all together.
+    """
+    who = _named_factors(labels.annotators, _ANNOTATOR_BITS)
+    klass = None if labels.classes is None else _named_factors(labels.classes, _CLASS_BITS)
+    if klass is not None and labels.is_complete and len(klass) == 2:  # the same sums of whole numbers, by one product
+        second = labels._weigh_complete(who, 1)
+        return (klass[0] * (who.sum() - second) + klass[1] * second).view(np.uint64)
+    sums = np.empty(len(labels))
+    step = max(1, len(labels) * _MOST_LABELS // max(labels.n_labels, 1))
+    for start in range(0, len(labels), step):
+        some = labels[slice(start, start + step)]
+        if klass is None:
+            sums[start : start + step] = some._sum_per_example(who[some.annotator_index] * some.values)
+        else:  # exact in any order
+            sums[start : start + step] = some._as_sparse(klass[some.values]) @ who
+    return sums.view(np.uint64)
 
 
-def _smallest(parts: Sequence[tuple[Keys, Chunk]], n_features: int) -> tuple[tuple[Keys, Chunk], ...]:
-    """The rows with the smallest keys."""
-    if not parts:
-        return ()
-    most = min(MOST_ROWS, _MOST_NUMBERS // max(n_features, 1))
-    if any(sparse.issparse(chunk.X) for _, chunk in parts):
-        most = MOST_ROWS
-    keys = np.concatenate([key for key, _ in parts])
-    bound = None if len(keys) <= most else np.partition(keys, most - 1)[most - 1]
-    if bound is None:
-        return tuple(parts)
-    kept = []
-    for key, chunk in parts:
-        some = np.flatnonzero(key <= bound)
-        if len(some) == len(key):
-            kept.append((key, chunk))
-        elif len(some):
-            kept.append((key[some], Chunk(chunk.labels[some], chunk.weight[some], chunk.X[some])))
-    return tuple(kept)
+def _named_factors(names: Array, n_bits: int) -> Floats:
+    """A whole number for every name, from the name alone."""
+    digests = (blake2b(repr(name).encode(), digest_size=8).digest() for name in names.tolist())
+    return np.array([int.from_bytes(digest) % 2**n_bits for digest in digests], dtype=np.float64)
 
 
 def _joined(one: Array, other: Array) -> Array:
@@ -209,16 +269,13 @@ def _joined(one: Array, other: Array) -> Array:
 
 
 def _placed(counts: NDArray[np.int64], names: Array, among: Array) -> NDArray[np.int64]:
-    """Counts in other places."""
-    if names is among:
-        return counts
     placed = np.zeros(len(among), dtype=np.int64)
     placed[encode_declared(names, among).astype(np.intp)] = counts
     return placed
 
 
 def stacked(parts: Sequence[CrowdLabels]) -> CrowdLabels:
-    """Labels of the same annotators and classes, one after the other."""
+    """Labels of the same annotators and classes, one after the other, without ids."""
     first, lengths = parts[0], np.concatenate([part.labels_per_example for part in parts])
     return CrowdLabels(
         np.concatenate([[0], np.cumsum(lengths)]),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import twin
+from all_models import quiet
 from crowds import crowd, labels_of
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -18,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 import crowdwise._threads
 import crowdwise.rows.features
-from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.crowd import disagreement
-from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError
+from crowdwise.exceptions import CrowdConvergenceWarning, CrowdWarning, DataError, LabelError
 from crowdwise.model_selection import crowd_scorer
 from crowdwise.ridge.data import RidgeData
 from crowdwise.ridge.problem import L2Choice, SumsProblem
@@ -555,3 +556,58 @@ def test_the_consensus_is_not_below_its_own_predictions_out_of_fold_on_weak_crow
         votes[seed] = ((matrix.mean(axis=1) > 0.5) == truth).mean()
     assert consensus.mean() >= unseen.mean() - 0.01
     assert consensus.mean() > votes.mean() + 0.05
+
+
+@quiet
+@pytest.mark.parametrize("model", [CrowdRidgeClassifier(), CrowdRidgeClassifierCV(cv=2, l2s=[1.0])], ids=repr)
+def test_labels_of_one_class_are_enough_if_classes_are_declared(model):
+    X, matrix = crowd(12, n_examples=8, n_annotators=3)
+    with pytest.raises(LabelError, match="labels of at least two classes are needed"):
+        clone(model).fit(X, np.ones_like(matrix))
+    model.fit(X, CrowdLabels.from_matrix(np.ones_like(matrix), classes=[0, 1, 2]))
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict(X).tolist() == model.consensus_.tolist() == [1] * len(X)
+    assert np.isfinite(model.consensus_proba_).all()
+
+
+@quiet
+def test_one_label_is_enough_if_classes_are_declared():
+    labels = CrowdLabels.from_matrix([["no"]], classes=["no", "yes"])
+    model = CrowdRidgeClassifier().fit([[1.0, 2.0]], labels)
+    assert model.predict([[1.0, 2.0], [0.0, 0.0]]).tolist() == ["no", "no"]
+
+
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rounds_begin_with_the_consensus_that_is_given(n_classes):
+    X, matrix = crowd(7, n_examples=60, n_classes=n_classes, missing=0.3)
+    labels = labels_of(matrix, n_classes)
+    one_round = {"max_rounds": 1, "steepness": 0.0}
+    named = CrowdRidgeClassifier(**one_round).fit(X, labels)
+    first = np.random.default_rng(0).integers(0, n_classes, 60)
+    given = CrowdRidgeClassifier(init=first, **one_round).fit(X, labels)
+    count = labels.labels_per_example / labels.labels_per_example.mean()
+    codes = 2.0 * (first[:, np.newaxis] == np.arange(n_classes)) - 1
+    expected = Ridge(1.0).fit(X, codes[:, 1:] if n_classes == 2 else codes, sample_weight=count).coef_
+    assert_allclose(given.coef_, np.atleast_2d(expected), rtol=1e-8)
+    assert not np.allclose(given.coef_, named.coef_)
+    settled = CrowdRidgeClassifier(tol=1e-10, max_rounds=500).fit(X, labels)
+    again = CrowdRidgeClassifier(tol=1e-10, max_rounds=500, init=settled.consensus_).fit(X, labels)
+    assert_allclose(again.coef_, settled.coef_, rtol=1e-6)
+    truth = np.where(np.arange(60) < 9, first, None)
+    known = CrowdRidgeClassifier(init=np.zeros(60, dtype=int), **one_round).fit(X, labels, truth=truth)
+    told = CrowdRidgeClassifier(init=np.where(np.arange(60) < 9, first, 0), **one_round).fit(X, labels, truth=truth)
+    assert_array_equal(known.coef_, told.coef_)
+
+
+def test_a_first_consensus_that_does_not_fit_is_refused():
+    X, matrix = crowd(7)
+    for init, message in (
+        ([0, 1], "one value for each of the 40 examples; got 2"),
+        (["yes"] * 40, r"classes among \[0, 1\].*got 'yes'"),
+        ("median", "init must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CrowdRidgeClassifier(init=init).fit(X, labels_of(matrix))
+    with pytest.raises(ValueError, match="init has a value for every example"):
+        CrowdRidgeClassifier(init=[0] * 40).block_sums(X, matrix)

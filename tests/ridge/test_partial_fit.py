@@ -24,8 +24,7 @@ from crowdwise.crowd import disagreement
 from crowdwise.crowd._disagreement import RatingMoments
 from crowdwise.exceptions import AlignmentError, CrowdWarning, DataError, LabelError
 from crowdwise.ridge import sums
-from crowdwise.ridge.kept_rows import KeptRows
-from crowdwise.rows import keys as label_hash
+from crowdwise.rows import summary as label_hash
 from crowdwise.weights import SelfPaced, Smooth
 from crowdwise.weights.folds import stored_keys
 
@@ -296,18 +295,20 @@ def test_models_merge_in_any_order_to_what_one_fit_gives():
 
 
 def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
-    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 25)
+    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 25)
     X, matrix = crowd(15, n_examples=90, missing=0.3)
     X[10:40] = X[10]  # equal features, different labels
     samples = []
     for cuts in ([], [30], [3, 4, 88]):
-        kept = in_blocks(CrowdRidgeClassifier(), X, matrix, cuts).sums_.kept
-        again = in_blocks(CrowdRidgeClassifier(), X[::-1], matrix[::-1], cuts).sums_.kept
+        kept = in_blocks(CrowdRidgeClassifier(), X, matrix, cuts).sums_.summary.sample.in_order()
+        again = in_blocks(CrowdRidgeClassifier(), X[::-1], matrix[::-1], cuts).sums_.summary.sample.in_order()
         samples += [kept, again]
     for kept in samples:
         assert len(kept) == 25
-        for name in ("key", "X", "indptr", "annotator", "value"):
+        for name in ("key", "X"):
             assert_array_equal(getattr(kept, name), getattr(samples[0], name))
+        for name in ("indptr", "annotator_index", "values"):
+            assert_array_equal(getattr(kept.labels, name), getattr(samples[0].labels, name))
     n_equal = sum(row == X[10].tolist() for row in samples[0].X.tolist())
     assert 1 < n_equal < 20  # about a third of all
 
@@ -315,9 +316,9 @@ def test_the_sample_does_not_depend_on_the_order_of_blocks(monkeypatch):
 def test_a_sample_is_enough_for_what_sums_cannot_say(monkeypatch):
     X, matrix = crowd(16, n_examples=3000)
     everything = CrowdRidgeClassifier().partial_fit(X, matrix)
-    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 500)
+    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 500)
     sampled = CrowdRidgeClassifier().partial_fit(X, matrix)
-    assert len(sampled.sums_.kept) == 500
+    assert len(sampled.sums_.summary.sample) == 500
     assert_array_equal(sampled.coef_, everything.coef_)
     assert_array_equal(sampled.expertise_, everything.expertise_)
     assert_allclose(sampled.accuracy_, everything.accuracy_, atol=0.05)
@@ -556,7 +557,7 @@ def test_sums_of_blocks_are_mapped_and_added_by_anyone():
     assert_allclose(pairs.statistics.gram, one.statistics.around(pairs.statistics.shift, 0.0).gram, atol=1e-11)
     assert_array_equal(pairs.levels, one.levels)
     assert_array_equal(pairs.examples_per_level, one.examples_per_level)
-    assert_array_equal(pairs.labels_per_annotator, one.labels_per_annotator)
+    assert_array_equal(pairs.summary.labels_per_annotator, one.summary.labels_per_annotator)
 
 
 def test_sums_for_other_settings_are_refused():
@@ -598,12 +599,6 @@ def test_keys_of_labels_are_sums_over_the_labels(n_classes, missing):
     column = {name: k for k, name in enumerate(labels.annotators.tolist())}
     by_hand = [sum(who[column[a]] * klass[place[value]] for a, value in given.items()) for _, given in labels]
     assert label_hash.label_keys(labels).view(np.float64).tolist() == by_hand
-
-
-def test_no_rows_are_kept_of_nothing():
-    none = KeptRows.none(3, ratings=False)
-    assert len(none + none) == 0
-    assert none.bound is None
 
 
 def test_moments_of_ratings_add():

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from crowdwise import CrowdLabels, CrowdRidgeRegressor
+from crowdwise.exceptions import CrowdConvergenceWarning
 from crowdwise.weights.folds import content_folds
 
 
@@ -107,3 +108,15 @@ def test_permuting_annotators_permutes_expertise():
     one, other = CrowdRidgeRegressor().fit(X, Y), CrowdRidgeRegressor().fit(X, Y[:, order])
     assert_allclose(other.expertise_, one.expertise_[order], rtol=1e-8)
     assert_array_equal(other.annotators_, one.annotators_)
+
+
+def test_rounds_begin_with_the_ratings_that_are_given():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    first = rng.normal(size=40)
+    one_round = {"max_rounds": 1, "steepness": 0.0, "tol": 0.0}
+    with pytest.warns(CrowdConvergenceWarning):
+        model = CrowdRidgeRegressor(init=first, **one_round).fit(X, X[:, :1] + noise)
+    assert_allclose(model.coef_, Ridge(1.0).fit(X, first).coef_, rtol=1e-8)
+    with pytest.raises(ValueError, match="finite ratings, one for every example with labels; got nan"):
+        CrowdRidgeRegressor(init=np.full(40, np.nan)).fit(X, X[:, :1] + noise)

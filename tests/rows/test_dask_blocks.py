@@ -106,7 +106,7 @@ def test_the_sums_are_those_of_partial_fit_over_the_same_blocks():
         expected.partial_fit(X[start : start + 20], y[start : start + 20])
     assert_same(found, expected, 1e-12)
     assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-9)
-    assert_array_equal(found.sums_.kept.X, expected.sums_.kept.X)
+    assert_array_equal(found.sums_.summary.sample.X, expected.sums_.summary.sample.X)
     more = crowd(1)[0], crowd(1)[1].astype(float)
     assert_same(found.partial_fit(*more), expected.partial_fit(*more), 1e-12)
 

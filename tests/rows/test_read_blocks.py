@@ -96,28 +96,15 @@ def test_the_other_models_learn_from_blocks(saved):
 
 def test_threads_change_no_bit(saved, monkeypatch):
     _, X, y = saved
-    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
+    monkeypatch.setattr("crowdwise.rows.summary.MOST_ROWS", 15)
     models = []
     for n_threads in (1, 2):
-        monkeypatch.setattr("crowdwise.ridge.partial.available_cores", lambda n=n_threads: n)
+        monkeypatch.setattr("crowdwise.rows.chunks.available_cores", lambda n=n_threads: n)
         models.append(CrowdRidgeClassifier().fit(read_blocks(X + 5, y, max_bytes=SMALL)))
     one, two = models
     for name in ("coef_", "intercept_", "expertise_", "accuracy_", "temperature_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
-    assert_array_equal(one.sums_.kept.X, two.sums_.kept.X)
-
-
-def test_how_many_blocks_are_added_together_changes_next_to_nothing(saved, monkeypatch):
-    _, X, y = saved
-    monkeypatch.setattr("crowdwise.ridge.kept_rows._MOST_ROWS", 15)
-    models = []
-    for together in (1, 2, 8):
-        monkeypatch.setattr("crowdwise.ridge.partial._TOGETHER", together)
-        models.append(CrowdRidgeClassifier(**TIGHT).fit(read_blocks(X + 5, y, max_bytes=SMALL)))
-    for other in models[1:]:
-        assert_same(other, models[0])
-        assert other.sums_.n_examples == len(X)
-        assert_array_equal(other.sums_.kept.X, models[0].sums_.kept.X)
+    assert_array_equal(one.sums_.summary.sample.X, two.sums_.summary.sample.X)
 
 
 def test_a_fit_on_blocks_goes_on_with_partial_fit(saved):
@@ -171,8 +158,7 @@ def test_an_error_in_a_block_ends_the_fit_and_leaves_the_model_as_it_was(saved):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_threads):
     _, X, y = saved
-    for module in ("ridge.partial", "rows.chunks"):
-        monkeypatch.setattr(f"crowdwise.{module}.available_cores", lambda: n_threads)
+    monkeypatch.setattr("crowdwise.rows.chunks.available_cores", lambda: n_threads)
     for row, place in ((5, "row 5 column 1. Fill them in or leave these examples out.$"), (37, "begins with row 30.$")):
         gap = X.copy()
         gap[row, 1] = np.nan
@@ -188,7 +174,11 @@ def test_rows_of_an_error_can_be_found_in_the_file(saved, monkeypatch, model, n_
         ([np.zeros((3, 2))], DataError, "a pair \\(X, y\\)"),
         ([], DataError, "no blocks to learn from"),
         ([(np.zeros((3, 2)), [[0], [1]])], AlignmentError, "X has 3 examples and the labels have 2"),
-        ([(np.zeros((2, 2)), [0, 1]), (np.zeros((2, 3)), [0, 1])], ValueError, "X has 3 features"),
+        (
+            [(np.zeros((2, 2)), [0, 1]), (np.zeros((2, 3)), [0, 1])],
+            ValueError,
+            "one has 2 and another 3",
+        ),
         ([(np.zeros((2, 2)), [0, 0])], LabelError, "all labels are of the one class 0"),
     ],
 )
@@ -424,7 +414,7 @@ def test_ids_on_one_side_only_are_an_error_unless_joined(table, tmp_path, number
         CrowdRidgeClassifier().fit(read_blocks(data, labels[:40], features=["x0"]))
     with pytest.raises(AlignmentError, match="fewer rows than the 64"):
         CrowdRidgeClassifier().fit(read_blocks(data.slice(0, 9), labels, features=["x0"]))
-    assert np.all(inner.sums_.n_given == 45)
+    assert np.all(inner.sums_.summary.n_given == 45)
 
 
 def test_the_index_that_pandas_writes_is_no_feature(table, tmp_path):
