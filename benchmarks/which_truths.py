@@ -44,7 +44,7 @@ def at_random(judges: Judges, alone: FitResults, n: int, rng: np.random.Generato
 def least_sure(judges: Judges, alone: FitResults, n: int, rng: np.random.Generator) -> np.ndarray:
     """What is recommended for a person."""
     place = {example: i for i, example in enumerate(judges.labels.examples.tolist())}
-    found = suggest_labels(alone, judges.labels, n=n, expert=True).examples.tolist()
+    found = suggest_labels(alone, judges.labels, n=n).examples.tolist()
     return np.array([place[example] for example in found], dtype=np.intp)
 
 

@@ -28,7 +28,11 @@ def replay(by_gain, rng, start=3, batch=60, n_rounds=10):
         labels = CrowdLabels.from_matrix(np.where(shown, matrix, np.nan), classes=crowd.labels.classes)
         found = aggregate(labels)
         right.append(np.mean(found.label == crowd.truth))
-        wanted = suggest_labels(found, labels, n=len(matrix)).examples if by_gain else rng.permutation(len(matrix))
+        wanted = (
+            suggest_labels(found, labels, n=len(matrix), crowd=True).examples
+            if by_gain
+            else rng.permutation(len(matrix))
+        )
         for row in [row for row in wanted if (given & ~shown)[row].any()][:batch]:
             shown[row, rng.choice(np.flatnonzero((given & ~shown)[row]))] = True
     return right

@@ -155,15 +155,14 @@ def test_groups_share_a_vote(run, tmp_path, monkeypatch):
     assert (code, "give groups to crowdwise fit" in errors) == (2, True)
 
 
-def test_next_for_an_expert_needs_the_labels_or_a_run_that_learnt_from_truths(here, run, tmp_path):
-    by_annotator, by_expert = run("next", "labels.csv")[1], run("next", "labels.csv", "--expert")[1]
+def test_next_for_the_crowd_needs_the_labels(here, run, tmp_path):
+    by_expert, by_annotator = run("next", "labels.csv")[1], run("next", "labels.csv", "--crowd")[1]
     assert by_annotator != by_expert
     assert run("fit", "labels.csv", "--out", str(tmp_path / "run"))[0] == 0
-    code, _, errors = run("next", str(tmp_path / "run"), "--expert")
+    assert run("next", str(tmp_path / "run"))[1] == by_expert
+    code, _, errors = run("next", str(tmp_path / "run"), "--crowd")
     assert code == 65
-    assert "in the order for one more annotator" in errors
-    assert run("fit", "labels.csv", "--truth", "truth.csv", "--use-truth", "--out", str(tmp_path / "told"))[0] == 0
-    assert run("next", str(tmp_path / "told"), "--expert")[0] == 0
+    assert "in the order for an expert" in errors
 
 
 def test_next_draws_at_random_by_a_seed_and_the_same_from_labels_and_from_their_run(here, run, tmp_path):

@@ -56,12 +56,12 @@ def test_the_gain_is_that_of_an_answer_of_an_average_annotator():
     _, _, labels = crowd(n=60, n_classes=3, missing=0.4)
     found = aggregate(labels)
     expected = [information_twin(p, found.fitted.answers.crowd) for p in found.proba]
-    np.testing.assert_allclose(information_gain(found), expected, rtol=1e-9, atol=1e-12)
-    ordered = suggest_labels(found, labels, n=60)
+    np.testing.assert_allclose(information_gain(found, crowd=True), expected, rtol=1e-9, atol=1e-12)
+    ordered = suggest_labels(found, labels, n=60, crowd=True)
     np.testing.assert_allclose(ordered.gain, sorted(expected, reverse=True), rtol=1e-9, atol=1e-12)
 
 
-def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
+def test_the_gain_is_all_uncertainty_also_after_known_answers():
     _, truth, labels = crowd(n=120, missing=0.2)
     known = dict(enumerate(truth[:20].tolist()))
     found = aggregate(labels, truth=known)
@@ -74,11 +74,11 @@ def test_after_known_answers_the_gain_is_that_of_one_more_of_them():
 def test_the_gain_of_a_model_is_at_most_the_uncertainty_of_its_consensus(name):
     X, _, labels = crowd(n=120, missing=0.5)
     model = fit_quietly(MODELS[name], X, labels)
-    gain = information_gain(model.results_)
+    gain = information_gain(model.results_, crowd=True)
     uncertainty = np.array([entropy(p) for p in model.consensus_proba_])
     assert (gain <= uncertainty + 1e-12).all()
     assert gain.max() > 0.01
-    found = suggest_labels(model, labels, n=7)
+    found = suggest_labels(model, labels, n=7, crowd=True)
     assert len(found) == 7
     assert (np.diff(found.gain) <= 0).all()
     np.testing.assert_array_equal(found.gain, np.sort(gain)[::-1][:7])
@@ -92,7 +92,7 @@ def test_reasons_are_given_in_words():
     with pytest.warns(UserWarning, match="no label"):
         found = aggregate(labels)
     frame = suggest_labels(found, labels, n=len(labels)).to_frame()
-    assert list(frame.columns) == ["example", "gain", "labels", "label", "reason"]
+    assert list(frame.columns) == ["example", "label", "confidence", "labels", "gain", "reason"]
     reason = dict(zip(frame["example"], frame["reason"], strict=True))
     assert reason[12] == "1-1 split"
     assert reason[13] == "only one label"
@@ -183,6 +183,6 @@ def test_at_random_is_yes_or_no():
 def test_the_answer_of_an_expert_gains_all_that_is_uncertain():
     _, _, labels = crowd(n=120, missing=0.2)
     found = aggregate(labels)
-    asked = suggest_labels(found, labels, n=120, expert=True)
+    asked = suggest_labels(found, labels, n=120)
     assert asked.gain.tolist() == pytest.approx(sorted((entropy(p) for p in found.proba), reverse=True), abs=1e-9)
-    assert (asked.gain >= suggest_labels(found, labels, n=120).gain - 1e-9).all()
+    assert (asked.gain >= suggest_labels(found, labels, n=120, crowd=True).gain - 1e-9).all()

@@ -16,7 +16,7 @@ COMMANDS = {
     "check": "Say what is in labels and features, and what is wrong.",
     "consensus": "Print the consensus, one row per example.",
     "annotators": "Print how good each annotator is.",
-    "next": "Print what to label next, and why.",
+    "next": "Print what an expert should check next, and why.",
     "predict": "Predict the classes of new examples with a run.",
     "convert": "Write labels or a consensus in the format of another tool.",
     "simulate": "Write the files of a simulated crowd.",

@@ -250,11 +250,6 @@ def _more_truths(check: dict[str, Any]) -> str:
     return f"All {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
 
 
-def is_overconfident(summary: Summary) -> bool:
-    """Whether known answers show that the fit is too sure."""
-    return (calibration_sentence(summary) or "").startswith("Over")
-
-
 def calibration_sentence(summary: Summary) -> str | None:
     """A word of caution where known answers show that the fit is too sure, or not sure enough."""
     known = known_part(summary)

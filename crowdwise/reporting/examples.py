@@ -1,4 +1,4 @@
-"""Rows about single examples: the most contested ones, what to label next, and all from easy to hard."""
+"""Rows about single examples: the most contested ones, what to check next, and all from easy to hard."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from crowdwise.results.suggest import best_first, information_gain, next_labels
 MOST_ROWS, _MOST_ORDERED, _MOST_NEXT, _MOST_NAMES = 60, 5000, 50, 12
 _TEXT_LENGTH, _SHORT_LENGTH = 500, 90
 _LITTLE_GAIN = 0.02  # in bits
-PAGES = (("contested", "Contested"), ("next", "Label next"), ("order", "Easy to hard"))
+PAGES = (("contested", "Contested"), ("next", "Check next"), ("order", "Easy to hard"))
 
 
 def data(fit: Fit) -> dict[str, Any]:
-    """The most contested examples, those to label next, and all of them in their order."""
+    """The most contested examples, those to check next, and all of them in their order."""
     return {"contested": _contested(fit), "next": _next(fit), "order": _ordered(fit)}
 
 
@@ -98,7 +98,7 @@ def _contested(fit: Fit) -> dict[str, Any]:
 
 
 def _next(fit: Fit) -> dict[str, Any]:
-    """What to label next."""
+    """What to check next."""
     gain = information_gain(fit.results)
     order = best_first(fit.results, gain)
     first = order[:_MOST_NEXT]
@@ -137,18 +137,17 @@ def consensus_columns(fit: Fit) -> dict[str, Array]:
 
 
 def worth_labelling(summary: Summary) -> list[dict[str, Any]]:
-    """The first examples to label again; none if one more label would change little."""
+    """The first examples to check; none if all are sure."""
     if summary["size"]["annotators"] == 1:
         return []
     return [row for row in summary["next"]["rows"][:NAMED] if row["gain"] >= _LITTLE_GAIN]
 
 
 def next_words(summary: Summary) -> str:
-    """Where to begin, and what is asked of whom."""
+    """What an expert should check first."""
     unsure, first = summary["quality"].get("unsure", 0), worth_labelling(summary)[0]
-    what = "have an expert check" if summary["truth_check"] else "collect one more label on"
     of = f" the {count(unsure, 'unsure example')}, starting with" if unsure > 1 else ""
-    return f"{what}{of} “{first['example']}” ({first['reason']})"
+    return f"have an expert check{of} “{first['example']}” ({first['reason']})"
 
 
 def order_picture(summary: Summary) -> Markup:

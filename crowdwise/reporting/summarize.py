@@ -94,15 +94,15 @@ def headline(summary: Summary) -> list[str]:
 
 
 def _enough_labels(summary: Summary) -> str:
-    """What to do where one more label would change little."""
+    """What to do where no example is unsure."""
     if summary["size"]["annotators"] == 1:
         return "have a second annotator label some of the examples: one alone cannot be compared with anyone"
-    if consensus.is_overconfident(summary):
+    if (consensus.calibration_sentence(summary) or "").startswith("Overconfident"):
         return "ask experts or clarify the question: more labels of this crowd would repeat its common errors"
     if summary["truth_check"] or consensus.known_part(summary):
-        return "no more labels are needed: one more is expected to change little on any example"
+        return "nothing to check: the consensus is sure of every example"
     return (
-        "have an expert check a few dozen examples: one more label is expected to change little, and only known "
+        "have an expert check a few dozen examples drawn at random: the consensus is sure of all, and only known "
         "answers can show errors that the whole crowd makes"
     )
 
@@ -129,13 +129,12 @@ def summary_lines(summary: Summary) -> list[str]:
     spread = "" if per["min"] == per["max"] else f" ({per['min']:,} to {per['max']:,})"
     rows = examples.worth_labelling(summary)
     first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
-    what = "have an expert check" if summary["truth_check"] else "label again"
     return [
         f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
         f"{size['labels']:,} {of}; {rounded(per['mean'])} per example{spread}",
         *agreement.lines(summary),
         *consensus.lines(summary),
         *annotators.lines(summary),
-        f"Next        {f'{what}: {first}' if rows else _enough_labels(summary)}",
+        f"Next        {f'have an expert check: {first}' if rows else _enough_labels(summary)}",
         *([] if summary["model"]["converged"] else ["Caution     not converged; allow more rounds"]),
     ]

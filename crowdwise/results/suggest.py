@@ -1,4 +1,4 @@
-"""A fit and its labels -> what to label next: where one more answer is expected to add most, and why; or at random."""
+"""A fit and its labels -> what to check or label next, and why; or a random draw."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ _BIT = np.log(2.0)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class NextLabels(FrozenArrays):
-    """Examples to label again: first those for which one more answer is expected to say most, or a random draw.
+    """Examples to check, the least sure first; or those where one more label adds most, or a random draw.
 
     Parameters
     ----------
     examples : ndarray of shape (n,)
         Identifiers of the examples.
-    gain : ndarray of shape (n,)
-        Expected information gain of one more answer, in bits.
-    n_labels : ndarray of shape (n,)
-        How many labels each has.
     label : ndarray of shape (n,)
         The consensus as it is.
+    confidence : ndarray of shape (n,) or None
+        Its probability; None for ratings.
+    n_labels : ndarray of shape (n,)
+        How many labels each has.
+    gain : ndarray of shape (n,)
+        Expected information gain of the answer, in bits.
     reason : ndarray of shape (n,)
         Why, in words.
     frame_library : {"pandas", "polars"} or None, default=None
@@ -40,9 +42,10 @@ class NextLabels(FrozenArrays):
     """
 
     examples: Array
-    gain: Floats
-    n_labels: Codes
     label: Array
+    confidence: Floats | None
+    n_labels: Codes
+    gain: Floats
     reason: Array
     frame_library: str | None = None
 
@@ -54,16 +57,21 @@ class NextLabels(FrozenArrays):
         return f"NextLabels: {len(self):,} examples{span}"
 
     def to_frame(self) -> Any:
-        """A data frame with the columns "example", "gain", "labels", "label" and "reason".
+        """A data frame with the columns "example", "label", "confidence" (of classes), "labels", "gain" and "reason".
 
         Returns
         -------
         frame : pandas.DataFrame or polars.DataFrame
             The labels' own kind of frame; pandas if they were in none, polars where that is not installed.
         """
-        names = ("example", "gain", "labels", "label", "reason")
-        columns = (self.examples, self.gain, self.n_labels, self.label, self.reason)
-        return make_frame(dict(zip(names, columns, strict=True)), self.frame_library)
+        return make_frame(self.columns(), self.frame_library)
+
+    def columns(self) -> dict[str, Array]:
+        """The columns of that frame."""
+        named = {"example": self.examples, "label": self.label}
+        if self.confidence is not None:
+            named["confidence"] = self.confidence
+        return named | {"labels": self.n_labels, "gain": self.gain, "reason": self.reason}
 
 
 def suggest_labels(
@@ -71,15 +79,15 @@ def suggest_labels(
     labels: Any,
     *,
     n: int = 50,
-    expert: bool | None = None,
+    crowd: bool = False,
     at_random: bool = False,
     random_state: Any = 0,
 ) -> NextLabels:
-    """The examples of a fit for which one more answer is expected to say most, with the reason; or a random draw.
+    """The examples that an expert should check, the least sure first, with the reason; or those for the crowd.
 
-    The expected information gain of one more answer by an average annotator: how much the uncertainty about the class
-    (its entropy, in bits) is expected to fall. It is high where the consensus is unsure. The answer of an expert leaves
-    no uncertainty, so the gain is all of it. For ratings, the gain is that of one more rating, for the normal
+    The order is that of the expected information gain. The answer of an expert leaves no uncertainty about the class,
+    so the gain is all of it (its entropy, in bits). One more label by an average annotator of the crowd gains less, and
+    most where such labels can still decide. For ratings, the gain is that of one more rating, for the normal
     distribution that the model gives them. Examples whose answer is known are left out.
 
     For answers that are given as ``truth=``, take some of the examples at random: how often the consensus is right, and
@@ -93,9 +101,8 @@ def suggest_labels(
         The labels that it was fitted to.
     n : int, default=50
         How many examples at most.
-    expert : bool or None, default=None
-        Whether whoever answers knows the right answer, as a person does beside language models. By default so if the
-        fit was given known answers.
+    crowd : bool, default=False
+        Whether one more annotator of the same crowd answers, instead of an expert who knows the right answer.
     at_random : bool, default=False
         Whether they are drawn at random, each example with the same probability.
     random_state : int, RandomState instance or None, default=0
@@ -115,13 +122,13 @@ def suggest_labels(
     ([2], ['1-1 split'])
     """
     check_whole("n", n)
-    check_choice("expert", expert, (True, False, None))
+    check_choice("crowd", crowd, (True, False))
     check_choice("at_random", at_random, (True, False))
-    results, crowd = fit_and_labels(model, labels)
-    gain = information_gain(results, expert)
+    results, given = fit_and_labels(model, labels)
+    gain = information_gain(results, crowd=crowd)
     rows = best_first(results, gain)
     rows = check_random_state(random_state).permutation(rows) if at_random else rows
-    return next_labels(results, crowd, gain, rows[:n])
+    return next_labels(results, given, gain, rows[:n])
 
 
 def best_first(results: FitResults, gain: Floats) -> Positions:
@@ -134,23 +141,20 @@ def next_labels(results: FitResults, labels: CrowdLabels, gain: Floats, rows: Po
     """These examples, with what is known about them."""
     return NextLabels(
         results.examples[rows],
-        gain[rows],
-        labels.labels_per_example[rows],
         results.label[rows],
+        None if results.classes is None else results.confidence[rows],
+        labels.labels_per_example[rows],
+        gain[rows],
         reasons(results, labels, rows),
         labels.frame_library,
     )
 
 
-def information_gain(results: FitResults, expert: bool | None = None) -> Floats:
-    """Expected information gain of one more answer, in bits, per example.
-
-    By an average annotator, or by an expert, who knows the right answer; by default as the known answers of
-    the fit.
-    """
+def information_gain(results: FitResults, *, crowd: bool = False) -> Floats:
+    """Expected information gain of the answer of an expert, or of one more annotator, in bits, per example."""
     if results.classes is None:
         return np.log1p(results.crowd_expertise * results.std**2) / (2 * _BIT)
-    if expert or (expert is None and results.truth_check is not None):
+    if not crowd:
         return np.maximum(entr(results.proba).sum(axis=1), 0.0) / _BIT
     return answer_information(results.proba, results.fitted.answers.crowd[:, : len(results.classes)])
 

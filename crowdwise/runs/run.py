@@ -72,7 +72,7 @@ class Run:
         """One of the tables.
 
         "consensus" has a row per example, in the order of the fit; "annotators" one per annotator, the best first;
-        "next" one per example to label again.
+        "next" one per example to check.
 
         Examples
         --------
@@ -91,17 +91,14 @@ class Run:
         best_first = np.argsort(-columns["expertise"], kind="stable")  # NaN comes last
         return ResultTable(name, {key: np.asarray(column)[best_first] for key, column in columns.items()})
 
-    def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
-        """At most n examples to label again, first those for which one more answer is expected to say most.
+    def next(self, n: int = 50, *, crowd: bool = False, at_random: bool = False, seed: int = 0) -> ResultTable:
+        """At most n examples for an expert to check, the least sure first; or see `suggest_labels`.
 
-        By an average annotator or an expert, see `suggest_labels`; or examples drawn at random. Columns are
-        "example", "gain" (expected information in bits), "labels" (how many it has), "label" and "reason".
+        Columns are "example", "label", "confidence" (of classes), "labels" (how many it has), "gain" (expected
+        information in bits) and "reason".
         """
-        found = suggest_labels(
-            self.model, self.inputs.labels, n=n, expert=expert, at_random=at_random, random_state=seed
-        )
-        columns = (found.examples, found.gain, found.n_labels, found.label, found.reason)
-        return ResultTable("next", dict(zip(("example", "gain", "labels", "label", "reason"), columns, strict=True)))
+        found = suggest_labels(self.model, self.inputs.labels, n=n, crowd=crowd, at_random=at_random, random_state=seed)
+        return ResultTable("next", found.columns())
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -289,12 +286,12 @@ class SavedRun:
         """One of the tables: "consensus", "annotators" or "next"."""
         return read_table(self._kept(f"{name}.csv"), name, ratings=self.note.get("scale") == "interval")
 
-    def next(self, n: int = 50, *, expert: bool | None = None, at_random: bool = False, seed: int = 0) -> ResultTable:
+    def next(self, n: int = 50, *, crowd: bool = False, at_random: bool = False, seed: int = 0) -> ResultTable:
         """The same as `Run.next`, from the table that was kept."""
         table = self.table("next")
-        if expert and not at_random and not self.note["settings"]["use_truth"]:
+        if crowd and not at_random:
             raise DataError(
-                f"{self.path} keeps the examples in the order for one more annotator. For that of an expert, give the "
+                f"{self.path} keeps the examples in the order for an expert. For one more label by the crowd, give the "
                 "file of labels in its place."
             )
         if not at_random:
