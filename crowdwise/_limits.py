@@ -27,6 +27,10 @@ ASSUMED_RIGHT, ASSUMED_LABELS = 0.8, 5.0
 # The correlation of residuals at which half of the M-step is the votes'; it is what public crowds show.
 USUAL_CORRELATION = 0.04
 
+# --- Ratings alone (em/ratings). ---
+# Standard deviation of slopes around one before any rating is seen: .1 to .5 give the same errors on simulated crowds.
+SLOPE_SPREAD = 0.25
+
 # --- Stated probabilities (em/discount). ---
 # n labels count as n^(1 - b) independent ones if errors are in common as on public crowds.
 DISCOUNT = 0.7
