@@ -1,0 +1,246 @@
+"""How frequent a class is among examples, corrected for errors of the consensus by known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from crowdwise._arrays import Array, Bools
+from crowdwise._checks import check_number
+from crowdwise._text import count
+from crowdwise.em.aggregate import aggregate
+from crowdwise.exceptions import LabelError, warn
+from crowdwise.fit_record import FitRecord
+from crowdwise.labels.align import match_examples
+from crowdwise.labels.encode import as_column, shown
+from crowdwise.labels.frames import make_frame
+from crowdwise.labels.truth import known_answers
+
+
+@dataclass(frozen=True)
+class RateDifference:
+    """How much more frequent a class is in one group of examples than in another.
+
+    Parameters
+    ----------
+    first, second : object
+        The groups.
+    value, low, high : float
+        The rate of the first less that of the second, and its interval.
+    """
+
+    first: Any
+    second: Any
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        clear = "" if self.low > 0 or self.high < 0 else ": no clear difference"
+        return (
+            f"{self.first} - {self.second}: {100 * self.value:+.1f} points "
+            f"({100 * self.low:+.1f} to {100 * self.high:+.1f}){clear}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Rate:
+    """The share of examples that are of a class; prints as a line or two of text.
+
+    Parameters
+    ----------
+    target : object
+        The class.
+    value, low, high : float
+        The share and its interval.
+    uncorrected : float
+        The share by the consensus alone.
+    n_examples, n_known : int
+        Examples with labels, and those of them whose answer is known.
+    confidence : float
+        Of the intervals.
+    groups : dict from group to Rate
+        The same for each group of examples.
+    differences : tuple of RateDifference
+        Every two groups that follow each other.
+    """
+
+    target: Any
+    value: float
+    low: float
+    high: float
+    uncorrected: float
+    n_examples: int
+    n_known: int
+    confidence: float = 0.95
+    groups: Mapping[Any, Rate] = field(default_factory=dict)
+    differences: tuple[RateDifference, ...] = ()
+
+    def __str__(self) -> str:
+        span = f"{100 * self.value:.1f}% ({100 * self.low:.1f}% to {100 * self.high:.1f}%)"
+        if not self.n_known:
+            return f"{span} of {count(self.n_examples, 'example')} by the consensus"
+        return (
+            f"{span} of {count(self.n_examples, 'example')}, corrected by {count(self.n_known, 'known answer')}; "
+            f"{100 * self.uncorrected:.1f}% by the consensus alone"
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"Rate of {self.target!r}: {self}"]
+        lines += [f"  {name}: {rate}" for name, rate in self.groups.items()]
+        lines += [f"  {difference}" for difference in self.differences]
+        if not self.n_known:
+            lines.append("  not corrected for errors of the consensus, which only known answers show")
+        return "\n".join(lines)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with a row for all examples and one per group.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default=None
+            What makes the frame; None is pandas, or polars where that is not installed.
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+        """
+        rates = [self, *self.groups.values()]
+        names = ("value", "low", "high", "uncorrected", "n_examples", "n_known")
+        columns = {name: np.array([getattr(rate, name) for rate in rates]) for name in names}
+        return make_frame({"group": np.array(["all", *map(str, self.groups)], dtype=object)} | columns, library)
+
+
+def rate(
+    model: Any, labels: Any, truth: Any = None, *, target: Any = None, by: Any = None, confidence: float = 0.95
+) -> Rate:
+    """How frequent a class is, such as a pass rate, with an interval that counts errors of the consensus.
+
+    Known answers of examples that were drawn at random show how often the consensus is right where it gives the class
+    and where it does not; both shares are corrected by that (post-stratification, the simplest prediction-powered
+    estimate). The interval is Bayesian, with half an answer of either kind added to both, and holds for further examples
+    of the same kind.
+
+    Parameters
+    ----------
+    model : estimator or Aggregation
+        A fitted model, or the result of `aggregate`. If it was fitted with known answers, the consensus of the labels
+        without them is used, so that no answer is counted twice.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
+        The labels of the fit.
+    truth : array-like of shape (n_examples,), series or mapping, default=None
+        Known answers, missing where they are not known; by default those that the fit was given. Without any, the
+        rate is that of the consensus, and its interval that of a sample of examples whose consensus is right.
+    target : object, default=None
+        The class; by default the second of two.
+    by : array-like of shape (n_examples,), series or mapping, default=None
+        A group for each example, such as the system that was evaluated: rates of groups and their differences.
+    confidence : float, default=0.95
+        Of the intervals.
+
+    Returns
+    -------
+    rate : Rate
+        With `value`, `low`, `high` and `uncorrected`; `groups` and `differences` with `by`.
+
+    References
+    ----------
+    Angelopoulos and others (2023), Prediction-powered inference.
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate, rate
+    >>> Y = [["pass", "pass", "fail"], ["fail", "fail", "fail"], ["pass", "pass", "pass"], ["fail", "pass", "fail"]] * 25
+    >>> passed = rate(aggregate(Y), Y, truth={0: "pass", 1: "fail", 2: "pass", 3: "fail", 7: "pass", 50: "pass"})
+    >>> print(passed)
+    54.8% (28.4% to 79.8%) of 100 examples, corrected by 6 known answers; 50.0% by the consensus alone
+    """
+    check_number("confidence", confidence, above=True, high=1.0)
+    record = FitRecord.of(model, labels)
+    crowd = record.labels
+    if record.classes is None:
+        raise LabelError("a rate is the share of a class, and these are ratings. Cut them into classes first.")
+    position = _position(target, record.classes)
+    answers = known_answers(truth, crowd.examples, crowd) if truth is not None else record.truth
+    if answers is None:
+        answers = np.full(len(crowd), -1)
+    codes = record.codes if not record.has_truth.any() else aggregate(crowd.with_truth(None)).consensus.codes
+    labelled = crowd.labels_per_example > 0
+    known = labelled & (answers >= 0)
+    if known.any() and truth is None and not record.is_representative(answers):
+        warn("the known answers are no random draw of the examples: the rate is corrected for examples like these.")
+    said, right = codes == position, answers == position
+    name = record.classes[position : position + 1].tolist()[0]
+
+    def estimate(rows: Bools, **parts: Any) -> Rate:
+        share = post_stratified(said[rows], known[rows], right[rows], confidence)
+        return Rate(name, *share, float(said[rows].mean()), int(rows.sum()), int(known[rows].sum()), confidence, **parts)
+
+    if by is None:
+        return estimate(labelled)
+    group = _groups(by, crowd, labelled)
+    groups = {value: estimate(labelled & (group == value)) for value in dict.fromkeys(group[labelled].tolist())}
+    return estimate(labelled, groups=groups, differences=_differences(groups))
+
+
+def _position(target: Any, classes: Array) -> int:
+    names = classes.tolist()
+    if target is None:
+        if len(names) != 2:
+            raise ValueError(f"target must be one of the classes {names}: with two of them it is the second by default.")
+        return 1
+    if target not in names:
+        raise ValueError(f"target must be one of the classes {names}; got {target!r}.")
+    return int(names.index(target))
+
+
+def _groups(by: Any, labels: Any, labelled: Bools) -> Array:
+    group = as_column(match_examples(by, labels.examples, labels, "by"), "by")
+    if len(group) != len(labels):
+        raise LabelError(f"by must have one group per example, {len(labels)}; got {len(group)}.")
+    missing = [at for at in np.flatnonzero(labelled) if group[at] is None or group[at] != group[at]]
+    if missing:
+        raise LabelError(f"by must have a group for every example; example {shown(labels.examples[missing[0]])} has none.")
+    return group
+
+
+def post_stratified(said: Bools, known: Bools, right: Bools, confidence: float) -> tuple[float, float, float]:
+    """The share of a class and its interval: by the consensus in two parts, in each of which known answers are a sample.
+
+    Each part's share has the posterior of a Beta distribution with Jeffreys' prior; the share of all has the Beta
+    distribution of the same mean and variance. Where nothing is known at all, the consensus is taken to be right.
+    """
+    n = len(said)
+    tails = ((1 - confidence) / 2, (1 + confidence) / 2)
+    if not known.any():
+        low, high = stats.beta.ppf(tails, said.sum() + 0.5, n - said.sum() + 0.5)
+        return float(said.mean()), float(low), float(high)
+    mean = variance = 0.0
+    shares: list[float] = []
+    for part in (said, ~said):
+        number, hits = int((known & part).sum()), int((known & part & right).sum())
+        share, weight = (hits + 0.5) / (number + 1), float(part.mean())
+        mean += weight * share
+        variance += weight**2 * share * (1 - share) / (number + 2)
+        shares.append(share)
+    variance += (shares[0] - shares[1]) ** 2 * said.mean() * (1 - said.mean()) / n
+    strength = mean * (1 - mean) / variance - 1
+    low, high = stats.beta.ppf(tails, mean * strength, (1 - mean) * strength)
+    return mean, float(low), float(high)
+
+
+def _differences(groups: dict[Any, Rate]) -> tuple[RateDifference, ...]:
+    """Each group less the next one, with the interval that those of both give (MOVER)."""
+    found = []
+    for (first, one), (second, other) in pairwise(groups.items()):
+        below = sqrt((one.value - one.low) ** 2 + (other.high - other.value) ** 2)
+        above = sqrt((one.high - one.value) ** 2 + (other.value - other.low) ** 2)
+        value = one.value - other.value
+        found.append(RateDifference(first, second, value, value - below, value + above))
+    return tuple(found)
