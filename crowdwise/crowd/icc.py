@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from crowdwise.arrays import Floats
+from crowdwise._arrays import Array, Floats
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 
@@ -63,7 +63,7 @@ def intraclass_correlations(labels: CrowdLabels, values: Floats, confidence: flo
     return {name: forms[name] for name in order}
 
 
-def _one_way(example: Floats, values: Floats, number: Floats, confidence: float) -> dict[str, Estimate]:
+def _one_way(example: Array, values: Floats, number: Array, confidence: float) -> dict[str, Estimate]:
     keep = (number > 1)[example]
     _, example = np.unique(example[keep], return_inverse=True)
     values = values[keep]

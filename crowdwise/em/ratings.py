@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from crowdwise._arrays import Floats, FrozenArrays
 from crowdwise._limits import CROWD_STRENGTH, SLOPE_SPREAD
-from crowdwise.arrays import Floats, FrozenArrays
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # The least that a variance may be, in units of that of all ratings, so that nothing is divided by zero.
@@ -121,7 +121,8 @@ def fit_ratings(labels: CrowdLabels, *, max_rounds: int = 100, tol: float = 1e-5
     standard = replace(labels, values=(labels.values - origin) / unit)
     raters = _first(standard)
     before = raters.consensus(standard)[0]
-    objective, change = [], np.inf
+    objective: list[float] = []
+    change = np.inf
     while change > tol and len(objective) < max_rounds:
         objective.append(_log_likelihood(raters, standard) - np.log(unit))
         raters = _regressed(raters, standard)

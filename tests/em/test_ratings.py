@@ -125,7 +125,8 @@ def test_order_of_examples_and_annotators_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    "matrix", [np.full((4, 3), 2.0), np.array([[1.0]]), np.array([[1.0, 2.0]]), np.array([[1.0, np.nan], [np.nan, 4.0]])]
+    "matrix",
+    [np.full((4, 3), 2.0), np.array([[1.0]]), np.array([[1.0, 2.0]]), np.array([[1.0, np.nan], [np.nan, 4.0]])],
 )
 def test_little_is_no_failure(matrix: np.ndarray) -> None:
     labels = of(matrix)
