@@ -219,8 +219,8 @@ def post_stratified(said: Bools, known: Bools, right: Bools, confidence: float) 
     """The share of a class and its interval.
 
     The consensus divides examples into two parts, and known answers are a sample of each. The share of each part has
-    the posterior of a Beta distribution with Jeffreys' prior; that of all has the Beta distribution of the same mean and
-    variance. Where nothing is known at all, the consensus is taken to be right.
+    the posterior of a Beta distribution with Jeffreys' prior; that of all has the Beta distribution of the same mean
+    and variance. Where nothing is known at all, the consensus is taken to be right.
     """
     n = len(said)
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
