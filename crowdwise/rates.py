@@ -16,11 +16,11 @@ from crowdwise._checks import check_number
 from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.fit_record import FitRecord
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.encode import as_column, shown
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import known_answers
+from crowdwise.results.fit_results import fit_and_labels, is_representative
 
 
 @dataclass(frozen=True)
@@ -161,21 +161,20 @@ def rate(
     47.8% (21.1% to 75.2%) of 150 examples, corrected by 6 known answers; 33.3% by the consensus alone
     """
     check_number("confidence", confidence, above=True, high=1.0)
-    record = FitRecord.of(model, labels)
-    crowd = record.labels
-    if record.classes is None:
+    results, crowd = fit_and_labels(model, labels)
+    if results.classes is None:
         raise LabelError("a rate is the share of a class, and these are ratings. Cut them into classes first.")
-    position = _position(target, record.classes)
-    answers = known_answers(truth, crowd.examples, crowd) if truth is not None else record.truth
+    position = _position(target, results.classes)
+    answers = results.truth if truth is None else known_answers(truth, crowd.examples, crowd)
     if answers is None:
         answers = np.full(len(crowd), -1)
-    codes = record.codes if not record.has_truth.any() else aggregate(crowd.with_truth(None)).consensus.codes
+    codes = aggregate(crowd.with_truth(None)).codes if results.has_truth.any() else results.codes
     labelled = crowd.labels_per_example > 0
     known = labelled & (answers >= 0)
-    if known.any() and truth is None and not record.is_representative(answers):
+    if known.any() and truth is None and not is_representative(results, crowd, answers):
         warn("the known answers are no random draw of the examples: the rate is corrected for examples like these.")
     said, right = codes == position, answers == position
-    name = record.classes[position : position + 1].tolist()[0]
+    name = results.classes[position : position + 1].tolist()[0]
 
     def estimate(rows: Bools, **parts: Any) -> Rate:
         share = post_stratified(said[rows], known[rows], right[rows], confidence)

@@ -11,16 +11,21 @@ from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise.crowd.coefficients import (
     Coefficient,
+    Estimate,
     Patterns,
     alpha_interval,
     alpha_nominal,
     alpha_ordinal,
-    gwet_ac,
+    chance_corrected,
+    fleiss_chance,
+    gwet_chance,
     patterns_of_levels,
     patterns_of_numbers,
     percent_agreement,
     resamples,
+    uniform_chance,
 )
+from crowdwise.crowd.icc import intraclass_correlations
 from crowdwise.crowd.kappas import PairAgreement, Weights, distances, kappas_of_pairs, resampled_kappas
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
@@ -33,20 +38,6 @@ from crowdwise.labels.scale import ScaleName
 _MOST_LEVELS = 100
 # With more pairs than this, kappas have no intervals.
 _MOST_PAIRS = 1000
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with the ends of its interval; NaN if it is undefined."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        if np.isnan(self.value):
-            return "undefined"
-        return f"{self.value:.3f}  ({self.low:.3f} to {self.high:.3f})"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -67,8 +58,13 @@ class Agreement:
         Krippendorff's alpha.
     ac : Estimate
         Gwet's AC1 for nominal labels, else AC2. It depends on how many classes there are, with or without labels.
+    fleiss, brennan_prediger : Estimate
+        Kappas by the chance that labels are drawn from all labels, or evenly from all classes; weighted as AC2 is.
     percent : Estimate
         Share of pairs of labels of an example that are the same, averaged over examples. Not corrected for chance.
+    icc : dict from str to Estimate
+        Intraclass correlations by name, ICC(1,1) to ICC(3,k), if labels are numbers. One-way forms take all examples
+        with two labels or more, two-way forms those that everybody labelled. Intervals are those of F.
     pairs : PairAgreement
         Cohen's kappa of every pair of annotators, weighted for ordinal and interval labels.
     notes : tuple of str
@@ -83,7 +79,10 @@ class Agreement:
     n_labels: int
     alpha: Estimate
     ac: Estimate
+    fleiss: Estimate
+    brennan_prediger: Estimate
     percent: Estimate
+    icc: dict[str, Estimate]
     pairs: PairAgreement
     notes: tuple[str, ...]
 
@@ -91,7 +90,10 @@ class Agreement:
         return {
             "Krippendorff's alpha": self.alpha,
             "Gwet's AC1" if self.weights is None else "Gwet's AC2": self.ac,
+            "Fleiss' kappa": self.fleiss,
+            "Brennan-Prediger": self.brennan_prediger,
             "percent agreement": self.percent,
+            **self.icc,
         }
 
     def __repr__(self) -> str:
@@ -135,11 +137,11 @@ def agreement(
     confidence: float = 0.95,
     random_state: int | np.random.Generator | None = 0,
 ) -> Agreement:
-    """Krippendorff's alpha, Gwet's AC1 or AC2, percent agreement and Cohen's kappas, each with an interval.
+    """Krippendorff's alpha, Gwet's AC, kappas, percent agreement and intraclass correlations, each with an interval.
 
-    The intervals are percentiles of a bootstrap over examples, and over the shared examples for a pair of annotators:
-    they say what other examples would change, not what other annotators would. Resamples in which a coefficient is
-    undefined are passed over.
+    Intervals are percentiles of a bootstrap over examples, and over the shared examples for a pair of annotators: they
+    are about other examples, not about other annotators. Resamples in which a coefficient is undefined are passed over.
+    Those of intraclass correlations are by the F distribution.
 
     Parameters
     ----------
@@ -162,12 +164,14 @@ def agreement(
     Returns
     -------
     agreement : Agreement
-        With `alpha`, `ac` and `percent`, each with `value`, `low` and `high`; and `pairs`.
+        With `alpha`, `ac`, `fleiss`, `brennan_prediger` and `percent`, each with `value`, `low` and `high`; `icc`, and
+        `pairs`.
 
     References
     ----------
     Krippendorff (2011), Computing Krippendorff's alpha-reliability. Gwet (2014), Handbook of inter-rater reliability,
-    4th edition. Cohen (1968), Weighted kappa.
+    4th edition. Fleiss (1971), Measuring nominal scale agreement among many raters. Brennan and Prediger (1981),
+    Coefficient kappa. Cohen (1968), Weighted kappa. Shrout and Fleiss (1979), Intraclass correlations.
 
     Examples
     --------
@@ -176,8 +180,8 @@ def agreement(
     >>> found = agreement(labels.with_scale("ordinal"), min_shared=4)
     >>> round(found.alpha.value, 3), bool(found.alpha.low < found.alpha.value < found.alpha.high)
     (0.793, True)
-    >>> found.to_frame()["measure"].tolist()
-    ["Krippendorff's alpha", "Gwet's AC2", 'percent agreement']
+    >>> found.to_frame()["measure"].tolist()[:5]
+    ["Krippendorff's alpha", "Gwet's AC2", "Fleiss' kappa", 'Brennan-Prediger', 'percent agreement']
     """
     crowd = as_labels(labels, scale=None)
     scale = crowd.scale.name
@@ -193,7 +197,7 @@ def agreement(
     distance = None if patterns.counts is None else distances(places, weights)
     coefficients: dict[str, Coefficient] = {"alpha": _ALPHAS[scale], "percent": percent_agreement}
     if distance is not None:
-        coefficients["ac"] = gwet_ac(distance)
+        coefficients |= {name: chance_corrected(distance, chance) for name, chance in _CHANCES.items()}
     found = _estimates(coefficients, patterns, n_resamples, confidence, rng)
     pairs = _no_pairs() if distance is None else _kappas(levelled, distance, min_shared, n_resamples, confidence, rng)
     undefined = Estimate(np.nan, np.nan, np.nan)
@@ -205,8 +209,9 @@ def agreement(
         n_annotators=int((crowd[paired].labels_per_annotator > 0).sum()),
         n_labels=int(crowd.labels_per_example[paired].sum()),
         alpha=found["alpha"],
-        ac=found.get("ac", undefined),
+        **{name: found.get(name, undefined) for name in _CHANCES},
         percent=found["percent"],
+        icc=_intraclass(crowd, confidence),
         pairs=pairs,
         notes=(*_notes(levelled, found, pairs), *_without_width(patterns, confidence)),
     )
@@ -217,6 +222,16 @@ _ALPHAS: dict[ScaleName, Coefficient] = {
     "ordinal": alpha_ordinal,
     "interval": alpha_interval,
 }
+
+
+_CHANCES = {"ac": gwet_chance, "fleiss": fleiss_chance, "brennan_prediger": uniform_chance}
+
+
+def _intraclass(crowd: CrowdLabels, confidence: float) -> dict[str, Estimate]:
+    """For ratings, and for levels that are numbers."""
+    values = crowd.values if crowd.classes is None else crowd.classes[crowd.values]
+    is_number = crowd.scale.name != "nominal" and values.dtype.kind in "iuf"
+    return intraclass_correlations(crowd, _standard(values.astype(np.float64)), confidence) if is_number else {}
 
 
 def _check_weights(weights: Any, scale: ScaleName) -> Weights | None:

@@ -71,6 +71,24 @@ def _pair_sum_of_all(labels: CrowdLabels) -> float:
     return 2.0 * (counts.sum() ** 2 - (counts**2).sum())  # four for a pair that differs
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the ends of its interval; NaN if it is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if np.isnan(self.value):
+            return "undefined"
+        return f"{self.value:.3f}  ({self.low:.3f} to {self.high:.3f})"
+
+    def of_mean(self, k: float) -> Estimate:
+        """Spearman and Brown: the correlation of a mean of `k` ratings, if this is that of one."""
+        return Estimate(*(k * x / (1 + (k - 1) * x) for x in (self.value, self.low, self.high)))
+
+
 @dataclass(frozen=True, eq=False)
 class Patterns(FrozenArrays):
     """Patterns of labels that examples have, without who gave them."""
@@ -172,8 +190,12 @@ def alpha_ordinal(times: Floats, patterns: Patterns) -> Floats:
     return 1 - ratio(within * (n - 1), n * (use * place**2).sum(axis=1) - (use * place).sum(axis=1) ** 2)
 
 
-def gwet_ac(distance: Floats) -> Coefficient:
-    """Gwet's AC1 (all distances of different levels are the same) or AC2, for distances of (n_levels, n_levels)."""
+# From the shares of levels, a row per resample, and the weight of each two levels: how far two labels agree by chance.
+Chance = Callable[[Floats, Floats], Floats]
+
+
+def chance_corrected(distance: Floats, chance: Chance) -> Coefficient:
+    """Agreement less what chance would give, over what it leaves; `distance` is that of any two levels."""
     n_levels = len(distance)
     weight = 1 - distance / distance.max() if n_levels > 1 else np.ones((n_levels, n_levels))
 
@@ -183,12 +205,26 @@ def gwet_ac(distance: Floats) -> Coefficient:
         alike = (counts * (counts @ weight)).sum(axis=1) - n
         observed = _pair_mean(times, patterns, alike / np.maximum(n * (n - 1), 1))
         share = times @ (counts / n[:, np.newaxis]) / times.sum(axis=1, keepdims=True)
-        by_chance = weight.sum() * (share * (1 - share)).sum(axis=1) / max(n_levels * (n_levels - 1), 1)
-        if n_levels < 2:
-            by_chance = np.ones(len(times))
+        by_chance = chance(share, weight) if n_levels > 1 else np.ones(len(times))
         return 1 - ratio(1 - observed, 1 - by_chance)
 
     return coefficient
+
+
+def gwet_chance(share: Floats, weight: Floats) -> Floats:
+    """Of Gwet's AC1 (all different levels are as far apart) and AC2: two labels of whom one is a guess."""
+    n_levels = len(weight)
+    return np.asarray(weight.sum() * (share * (1 - share)).sum(axis=1) / (n_levels * (n_levels - 1)))
+
+
+def fleiss_chance(share: Floats, weight: Floats) -> Floats:
+    """Of Fleiss' kappa: two labels drawn from those of all."""
+    return np.asarray(((share @ weight) * share).sum(axis=1))
+
+
+def uniform_chance(share: Floats, weight: Floats) -> Floats:
+    """Of Brennan and Prediger's kappa: two levels drawn evenly."""
+    return np.full(len(share), weight.mean())
 
 
 def resamples(times: Floats, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import stats
 
 from crowdwise._arrays import Array, Floats
+from crowdwise.crowd.coefficients import Estimate
 from crowdwise.labels.crowd_labels import CrowdLabels
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with the ends of its interval; NaN if it is undefined."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        if np.isnan(self.value):
-            return "undefined"
-        return f"{self.value:.3f}  ({self.low:.3f} to {self.high:.3f})"
-
-    def of_mean(self, k: float) -> Estimate:
-        """Spearman and Brown: the correlation of a mean of `k` ratings, if this is that of one."""
-        return Estimate(*(k * x / (1 + (k - 1) * x) for x in (self.value, self.low, self.high)))
 
 
 def intraclass_correlations(labels: CrowdLabels, values: Floats, confidence: float = 0.95) -> dict[str, Estimate]:

@@ -18,6 +18,7 @@ from crowdwise.em.fitted import FittedAnnotators, calibrated, fitted_annotators,
 from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_converged
 from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting
+from crowdwise.em.ratings import fit_ratings, rating_results
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
@@ -44,10 +45,11 @@ def aggregate(
     Parameters
     ----------
     labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-        Classes; a column per annotator, NaN or None where there is no label. What is known about labels comes with
-        them: an order of classes and what is taken as the label (`with_scale`), annotators who share a vote
-        (`with_groups`; by default near copies are detected), abstentions that depend on the class
-        (`with_abstentions`).
+        A column per annotator, NaN or None where there is no label. What is known about labels comes with them: an
+        order of classes and what is taken as the label (`with_scale`), annotators who share a vote (`with_groups`; by
+        default near copies are detected), abstentions that depend on the class (`with_abstentions`). Of ratings
+        (``scale="interval"``) the true rating is estimated with each annotator's offset, slope and error
+        (`results.raters`).
     truth : array-like of shape (n_examples,), series, mapping or frame, default=None
         The true classes of some examples, None or NaN elsewhere; if it has ids, they are those of the labels' examples.
         Their probability is 1, and the probabilities of all other examples are calibrated by them, each known answer
@@ -85,10 +87,16 @@ def aggregate(
     """
     check_rounds(max_rounds, tol)
     reporter = Reporter("aggregate", verbose, on_round)
-    steepness, crowd = check_number("steepness", steepness), as_labels(labels)
+    steepness, crowd = check_number("steepness", steepness), as_labels(labels, scale=None)
     independent = not check_choice("errors_in_common", errors_in_common, (True, False))
     answers = known_answers(truth, crowd, crowd)
     training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, weighting=steepness > 0)
+    if crowd.classes is None:
+        if steepness or annotator_model is not None:
+            raise ValueError("steepness and annotator_model are for classes, and these labels are numbers.")
+        raters = fit_ratings(crowd, max_rounds=max_rounds or 1000, tol=tol, report=reporter.rounds("ratings"))
+        reporter.done()
+        return rating_results(training, raters)
     model = model_of_annotators(annotator_model, crowd)
     weight = example_weights(training.weighing_disagreement, steepness)
     with one_blas_thread():  # products here are too thin to be shared

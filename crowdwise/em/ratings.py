@@ -14,7 +14,15 @@ from scipy import stats
 
 from crowdwise._arrays import Floats, FrozenArrays
 from crowdwise._limits import CROWD_STRENGTH, SLOPE_SPREAD
+from crowdwise._progress import Report
+from crowdwise.crowd.flags import flag_annotators
+from crowdwise.exceptions import CrowdConvergenceWarning, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.results.consensus import RatingConsensus
+from crowdwise.results.fit_results import FitResults
+from crowdwise.training_set import TrainingSet
+from crowdwise.truths.calibration import calibrate_ratings, folds_of_truths
+from crowdwise.truths.check import HALF_WIDTH
 
 # The least that a variance may be, in units of that of all ratings, so that nothing is divided by zero.
 _LEAST = 1e-6
@@ -42,6 +50,9 @@ class Raters(FrozenArrays):
         How many ratings each gave.
     error_freedom : ndarray of shape (n_annotators,)
         Degrees of freedom of each one's `error`.
+    limits : ndarray of shape (2, n_annotators)
+        Bland and Altman's limits of agreement: 95% of an annotator's ratings are between so much below and above the
+        consensus of the others.
     log_likelihood : ndarray of shape (n_rounds,)
         The mean over all ratings, before each round.
     converged : bool
@@ -57,6 +68,7 @@ class Raters(FrozenArrays):
     slope_std: Floats
     n_labels: Floats
     error_freedom: Floats
+    limits: Floats
     log_likelihood: Floats
     converged: bool
 
@@ -94,25 +106,63 @@ class Raters(FrozenArrays):
         low, high = self.error * np.sqrt(self.error_freedom / tails)
         return low, high
 
-    def limits_of_agreement(self, labels: CrowdLabels) -> tuple[Floats, Floats]:
-        """Bland and Altman's: 95% of an annotator's ratings are so much below and above those of the others.
-
-        The others are the consensus without this annotator.
-        """
-        who = labels.annotator_index
-        others, _ = self.by_others(labels)
-        difference = labels.values - self.mean - others
-        number = np.maximum(labels.sum_per_annotator(np.ones(labels.n_labels)), 1)
-        mean = labels.sum_per_annotator(difference) / number
-        spread = np.sqrt(labels.sum_per_annotator((difference - mean[who]) ** 2) / np.maximum(number - 1, 1))
-        z = stats.norm.ppf(0.975)
-        return mean - z * spread, mean + z * spread
+    def columns(self) -> dict[str, Floats]:
+        """Columns of a table of annotators, estimates with the ends of their 95% intervals; NaN without ratings."""
+        columns: dict[str, Floats] = {}
+        for name, std in (("offset", self.offset_std), ("slope", self.slope_std)):
+            value = getattr(self, name)
+            columns |= {name: value, f"{name}_low": value - HALF_WIDTH * std, f"{name}_high": value + HALF_WIDTH * std}
+        low, high = self.error_interval()
+        columns |= {"spread": self.error, "spread_low": low, "spread_high": high}
+        columns |= {"limits_low": self.limits[0], "limits_high": self.limits[1]}
+        return {name: np.where(self.n_labels > 0, column, np.nan) for name, column in columns.items()}
 
     def _residual(self, labels: CrowdLabels) -> Floats:
         return np.asarray(labels.values - self.mean - self.offset[labels.annotator_index])
 
 
-def fit_ratings(labels: CrowdLabels, *, max_rounds: int = 100, tol: float = 1e-5) -> Raters:
+def rating_results(training: TrainingSet, raters: Raters) -> FitResults:
+    """The results of `aggregate` for ratings, in the terms of the caller: all examples and all annotators.
+
+    Known ratings are not used in the fit: they check the consensus as it is, calibrate its standard deviations, and
+    take its place afterwards.
+    """
+    labels = training.labels
+    label, std = raters.consensus(labels)
+    check, known = None, training.known
+    if known is not None:
+        at = np.flatnonzero(training.used)[known.at]
+        fold = folds_of_truths((label[at] - known.answers) ** 2)
+        temperature, check = calibrate_ratings(label[at], std[at], known.answers, fold)
+        std = std * temperature**-0.5
+    consensus = training.with_truth(RatingConsensus(labels.examples, label, std))
+    per_example = labels.labels_per_example
+    return FitResults(
+        annotators=labels.annotators,
+        n_labels=labels.labels_per_annotator,
+        expertise=np.where(raters.n_labels > 0, raters.error**-2.0, np.nan),
+        accuracy=None,
+        annotator_flags=flag_annotators(labels, raters.slope, labels.labels_per_annotator),
+        offset=np.where(raters.n_labels > 0, raters.offset, np.nan),
+        spread=np.where(raters.n_labels > 0, raters.error, np.nan),
+        effective_votes=float(per_example[per_example > 0].mean()),
+        crowd_expertise=float(np.average(raters.error**-2.0, weights=raters.n_labels)),
+        raters=raters,
+        n_examples=len(labels),
+        consensus=consensus,
+        label_consensus=consensus,
+        disagreement=training.disagreement,
+        objective=raters.log_likelihood,
+        converged=raters.converged,
+        truth_check=check,
+        truth=training.truth,
+        frame_library=labels.frame_library,
+    )
+
+
+def fit_ratings(
+    labels: CrowdLabels, *, max_rounds: int = 1000, tol: float = 1e-5, report: Report | None = None
+) -> Raters:
     """Estimate true ratings and annotators together.
 
     Rounds end when no true rating moves by more than `tol` standard deviations of all ratings.
@@ -128,6 +178,14 @@ def fit_ratings(labels: CrowdLabels, *, max_rounds: int = 100, tol: float = 1e-5
         raters = _regressed(raters, standard)
         now = raters.consensus(standard)[0]
         change, before = float(np.abs(now - before).max(initial=0.0)), now
+        if report is not None:
+            report(len(objective), objective[-1], change)
+    if change > tol:
+        warn(
+            f"after {len(objective)} rounds a rating still changed by {change:.2g} standard deviations (tol={tol:g}). "
+            "Raise max_rounds or tol.",
+            CrowdConvergenceWarning,
+        )
     raters = _with_intervals(raters, standard)
     return replace(
         raters,
@@ -136,6 +194,7 @@ def fit_ratings(labels: CrowdLabels, *, max_rounds: int = 100, tol: float = 1e-5
         offset=unit * raters.offset,
         error=unit * raters.error,
         offset_std=unit * raters.offset_std,
+        limits=unit * raters.limits,
         log_likelihood=np.array(objective),
         converged=change <= tol,
     )
@@ -165,6 +224,7 @@ def _first(labels: CrowdLabels) -> Raters:
         slope_std=SLOPE_SPREAD * ones,
         n_labels=n_labels,
         error_freedom=n_labels,
+        limits=np.zeros((2, len(ones))),
         log_likelihood=np.empty(0),
         converged=False,
     )
@@ -216,17 +276,20 @@ def _with_intervals(raters: Raters, labels: CrowdLabels) -> Raters:
     others, variance = raters.by_others(labels)
     noise = raters.error**2
     total = noise[who] + raters.slope[who] ** 2 * variance
-    spread = raters.offset_variance
-    to_offset = labels.sum_per_annotator(1 / total) + 1 / spread
+    to_offset = labels.sum_per_annotator(1 / total) + 1 / raters.offset_variance
     both = labels.sum_per_annotator(others / total)
     to_slope = labels.sum_per_annotator((others**2) / total) + 1 / SLOPE_SPREAD**2
     determinant = to_offset * to_slope - both**2
     freedom = noise**2 * labels.sum_per_annotator(1 / total**2) + CROWD_STRENGTH
+    difference, number = labels.values - raters.mean - others, np.maximum(raters.n_labels, 1)
+    mean = labels.sum_per_annotator(difference) / number
+    spread = np.sqrt(labels.sum_per_annotator((difference - mean[who]) ** 2) / np.maximum(number - 1, 1))
     return replace(
         raters,
         offset_std=np.sqrt(to_slope / determinant),
         slope_std=np.sqrt(to_offset / determinant),
         error_freedom=freedom,
+        limits=np.stack([mean - HALF_WIDTH * spread, mean + HALF_WIDTH * spread]),
     )
 
 

@@ -56,6 +56,7 @@ _RECORDS = {
     "PairMoments": "crowd._disagreement",
     "Progress": "paper.theory.online",
     "RatingCheck": "truths.check",
+    "Raters": "em.ratings",
     "RatingConsensus": "results.consensus",
     "RatingMoments": "crowd._disagreement",
     "RidgeSums": "ridge.sums",

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
-from crowdwise._limits import SPREAD_ERROR
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._words import NAMED, percent, some_of
 from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
-from crowdwise.truths.check import HALF_WIDTH, share_interval
 
 _MOST_ANNOTATORS, _MOST_ALONE = 1000, 5
 # Matrices of more classes would fill a page; the most frequent confusions are listed instead.
@@ -44,47 +42,18 @@ def data(fit: Fit) -> dict[str, Any]:
 
 
 def annotator_columns(fit: Fit) -> dict[str, Any]:
-    """Everything about the annotators, a column each.
+    """Everything about the annotators, a column each: those of `annotators_frame`.
 
-    "annotator", "labels", "expertise"; for classes "accuracy" with its 95% interval "accuracy_low" and
-    "accuracy_high", "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold); where the
-    fit was given truths, how many of these they labelled ("truths") and were right about ("truth_accuracy" with its
-    interval); for classes with an order "offset", "spread" with its interval and "rank_correlation"; "flags" in words.
+    Also, for classes, "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold).
     """
     results, labels = fit.results, fit.labels
-    columns: dict[str, Any] = {
-        "annotator": results.annotators,
-        "labels": results.n_labels,
-        "expertise": results.expertise,
-    }
+    columns = results.annotator_columns()
+    flags = columns.pop("flags")
     if results.accuracy is not None:
-        low, high = share_interval(results.accuracy, results.n_labels)
-        columns |= {"accuracy": results.accuracy, "accuracy_low": low, "accuracy_high": high}
         columns["agrees_with_consensus"] = _agreement_with(labels, results.codes)
     if results.model_proba is not None:
         columns["agrees_with_model"] = _agreement_with(labels, results.model_proba.argmax(axis=1))
-    if results.truth_accuracy is not None:
-        low, high = share_interval(results.truth_accuracy, results.n_truths)
-        columns |= {"truths": results.n_truths, "truth_accuracy": results.truth_accuracy}
-        columns |= {"truth_accuracy_low": low, "truth_accuracy_high": high}
-    if results.offset is not None:
-        low, high = spread_interval(results.spread, results.n_labels)
-        columns |= {"offset": results.offset, "spread": results.spread, "spread_low": low, "spread_high": high}
-        columns["rank_correlation"] = results.rank_correlation
-    return columns | {"flags": results.flags_in_words()}
-
-
-def spread_interval(spread: Any, n: Any) -> tuple[Any, Any]:
-    """The 95% interval of standard deviations around a consensus, from n labels each; NaN where there is none.
-
-    Examples
-    --------
-    >>> from crowdwise.reporting.annotators import spread_interval
-    >>> [round(float(end), 2) for end in spread_interval(0.9, 200)]
-    [0.59, 1.36]
-    """
-    factor = np.exp(HALF_WIDTH * np.sqrt(0.5 / np.maximum(n, 1) + SPREAD_ERROR**2))
-    return spread / factor, spread * factor
+    return columns | {"flags": flags}
 
 
 def _agreement_with(labels: CrowdLabels, codes: Array) -> Floats:

@@ -24,7 +24,7 @@ from crowdwise.labels.scale import LabelScale
 from crowdwise.labels.truth import is_known
 from crowdwise.model_file import save
 from crowdwise.results.consensus import Consensus, RatingConsensus
-from crowdwise.truths.check import RatingCheck, TruthCheck
+from crowdwise.truths.check import RatingCheck, TruthCheck, share_interval, spread_interval
 from crowdwise.truths.representativeness import Representativeness
 
 Flags = dict[Any, tuple[str, ...]]
@@ -95,9 +95,10 @@ class FitResults(FrozenArrays):
     label_consensus : Consensus or RatingConsensus
         By labels alone; by the model alone for examples without labels.
     offset : ndarray of shape (n_annotators,) or None, default=None
-        For labels with an order: how many levels above the truth their labels are on average, negative if below.
+        For labels with an order: how many levels above the truth their labels are on average, negative if below. For
+        ratings without features: how much higher than the others they rate.
     spread : ndarray of shape (n_annotators,) or None, default=None
-        For labels with an order: the standard deviation of their labels around that: smaller is more consistent.
+        Where there is an offset: the standard deviation of their labels around that: smaller is more consistent.
     rank_correlation : ndarray of shape (n_annotators,) or None, default=None
         For labels with an order: Spearman's correlation of their labels with the truth, which no offset lowers.
     abstention : ndarray of shape (n_annotators, n_classes) or None, default=None
@@ -114,6 +115,8 @@ class FitResults(FrozenArrays):
         For ratings: the expertise of an average annotator.
     fitted : FittedAnnotators or None, default=None
         How annotators answer, which gives the consensus on other labels; None for ratings.
+    raters : Raters or None, default=None
+        For ratings without features: how each annotator rates.
     n_examples : int, default=0
         How many examples there were.
     disagreement : ndarray of shape (n_examples,), default=nothing
@@ -153,6 +156,7 @@ class FitResults(FrozenArrays):
     truth_accuracy: Floats | None = None
     crowd_expertise: float = np.nan
     fitted: Any = None
+    raters: Any = None
     n_examples: int = 0
     disagreement: Floats = field(default_factory=lambda: np.zeros(0))
     steepness: float = 0.0
@@ -304,20 +308,27 @@ class FitResults(FrozenArrays):
         -------
         frame : pandas.DataFrame or polars.DataFrame
         """
+        return make_frame(self.annotator_columns(), library or self.frame_library)
+
+    def annotator_columns(self) -> dict[str, Any]:
+        """The columns of `annotators_frame`: estimates with the ends of their 95% intervals."""
         columns: dict[str, Any] = {
             "annotator": self.annotators,
             "labels": self.n_labels,
             "expertise": self.expertise,
-            "accuracy": self.accuracy,
-            "truths": self.n_truths,
-            "truth_accuracy": self.truth_accuracy,
-            "offset": self.offset,
-            "spread": self.spread,
-            "rank_correlation": self.rank_correlation,
-            "flags": self.flags_in_words(),
         }
-        known = {name: column for name, column in columns.items() if column is not None}
-        return make_frame(known, library or self.frame_library)
+        if self.accuracy is not None:
+            columns |= _with_ends("accuracy", self.accuracy, share_interval(self.accuracy, self.n_labels))
+        if self.truth_accuracy is not None:
+            ends = share_interval(self.truth_accuracy, self.n_truths)
+            columns |= {"truths": self.n_truths} | _with_ends("truth_accuracy", self.truth_accuracy, ends)
+        if self.raters is not None:
+            columns |= self.raters.columns()
+        elif self.offset is not None:
+            columns["offset"] = self.offset
+            columns |= _with_ends("spread", self.spread, spread_interval(self.spread, self.n_labels))
+            columns["rank_correlation"] = self.rank_correlation
+        return columns | {"flags": self.flags_in_words()}
 
     def flags_in_words(self) -> list[str]:
         """The flags of every annotator, with semicolons; empty without any."""
@@ -380,6 +391,10 @@ class FitResults(FrozenArrays):
         ]
         head = ["annotator", "labels", "expertise", "" if accuracy is None else "estimated accuracy", ""]
         return table(rows, head=head, title="Annotators of the highest and lowest expertise")
+
+
+def _with_ends(name: str, values: Any, ends: tuple[Any, Any]) -> dict[str, Any]:
+    return {name: values, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
 def fit_and_labels(model: Any, labels: Any) -> tuple[FitResults, CrowdLabels]:

@@ -116,19 +116,22 @@ class Settings:
             raise DataError("known answers are to be used, and there are none: --truth FILE.")
 
     def _settled_for_ratings(self, *, features: bool, truth: bool) -> Settings:
+        model = ("ridge" if features else "labels-only") if self.model == "auto" else self.model
         if self.informative_abstentions:
-            raise ValueError("the model ridge, which ratings have, leaves abstentions out.")
-        if self.model not in ("auto", "ridge"):
-            raise ValueError(f"the model {self.model} is for classes; ratings have the model ridge.")
+            raise ValueError("models of ratings leave abstentions out.")
+        if model not in ("ridge", "labels-only"):
+            raise ValueError(f"the model {model} is for classes; ratings have the models ridge and labels-only.")
+        if model == "ridge" and not features:
+            raise ValueError(
+                "the model ridge learns from features, and none are given. Name a file of them after the labels, or "
+                "use --model labels-only."
+            )
+        if model == "labels-only" and "auto" not in (self.steepness, self.l2):
+            raise ValueError("ratings without features have no steepness and no l2.")
         if self.choose_by_truth:
             raise ValueError("known answers choose among models of classes; ratings use them with --use-truth.")
         self._check_truth(truth=truth)
-        if not features:
-            raise ValueError(
-                "ratings are compared with what features predict, and none are given. Name a file of them after the "
-                "labels; or, if the ratings are a few grades, take them as classes: leave out --ratings."
-            )
-        return replace(self, model="ridge")
+        return replace(self, model=model)
 
 
 def fit_model(
@@ -151,7 +154,7 @@ def fit_model(
     wanted = settings.settled(features=X is not None, truth=bool(truth), scale=labels.scale.name)
     steepness: Any = wanted.steepness
     known, labels = truth if wanted.use_truth else None, wanted.known_of(labels)
-    if labels.classes is None:
+    if labels.classes is None and wanted.model == "ridge":
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
         return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)

@@ -49,7 +49,7 @@ class Journal:
         self._held = ExitStack()
         self._held.enter_context(held(self.path, self.path.with_name(f".{self.path.name}.lock")))
         try:
-            self._file = self._held.enter_context(open(self.path, "a+b", buffering=0))
+            self._file = self._held.enter_context(open(self.path, "a+b", buffering=0))  # noqa: SIM115
             self._read()
         except BaseException:
             self._held.close()

@@ -11,6 +11,7 @@ from scipy import stats
 
 from crowdwise._arrays import Codes, Floats
 from crowdwise._checks import check_number
+from crowdwise._limits import SPREAD_ERROR
 from crowdwise._text import count
 
 # Of intervals, and how many standard deviations of a normal distribution hold this share of it.
@@ -206,3 +207,16 @@ def share_interval(share: Any, n: Any) -> tuple[Any, Any]:
         centre = (n * share + square / 2) / (n + square)
         half = HALF_WIDTH * np.sqrt(n * share * (1 - share) + square / 4) / (n + square)
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def spread_interval(spread: Any, n: Any) -> tuple[Any, Any]:
+    """The 95% interval of standard deviations around a consensus, from n labels each; NaN where there is none.
+
+    Examples
+    --------
+    >>> from crowdwise.truths.check import spread_interval
+    >>> [round(float(end), 2) for end in spread_interval(0.9, 200)]
+    [0.59, 1.36]
+    """
+    factor = np.exp(HALF_WIDTH * np.sqrt(0.5 / np.maximum(n, 1) + SPREAD_ERROR**2))
+    return spread / factor, spread * factor

@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 from crowdwise import CrowdLabels, agreement
 from crowdwise.crowd import krippendorff_alpha
 from crowdwise.crowd._agreement import _ALPHAS, _check_weights, _on_scale
-from crowdwise.crowd.coefficients import alpha_interval, gwet_ac, resamples
+from crowdwise.crowd.coefficients import alpha_interval, chance_corrected, gwet_chance, resamples
 from crowdwise.crowd.kappas import distances
 from crowdwise.exceptions import LabelError
 
@@ -258,7 +258,8 @@ def test_a_resample_has_the_coefficients_of_the_examples_it_repeats(kind):
     labels = classes.with_scale(kind)
     _, places, patterns = _on_scale(labels)
     first = [int((classes._tally == counts).all(axis=1).argmax()) for counts in patterns.counts]  # an example of each
-    coefficients = {"alpha": _ALPHAS[kind], "ac": gwet_ac(distances(places, _check_weights(None, kind)))}
+    distance = distances(places, _check_weights(None, kind))
+    coefficients = {"alpha": _ALPHAS[kind], "ac": chance_corrected(distance, gwet_chance)}
     (block,) = resamples(patterns.times, 4, np.random.default_rng(0))
     for times, found in zip(
         block, zip(*(one(block, patterns) for one in coefficients.values()), strict=True), strict=True

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from crowdwise import CrowdLabels
-from crowdwise.crowd.icc import Estimate, intraclass_correlations
+from crowdwise.crowd.coefficients import Estimate
+from crowdwise.crowd.icc import intraclass_correlations
 
 # Six targets and four judges: Shrout and Fleiss (1979), table 2; forms in table 4.
 PUBLISHED = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float)
 
 
 def forms(matrix: np.ndarray) -> dict[str, Estimate]:
-    labels = CrowdLabels.from_matrix(matrix, kind="rating")
+    labels = CrowdLabels.from_matrix(matrix, scale="interval")
     return intraclass_correlations(labels, labels.values)
 
 

@@ -11,7 +11,7 @@ from crowdwise.em.ratings import Raters, _log_likelihood, fit_ratings
 
 
 def of(matrix: np.ndarray) -> CrowdLabels:
-    return CrowdLabels.from_matrix(matrix, kind="rating")
+    return CrowdLabels.from_matrix(matrix, scale="interval")
 
 
 def simulated(seed: int, n_examples: int = 300, n_annotators: int = 5, missing: float = 0.0) -> tuple:
@@ -141,7 +141,7 @@ def test_limits_of_agreement_hold_most_differences() -> None:
     matrix, *_ = simulated(5, 2000, 5)
     labels = of(matrix)
     raters = fit_ratings(labels)
-    low, high = raters.limits_of_agreement(labels)
+    low, high = raters.limits
     others, _ = raters.by_others(labels)
     difference = labels.values - raters.mean - others
     who = labels.annotator_index
