@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.logistic.classifier import CrowdLogisticClassifier
     from crowdwise.model_file import load
+    from crowdwise.rates import rate
     from crowdwise.reporting.report import report
     from crowdwise.results._error_correlation import error_correlation
     from crowdwise.results.suggest import suggest_labels
@@ -37,6 +38,7 @@ _HOMES = {
     "diagnose": "diagnosis",
     "error_correlation": "results._error_correlation",
     "load": "model_file",
+    "rate": "rates",
     "read_blocks": "rows.read",
     "read_labels": "formats._read",
     "report": "reporting.report",
@@ -60,6 +62,7 @@ __all__ = [
     "diagnose",
     "error_correlation",
     "load",
+    "rate",
     "read_blocks",
     "read_labels",
     "report",

@@ -17,10 +17,11 @@ from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError, warn
 from crowdwise.labels.align import match_examples
+from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_column, shown
 from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import known_answers
-from crowdwise.results.fit_results import fit_and_labels, is_representative
+from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative, results_of
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Rate:
 
 
 def rate(
-    model: Any, labels: Any, truth: Any = None, *, target: Any = None, by: Any = None, confidence: float = 0.95
+    model: Any, labels: Any = None, truth: Any = None, *, target: Any = None, by: Any = None, confidence: float = 0.95
 ) -> Rate:
     """How frequent a class is, such as a pass rate, with an interval that counts errors of the consensus.
 
@@ -132,8 +133,9 @@ def rate(
     model : estimator or Aggregation
         A fitted model, or the result of `aggregate`. If it was fitted with known answers, the consensus of the labels
         without them is used, so that no answer is counted twice.
-    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators)
-        The labels of the fit.
+    labels : CrowdLabels, or array-like of shape (n_examples, n_annotators), default=None
+        The labels of the fit. Needed if it was given known answers, or if some examples have no labels, which do not
+        count.
     truth : array-like of shape (n_examples,), series or mapping, default=None
         Known answers, missing where they are not known; by default those that the fit was given. Without any, the
         rate is that of the consensus, and its interval that of a sample of examples whose consensus is right.
@@ -161,18 +163,23 @@ def rate(
     47.8% (21.1% to 75.2%) of 150 examples, corrected by 6 known answers; 33.3% by the consensus alone
     """
     check_number("confidence", confidence, above=True, high=1.0)
-    results, crowd = fit_and_labels(model, labels)
+    results, crowd = (results_of(model), None) if labels is None else fit_and_labels(model, labels)
     if results.classes is None:
         raise LabelError("a rate is the share of a class, and these are ratings. Cut them into classes first.")
     position = _position(target, results.classes)
-    answers = results.truth if truth is None else known_answers(truth, crowd.examples, crowd)
+    codes = results.codes
+    if results.has_truth.any():
+        if crowd is None:
+            raise LabelError("this fit used known answers: give its labels, so that the consensus is without them.")
+        codes = aggregate(crowd.with_truth(None)).codes
+    examples = examples_of(results) if crowd is None else crowd
+    answers = results.truth if truth is None else known_answers(truth, examples.examples, examples)
     if answers is None:
-        answers = np.full(len(crowd), -1)
-    codes = aggregate(crowd.with_truth(None)).codes if results.has_truth.any() else results.codes
-    labelled = crowd.labels_per_example > 0
+        answers = np.full(results.n_examples, -1)
+    labelled = np.ones(len(codes), dtype=bool) if crowd is None else crowd.labels_per_example > 0
     known = labelled & (answers >= 0)
-    if known.any() and truth is None and not is_representative(results, crowd, answers):
-        warn("the known answers are no random draw of the examples: the rate is corrected for examples like these.")
+    if known.any() and not is_representative(results, labelled, answers):
+        warn("the known answers are no random draw of the examples: the rate is that of examples like these.")
     said, right = codes == position, answers == position
     name = results.classes[position : position + 1].tolist()[0]
 
@@ -184,9 +191,15 @@ def rate(
 
     if by is None:
         return estimate(labelled)
-    group = _groups(by, crowd, labelled)
+    group = _groups(by, examples, labelled)
     groups = {value: estimate(labelled & (group == value)) for value in dict.fromkeys(group[labelled].tolist())}
     return estimate(labelled, groups=groups, differences=_differences(groups))
+
+
+def examples_of(results: FitResults) -> CrowdLabels:
+    """The examples and classes of a fit, without labels."""
+    nothing: dict[str, Any] = {name: np.zeros(0, dtype=object) for name in ("example", "annotator", "label")}
+    return CrowdLabels.from_table(nothing, examples=results.examples, classes=results.classes)
 
 
 def _position(target: Any, classes: Array) -> int:
@@ -202,7 +215,7 @@ def _position(target: Any, classes: Array) -> int:
     return int(names.index(target))
 
 
-def _groups(by: Any, labels: Any, labelled: Bools) -> Array:
+def _groups(by: Any, labels: CrowdLabels, labelled: Bools) -> Array:
     group = as_column(match_examples(by, labels.examples, labels, "by"), "by")
     if len(group) != len(labels):
         raise LabelError(f"by must have one group per example, {len(labels)}; got {len(group)}.")

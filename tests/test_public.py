@@ -26,6 +26,7 @@ NAMES = [
     "diagnose",
     "error_correlation",
     "load",
+    "rate",
     "read_blocks",
     "read_labels",
     "report",

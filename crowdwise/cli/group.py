@@ -16,6 +16,8 @@ COMMANDS = {
     "check": "Say what is in labels and features, and what is wrong.",
     "consensus": "Print the consensus, one row per example.",
     "annotators": "Print how good each annotator is.",
+    "agreement": "Print how far annotators agree.",
+    "rate": "Print how frequent a class is, with an interval.",
     "next": "Print what an expert should check next, and why.",
     "predict": "Predict the classes of new examples with a run.",
     "convert": "Write labels or a consensus in the format of another tool.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,23 @@ class Agreement:
             f"from {known.min():.3f} to {known.max():.3f}"
         )
 
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON; NaN is None."""
+        measures = {name: _without_nan(asdict(one)) for name, one in self._named().items()}
+        columns = {name: np.asarray(column).tolist() for name, column in vars(self.pairs).items()}
+        pairs = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "scale": self.scale,
+            "weights": self.weights,
+            "confidence": self.confidence,
+            "examples": self.n_examples,
+            "annotators": self.n_annotators,
+            "labels": self.n_labels,
+            "measures": measures,
+            "pairs": [_without_nan(pair) for pair in pairs],
+            "notes": list(self.notes),
+        }
+
     def to_frame(self) -> Any:
         """A data frame with the columns "measure", "value", "low" and "high"; the kappas are in ``pairs.to_frame()``.
 
@@ -215,6 +232,10 @@ def agreement(
         pairs=pairs,
         notes=(*_notes(levelled, found, pairs), *_without_width(patterns, confidence)),
     )
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in values.items()}
 
 
 _ALPHAS: dict[ScaleName, Coefficient] = {

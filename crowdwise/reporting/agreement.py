@@ -76,7 +76,7 @@ def _votes(fit: Fit) -> dict[str, Any]:
     if fitted is None:
         return votes
     n_truths = int(((fit.answers >= 0) & (fit.labels.labels_per_example > 1)).sum())
-    if n_truths < _ENOUGH_TRUTHS or not is_representative(results, fit.labels, fit.answers):
+    if n_truths < _ENOUGH_TRUTHS or not is_representative(results, fit.labels.labels_per_example > 0, fit.answers):
         return votes
     effective = votes_by_truth(results, fit.labels, fit.answers)
     return votes | {"effective": effective, "by": "truths", "truths": n_truths}

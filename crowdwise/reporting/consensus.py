@@ -80,7 +80,7 @@ def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any]:
         "majority": accuracy_of(theirs),
         "difference": estimate(gap.mean(), gap.mean() - half, gap.mean() + half),
         "stated": estimate(results.confidence[known].mean() if len(known) else np.nan),
-        "at_random": len(known) == 0 or is_representative(results, fit.labels, truth),
+        "at_random": len(known) == 0 or is_representative(results, fit.labels.labels_per_example > 0, truth),
     }
 
 

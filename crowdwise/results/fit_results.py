@@ -458,12 +458,12 @@ def _in_order_of(labels: CrowdLabels, results: FitResults) -> CrowdLabels:
     return labels if results.classes is None else labels._with_classes(results.classes)
 
 
-def is_representative(results: FitResults, labels: CrowdLabels, answers: Array) -> bool:
+def is_representative(results: FitResults, is_labelled: Bools, answers: Array) -> bool:
     """Whether the examples of known answer may be a random draw; ratings do not show it."""
     if results.classes is None:
         return True
     if isinstance(check := results.truth_check, TruthCheck):
         return check.at_random
-    labelled = np.flatnonzero(labels.labels_per_example > 0)
+    labelled = np.flatnonzero(is_labelled)
     known = np.flatnonzero(answers[labelled] >= 0)
     return Representativeness.of(results.proba[labelled], known, answers[labelled][known]).is_representative

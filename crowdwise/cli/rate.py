@@ -1,0 +1,48 @@
+"""``crowdwise rate``: labels or a run, and known answers -> the share of a class with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from crowdwise.cli import started
+from crowdwise.cli.console import show, show_json
+from crowdwise.cli.options import FILE, console_of, console_options, json_option, labels_options, reading_of_labels
+
+
+@click.command(
+    "rate",
+    epilog="""\b
+Examples:
+  crowdwise rate votes.csv --truth answers.csv --target pass
+  crowdwise rate run --truth answers.csv --by systems.csv
+""",
+)
+@click.argument("source", metavar="LABELS|RUN", type=FILE)
+@click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, drawn at random.")
+@click.option("--target", metavar="CLASS", help="The class whose share is wanted; of two classes the second by default.")
+@click.option("--by", type=FILE, metavar="FILE", help="Groups to compare: a column of examples and one of groups.")
+@labels_options
+@json_option
+@console_options
+def command(
+    source: str, truth: str | None, target: str | None, by: str | None, as_json: bool, **options: Any
+) -> None:
+    """Print how frequent a class is, with an interval.
+
+    Such as a pass rate: the share of the consensus, corrected for its errors by known answers (--truth), and the
+    difference between groups of examples (--by). Without known answers it is not corrected.
+    """
+    from crowdwise.runs.rates import rate_of
+
+    started()
+    console = console_of(options)
+    labels_as = reading_of_labels(options, console)
+    with console.step("Working"):
+        found = rate_of(source, truth=truth, target=target, by=by, labels_as=labels_as, info=console.info)
+    if as_json:
+        show_json("rate", asdict(found))
+    else:
+        show(repr(found))
