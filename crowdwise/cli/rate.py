@@ -22,14 +22,14 @@ Examples:
 )
 @click.argument("source", metavar="LABELS|RUN", type=FILE)
 @click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, drawn at random.")
-@click.option("--target", metavar="CLASS", help="The class whose share is wanted; of two classes the second by default.")
+@click.option(
+    "--target", metavar="CLASS", help="The class whose share is wanted; of two classes the second by default."
+)
 @click.option("--by", type=FILE, metavar="FILE", help="Groups to compare: a column of examples and one of groups.")
 @labels_options
 @json_option
 @console_options
-def command(
-    source: str, truth: str | None, target: str | None, by: str | None, as_json: bool, **options: Any
-) -> None:
+def command(source: str, truth: str | None, target: str | None, by: str | None, as_json: bool, **options: Any) -> None:
     """Print how frequent a class is, with an interval.
 
     Such as a pass rate: the share of the consensus, corrected for its errors by known answers (--truth), and the

@@ -89,8 +89,8 @@ class Raters(FrozenArrays):
         """How much every true rating is above the mean, and the variance of that."""
         who = labels.annotator_index
         weight = self.slope / self.error**2
-        precision = 1 / self.variance + labels.sum_per_example((weight * self.slope)[who])
-        return labels.sum_per_example(weight[who] * self._residual(labels)) / precision, 1 / precision
+        precision = 1 / self.variance + labels._sum_per_example((weight * self.slope)[who])
+        return labels._sum_per_example(weight[who] * self._residual(labels)) / precision, 1 / precision
 
     def by_others(self, labels: CrowdLabels) -> tuple[Floats, Floats]:
         """The same for every label, by the other annotators of its example."""
@@ -202,11 +202,11 @@ def fit_ratings(
 
 def _first(labels: CrowdLabels) -> Raters:
     """All annotators alike: variances within and between examples."""
-    n_labels = labels.sum_per_annotator(np.ones(labels.n_labels))
-    per_example = labels.sum_per_example(np.ones(labels.n_labels))
+    n_labels = labels._sum_per_annotator(np.ones(labels.n_labels))
+    per_example = labels._sum_per_example(np.ones(labels.n_labels))
     rated = per_example > 0
     mean = float(labels.values.mean())
-    above = labels.sum_per_example(labels.values - mean)[rated] / per_example[rated]
+    above = labels._sum_per_example(labels.values - mean)[rated] / per_example[rated]
     centre = np.zeros(labels.n_examples)
     centre[rated] = above
     freedom = labels.n_labels - rated.sum()
@@ -244,20 +244,20 @@ def _regressed(raters: Raters, labels: CrowdLabels) -> Raters:
     spread = raters.offset_variance
     # The normal equations of each annotator's regression: two unknowns.
     to_offset = raters.n_labels + noise / spread
-    both = labels.sum_per_annotator(above[example])
-    to_slope = labels.sum_per_annotator(squared[example]) + noise / SLOPE_SPREAD**2
-    sums = labels.sum_per_annotator(value)
-    products = labels.sum_per_annotator(value * above[example]) + noise / SLOPE_SPREAD**2
+    both = labels._sum_per_annotator(above[example])
+    to_slope = labels._sum_per_annotator(squared[example]) + noise / SLOPE_SPREAD**2
+    sums = labels._sum_per_annotator(value)
+    products = labels._sum_per_annotator(value * above[example]) + noise / SLOPE_SPREAD**2
     determinant = to_offset * to_slope - both**2
     offset = (sums * to_slope - products * both) / determinant
     slope = (products * to_offset - sums * both) / determinant
     squares = (value - offset[who] - slope[who] * above[example]) ** 2 + slope[who] ** 2 * variance[example]
     crowd = max(float(squares.mean()), _LEAST)
-    error = (labels.sum_per_annotator(squares) + CROWD_STRENGTH * crowd) / (raters.n_labels + CROWD_STRENGTH)
+    error = (labels._sum_per_annotator(squares) + CROWD_STRENGTH * crowd) / (raters.n_labels + CROWD_STRENGTH)
     # Offset and slope are relative to those of the crowd.
     stretch = max(float(np.average(slope, weights=raters.n_labels)), np.sqrt(_LEAST))
     shift = float(np.average(offset, weights=raters.n_labels))
-    rated = labels.sum_per_example(np.ones(labels.n_labels)) > 0
+    rated = labels._sum_per_example(np.ones(labels.n_labels)) > 0
     return replace(
         raters,
         mean=raters.mean + shift,
@@ -276,14 +276,14 @@ def _with_intervals(raters: Raters, labels: CrowdLabels) -> Raters:
     others, variance = raters.by_others(labels)
     noise = raters.error**2
     total = noise[who] + raters.slope[who] ** 2 * variance
-    to_offset = labels.sum_per_annotator(1 / total) + 1 / raters.offset_variance
-    both = labels.sum_per_annotator(others / total)
-    to_slope = labels.sum_per_annotator((others**2) / total) + 1 / SLOPE_SPREAD**2
+    to_offset = labels._sum_per_annotator(1 / total) + 1 / raters.offset_variance
+    both = labels._sum_per_annotator(others / total)
+    to_slope = labels._sum_per_annotator((others**2) / total) + 1 / SLOPE_SPREAD**2
     determinant = to_offset * to_slope - both**2
-    freedom = noise**2 * labels.sum_per_annotator(1 / total**2) + CROWD_STRENGTH
+    freedom = noise**2 * labels._sum_per_annotator(1 / total**2) + CROWD_STRENGTH
     difference, number = labels.values - raters.mean - others, np.maximum(raters.n_labels, 1)
-    mean = labels.sum_per_annotator(difference) / number
-    spread = np.sqrt(labels.sum_per_annotator((difference - mean[who]) ** 2) / np.maximum(number - 1, 1))
+    mean = labels._sum_per_annotator(difference) / number
+    spread = np.sqrt(labels._sum_per_annotator((difference - mean[who]) ** 2) / np.maximum(number - 1, 1))
     return replace(
         raters,
         offset_std=np.sqrt(to_slope / determinant),
