@@ -41,7 +41,7 @@ def command(labels: str, as_json: bool, **options: Any) -> None:
     Krippendorff's alpha, Gwet's AC, Fleiss' and Brennan-Prediger's kappa, percent agreement, Cohen's kappas of pairs
     and, for numbers, intraclass correlations: all that apply, each with a 95% interval.
     """
-    from crowdwise.crowd import agreement
+    from crowdwise import agreement
     from crowdwise.runs import read_inputs
 
     started()

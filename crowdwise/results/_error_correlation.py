@@ -129,9 +129,8 @@ def error_correlation(model: Any, labels: Any, truth: Any = None) -> ErrorCorrel
     answers = np.full(len(crowd), -1) if answers is None else answers
     pairs, correlation, n_truths = _after_consensus(results, crowd), float("nan"), 0
     votes, effective = _votes(results, crowd), results.effective_votes
-    if truth is not None or (
-        _comparable(crowd, answers).any() and is_representative(results, crowd.labels_per_example > 0, answers)
-    ):
+    labelled = crowd.labels_per_example > 0
+    if truth is not None or (_comparable(crowd, answers).any() and is_representative(results, labelled, answers)):
         pairs, correlation, n_truths = _against_truth(crowd, answers)
         effective = float(effective_number(votes, correlation).mean())
     return ErrorCorrelation(

@@ -398,7 +398,8 @@ def test_the_record_says_it_in_words_and_as_frames():
     assert "the levels are taken in the order 'low' < 'mid' < 'high'" in text
     frame = found.to_frame()
     assert list(frame) == ["measure", "value", "low", "high"]
-    assert frame["value"].tolist() == [found.alpha.value, found.ac.value, found.percent.value]
+    measures = (found.alpha, found.ac, found.fleiss, found.brennan_prediger, found.percent)
+    assert frame["value"].tolist() == [measure.value for measure in measures]
     pairs = found.pairs.to_frame()
     assert list(pairs) == ["first", "second", "shared", "kappa", "low", "high"]
     assert pairs["first"].tolist() == ["ann", "ann", "bob"]
@@ -437,3 +438,38 @@ def test_pairs_who_share_few_examples_are_left_out():
     labels = labels_of(matrix)
     assert (agreement(labels, n_resamples=2, min_shared=6).pairs.n_shared >= 6).all()
     assert "Cohen's kappa: of no pair" in repr(agreement(labels, n_resamples=2, min_shared=21))
+
+
+def test_kappas_of_many_annotators_by_hand():
+    """Ten subjects, fourteen raters, five classes: Fleiss' kappa is .210 in the literature's worked example."""
+    counts = np.array(
+        [
+            [0, 0, 0, 0, 14],
+            [0, 2, 6, 4, 2],
+            [0, 0, 3, 5, 6],
+            [0, 3, 9, 2, 0],
+            [2, 2, 8, 1, 1],
+            [7, 7, 0, 0, 0],
+            [3, 2, 6, 3, 0],
+            [2, 5, 3, 2, 2],
+            [6, 5, 2, 1, 0],
+            [0, 2, 2, 3, 7],
+        ]
+    )
+    matrix = np.array([np.repeat(np.arange(5), row) for row in counts])
+    found = agreement(matrix, n_resamples=10)
+    assert round(found.fleiss.value, 3) == 0.210
+    observed = ((counts * (counts - 1)).sum(axis=1) / (14 * 13)).mean()
+    assert found.brennan_prediger.value == pytest.approx((observed - 0.2) / 0.8)
+    assert found.icc == {}
+    by_name = found.as_dict()["measures"]
+    assert by_name["Fleiss' kappa"]["value"] == found.fleiss.value
+
+
+def test_numbers_have_intraclass_correlations():
+    matrix = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
+    labels = CrowdLabels.from_matrix(matrix, scale="interval")
+    found = agreement(labels, n_resamples=10, min_shared=2)
+    assert round(found.icc["ICC(2,1)"].value, 2) == 0.29
+    assert agreement(labels.with_scale("ordinal"), n_resamples=10, min_shared=2).icc == found.icc
+    assert "ICC(3,k)" in repr(found)

@@ -37,7 +37,7 @@ def dense(raters: Raters, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, f
 def test_consensus_and_likelihood_are_those_of_the_joint_normal_distribution() -> None:
     matrix, *_ = simulated(0, 60, 4)
     labels = of(matrix)
-    raters = fit_ratings(labels, max_rounds=3)
+    raters = fit_ratings(labels, tol=0.1)
     label, std = raters.consensus(labels)
     expected, variance, density = dense(raters, matrix)
     np.testing.assert_allclose(label, expected, rtol=1e-12)
