@@ -94,7 +94,7 @@ def test_the_exit_codes_are_these():
     [
         ("fti", "No such command 'fti'. Did you mean 'fit'?"),
         ("Annotator", "Did you mean 'annotators'?"),
-        ("aggregate", "The commands are fit, check, consensus,"),
+        ("merge", "The commands are fit, check, consensus,"),
         ("my labels.csv", "To learn from a file: crowdwise fit 'my labels.csv'"),
     ],
 )

@@ -86,7 +86,12 @@ class Estimate:
 
     def of_mean(self, k: float) -> Estimate:
         """Spearman and Brown: the correlation of a mean of `k` ratings, if this is that of one."""
-        return Estimate(*(k * x / (1 + (k - 1) * x) for x in (self.value, self.low, self.high)))
+        return Estimate(*(_of_mean(x, k) for x in (self.value, self.low, self.high)))
+
+
+def _of_mean(single: float, k: float) -> float:
+    below = 1 + (k - 1) * single
+    return k * single / below if below > 0 else -np.inf
 
 
 @dataclass(frozen=True, eq=False)
