@@ -19,7 +19,7 @@ from trust_sets import FAMILIES, all_rows, draws
 
 from crowdwise import aggregate
 from crowdwise.rates import post_stratified
-from crowdwise.truths.check import wilson_interval
+from crowdwise.truths.check import share_interval
 
 PLACE = Place("docs/evidence/rates.md", "rates")
 METHODS = ("corrected", "consensus alone", "known answers alone")
@@ -31,12 +31,12 @@ def proxies(quick: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Of each set the consensus and the truth of the examples whose truth is known."""
     if quick:
         crowd = next(iter(FAMILIES["labels"].values()))(np.random.default_rng(0))
-        yield "simulated", aggregate(crowd.labels).consensus.codes, crowd.truth
+        yield "simulated", aggregate(crowd.labels).codes, crowd.truth
         return
     for row in all_rows():
         if row.kind == "labels" and row.group == "real":
             crowd = next(iter(draws(row, 1)))
-            yield row.name, aggregate(crowd.labels).consensus.codes[crowd.known], crowd.truth[crowd.known]
+            yield row.name, aggregate(crowd.labels).codes[crowd.known], crowd.truth[crowd.known]
 
 
 def measure(answer: np.ndarray, truth: np.ndarray, n_known: int, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -46,11 +46,11 @@ def measure(answer: np.ndarray, truth: np.ndarray, n_known: int, n_draws: int, r
     for _ in range(n_draws):
         rows = rng.integers(len(truth), size=n)
         said, right = answer[rows], truth[rows]
-        low, high = wilson_interval(np.array([right[known].sum()]), np.array([n_known]))
+        share = float(right[known].mean())
         shares = [
             post_stratified(said, known, right, 0.95),
             post_stratified(said, np.zeros(n, dtype=bool), right, 0.95),
-            (float(right[known].mean()), float(low[0]), float(high[0])),
+            (share, *map(float, share_interval(share, n_known))),
         ]
         figures.append([(low <= true <= high, high - low, abs(value - true)) for value, low, high in shares])
     return np.mean(figures, axis=0)
