@@ -30,7 +30,7 @@ from trust_sets import Crowd, Row, all_rows, draws
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
 from crowdwise.em import Ordinal
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.reporting.annotators import spread_interval
+from crowdwise.truths.check import spread_interval
 from crowdwise.results.consensus import chosen_classes
 from crowdwise.results.fit_results import FitResults
 from crowdwise.truths.check import share_interval

@@ -58,7 +58,7 @@ def measure(answer: np.ndarray, truth: np.ndarray, n_known: int, n_draws: int, r
 
 def main() -> None:
     options = parser(__doc__).parse_args()
-    run, rows = Run(options, [PLACE]), []
+    run, rows, n_sets = Run(options, [PLACE]), [], 0
     everything: dict[int, list[np.ndarray]] = {50: [], 100: []}
     for name, codes, truth in proxies(options.quick):
         classes = [k for k in range(4) if 0.01 < (truth == k).mean() < 0.99]
@@ -69,9 +69,15 @@ def main() -> None:
             found = [measure(codes == k, truth == k, n_known, n_draws, rng) for k in classes]
             figures += found
             cells += row_of(n_known, found)
-        rows.append([name, *cells])
+        n_sets += 1
+        print(name, *cells, sep=" | ", flush=True)
     n_classes = len(everything[50])
-    rows.append([f"all {n_classes} classes", *(cell for n, found in everything.items() for cell in row_of(n, found))])
+    rows.append(
+        [
+            f"{n_classes} classes of {n_sets} sets",
+            *(cell for n, found in everything.items() for cell in row_of(n, found)),
+        ]
+    )
     lowest = ", ".join(f"{min(one[0, 0] for one in found):.0%} with {n}" for n, found in everything.items())
     note = f"Cells: coverage / mean width / mean error. Lowest coverage of one class, corrected: {lowest}."
     run.table(PLACE, COLUMNS, rows, note)

@@ -149,7 +149,15 @@ def test_frames_hold_ids_labels_and_how_sure_they_are(library):
         "std": [0.1, 0.3],
     }
     crowd = results().annotators_frame()
-    assert list(crowd.columns) == ["annotator", "labels", "expertise", "accuracy", "accuracy_low", "accuracy_high", "flags"]
+    assert list(crowd.columns) == [
+        "annotator",
+        "labels",
+        "expertise",
+        "accuracy",
+        "accuracy_low",
+        "accuracy_high",
+        "flags",
+    ]
     assert crowd["flags"].to_list() == ["", "few labels; worse than chance", ""]
     assert "accuracy" not in rating_results().annotators_frame().columns
 
