@@ -30,10 +30,9 @@ from trust_sets import Crowd, Row, all_rows, draws
 from crowdwise import CrowdLabels, CrowdRidgeRegressor, aggregate
 from crowdwise.em import Ordinal
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.truths.check import spread_interval
 from crowdwise.results.consensus import chosen_classes
 from crowdwise.results.fit_results import FitResults
-from crowdwise.truths.check import share_interval
+from crowdwise.truths.check import share_interval, spread_interval
 
 PAGE = "docs/evidence/ordinal.md"
 PLACES = {part: Place(PAGE, f"ordinal {part}") for part in ("levels", "calibration", "judges", "abstentions")}
