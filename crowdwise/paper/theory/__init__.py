@@ -24,6 +24,7 @@ from crowdwise.paper.theory.margins import (
 )
 from crowdwise.paper.theory.online import feed
 from crowdwise.paper.theory.perceptron import EasyFirstPerceptron
+from crowdwise.paper.theory.proof import laguerre_samuelson, noise_factors, progress
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
 
 __all__ = [
@@ -43,11 +44,14 @@ __all__ = [
     "feed",
     "improvement",
     "label_signs",
+    "laguerre_samuelson",
     "margin_upper_bounds",
     "mistake_bound",
     "nested_ball_margins",
+    "noise_factors",
     "noisy_bound",
     "novikoff_bound",
+    "progress",
     "regions",
     "simulate_ball_annotators",
     "spread_bound",

@@ -19,7 +19,6 @@ missing labels; with none missing they are the paper's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,11 +28,11 @@ from scipy.optimize import lsq_linear
 
 from crowdwise._arrays import Floats, Positions, ratio
 from crowdwise._checks import check_choice, check_seed, check_whole
-from crowdwise.exceptions import DataError, LabelError
-from crowdwise.paper.theory.inputs import read_crowd
+from crowdwise.exceptions import LabelError
+from crowdwise.paper.theory.inputs import OfPairs, of_pairs, read_crowd
 from crowdwise.paper.theory.signs import label_signs
 
-Kernel = Literal["linear"] | Callable[[Floats, Floats], Floats]
+Kernel = Literal["linear"] | OfPairs
 
 # Above this many examples another kernel is approximated from landmarks instead of computed in full.
 _FULL_KERNEL = 4000
@@ -181,7 +180,7 @@ class Similarity:
     """A centred kernel on the examples, with entries in [-1, 1], of which only blocks are ever computed."""
 
     rows: Floats  # (n_examples, n_columns): examples, or features whose products are the kernel
-    kernel: Callable[[Floats, Floats], Floats] | None  # None for the products of rows
+    kernel: OfPairs | None  # None for the products of rows
     means: Floats  # (n_examples,): mean similarity of each example to all
     diagonal: Floats  # (n_examples,): centred and scaled similarity of each example to itself
     scale: float  # what centred entries are divided by
@@ -235,9 +234,7 @@ def _largest(diagonal: Floats) -> float:
     return largest if largest > 0 else 1.0
 
 
-def _nystroem(
-    X: Floats, kernel: Callable[[Floats, Floats], Floats], n_landmarks: int, rng: np.random.Generator
-) -> Floats:
+def _nystroem(X: Floats, kernel: OfPairs, n_landmarks: int, rng: np.random.Generator) -> Floats:
     """Features whose products are nearly the kernel, exactly so among the landmarks."""
     landmarks = X[rng.choice(len(X), n_landmarks, replace=False)]
     values, vectors = np.linalg.eigh(_evaluate(kernel, landmarks, landmarks))
@@ -247,15 +244,8 @@ def _nystroem(
     return np.vstack(blocks)
 
 
-def _evaluate(kernel: Callable[[Floats, Floats], Floats] | None, left: Floats, right: Floats) -> Floats:
-    if kernel is None:
-        return np.asarray(left @ right.T)
-    block = np.asarray(kernel(left, right), dtype=np.float64)
-    if block.shape != (len(left), len(right)) or not np.isfinite(block).all():
-        raise DataError(
-            f"kernel must give finite similarities of shape {(len(left), len(right))}; got shape {block.shape}."
-        )
-    return block
+def _evaluate(kernel: OfPairs | None, left: Floats, right: Floats) -> Floats:
+    return left @ right.T if kernel is None else of_pairs(kernel, left, right, "kernel", "similarities")
 
 
 # ---------------------------------------------------------------------- the stochastic method

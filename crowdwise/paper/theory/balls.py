@@ -9,7 +9,7 @@ the annotator, so one sweep over radii serves all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,14 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from crowdwise._arrays import Floats, Positions
-from crowdwise._checks import check_seed, check_whole
+from crowdwise._checks import check_choice, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, encode
-from crowdwise.paper.theory.inputs import read_crowd, read_features
+from crowdwise.paper.theory.inputs import OfPairs, of_pairs, read_crowd, read_features
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
 
+Metric = Literal["euclidean", "cityblock", "chebyshev"] | OfPairs
 # Up to this many examples every distance between two of them is tried as a radius.
 _ALL_RADII = 1000
 # Distances held at a time.
@@ -32,17 +33,19 @@ _BLOCK_DISTANCES = 2**21
 _SAME = 1e-9
 
 
-def ball_averages(X: Any, values: ArrayLike, radii: ArrayLike) -> Floats:
+def ball_averages(X: Any, values: ArrayLike, radii: ArrayLike, *, metric: Metric = "euclidean") -> Floats:
     """Means of a value over all examples within each radius of each example, itself included.
 
     Parameters
     ----------
     X : array-like of shape (n_examples, n_features)
-        Features; distances are Euclidean.
+        Features.
     values : array-like of shape (n_examples,)
         What to average.
     radii : array-like of shape (n_radii,)
         At least 0, in any order.
+    metric : {"euclidean", "cityblock", "chebyshev"} or callable, default="euclidean"
+        A callable gets two arrays of examples and gives the matrix of their distances.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def ball_averages(X: Any, values: ArrayLike, radii: ArrayLike) -> Floats:
         raise DataError(f"values must be one per example, {len(X)}; got shape {targets.shape}.")
     order = np.argsort(wanted, kind="stable")
     averages = np.empty((len(X), len(wanted)))
-    for rows, block in _sweep(X, targets, wanted[order]):
+    for rows, block in _sweep(X, targets, wanted[order], metric):
         averages[rows[:, np.newaxis], order] = block
     return averages
 
@@ -70,6 +73,7 @@ def ball_radii(
     labels: Any,
     expertise: ArrayLike | None = None,
     *,
+    metric: Metric = "euclidean",
     n_radii: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Floats:
@@ -78,11 +82,13 @@ def ball_radii(
     Parameters
     ----------
     X : array-like of shape (n_examples, n_features)
-        Features; distances are Euclidean.
+        Features.
     labels : CrowdLabels or array-like of shape (n_examples, n_annotators)
         Labels of two classes.
     expertise : array-like of shape (n_annotators,), default=None
         Weights of the annotators in the estimated labels, at least 0; NaN counts as 0. By default all alike.
+    metric : {"euclidean", "cityblock", "chebyshev"} or callable, default="euclidean"
+        A callable gets two arrays of examples and gives the matrix of their distances.
     n_radii : int, default=None
         Number of radii to try: 0 and quantiles of the distances, each enclosing a constant factor more examples than
         the one before. By default every distance there is up to 1,000 examples, and 100 radii beyond.
@@ -111,24 +117,28 @@ def ball_radii(
     signs = label_signs(crowd)
     estimated = weighted_majority(signs, expertise)
     if n_radii is None and len(X) <= _ALL_RADII:
-        return _best_of_all_radii(X, estimated, signs)
-    radii = distance_quantiles(X, 100 if n_radii is None else n_radii, rng)
-    found = radii[_first_smallest(_costs(X, estimated, signs, radii))]
+        return _best_of_all_radii(X, estimated, signs, metric)
+    radii = distance_quantiles(X, 100 if n_radii is None else n_radii, rng, metric)
+    found = radii[_first_smallest(_costs(X, estimated, signs, radii, metric))]
     found[crowd.labels_per_annotator == 0] = np.nan
     return found
 
 
-def simulate_ball_annotators(X: Any, truth: ArrayLike, radii: ArrayLike) -> CrowdLabels:
+def simulate_ball_annotators(
+    X: Any, truth: ArrayLike, radii: ArrayLike, *, metric: Metric = "euclidean"
+) -> CrowdLabels:
     """Labels of annotators who answer with the majority of true labels within a ball around the example.
 
     Parameters
     ----------
     X : array-like of shape (n_examples, n_features)
-        Features; distances are Euclidean.
+        Features.
     truth : array-like of shape (n_examples,)
         The right classes, two of them.
     radii : array-like of shape (n_annotators,)
         The radius of each annotator's ball; an annotator with radius 0 is always right.
+    metric : {"euclidean", "cityblock", "chebyshev"} or callable, default="euclidean"
+        A callable gets two arrays of examples and gives the matrix of their distances.
 
     Returns
     -------
@@ -146,13 +156,15 @@ def simulate_ball_annotators(X: Any, truth: ArrayLike, radii: ArrayLike) -> Crow
     if len(classes) != 2:
         raise LabelError(f"truth must have two classes; found {classes.tolist()}.")
     right = 2.0 * codes - 1.0
-    answers = np.sign(ball_averages(X, right, radii))
+    answers = np.sign(ball_averages(X, right, radii, metric=metric))
     answers = np.where(answers == 0, right[:, np.newaxis], answers)
     names = [f"annotator {i + 1}" for i in range(answers.shape[1])]
     return CrowdLabels.from_matrix(classes[(answers > 0).astype(np.intp)], annotators=names, classes=classes)
 
 
-def distance_quantiles(X: Floats, n_radii: int, random_state: int | np.random.Generator | None = None) -> Floats:
+def distance_quantiles(
+    X: Floats, n_radii: int, random_state: int | np.random.Generator | None = None, metric: Metric = "euclidean"
+) -> Floats:
     """Radius 0, and radii whose balls hold ever more examples, each about a constant factor more.
 
     Ascending, up to the largest distance seen between 500 examples; equal ones are left out.
@@ -168,7 +180,7 @@ def distance_quantiles(X: Floats, n_radii: int, random_state: int | np.random.Ge
     if len(X) < 2:
         return np.zeros(1)
     centres = check_seed(random_state).permutation(len(X))[:500]
-    distances = cdist(X[centres], X)
+    distances = _distances(X, centres, metric)
     distances[np.arange(len(centres)), centres] = np.inf  # an example's distance to itself
     ascending = np.sort(distances, axis=None)[: len(centres) * (len(X) - 1)]
     shares = np.geomspace(1 / len(X), 1.0, n_radii - 1)
@@ -183,13 +195,23 @@ def _check_radii(radii: ArrayLike) -> Floats:
     return wanted
 
 
-def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[Positions, Floats]]:
+def _distances(X: Floats, rows: Positions, metric: Metric) -> Floats:
+    """Distances of some examples to all; exactly 0 to itself, which a metric may miss by rounding."""
+    if callable(metric):
+        distances = np.maximum(of_pairs(metric, X[rows], X, "metric", "distances"), 0.0)
+    else:
+        distances = cdist(X[rows], X, check_choice("metric", metric, ("euclidean", "cityblock", "chebyshev")))
+    distances[np.arange(len(rows)), rows] = 0.0
+    return distances
+
+
+def _sweep(X: Floats, values: Floats, radii: Floats, metric: Metric) -> Iterator[tuple[Positions, Floats]]:
     """Blocks of examples with the means of values in their balls, for ascending radii."""
     n_radii = len(radii)
     n_rows = max(1, _BLOCK_DISTANCES // len(X))
     for start in range(0, len(X), n_rows):
         rows = np.arange(start, min(start + n_rows, len(X)))
-        ring = np.searchsorted(radii, cdist(X[rows], X))  # the first radius that reaches an example
+        ring = np.searchsorted(radii, _distances(X, rows, metric))  # the first radius that reaches an example
         ring += (n_radii + 1) * np.arange(len(rows))[:, np.newaxis]
         size = len(rows) * (n_radii + 1)
         count = np.bincount(ring.ravel(), minlength=size).reshape(len(rows), -1)
@@ -197,22 +219,22 @@ def _sweep(X: Floats, values: Floats, radii: Floats) -> Iterator[tuple[Positions
         yield rows, (total.cumsum(axis=1) / count.cumsum(axis=1))[:, :n_radii]
 
 
-def _costs(X: Floats, estimated: Floats, signs: Any, radii: Floats) -> Floats:
+def _costs(X: Floats, estimated: Floats, signs: Any, radii: Floats, metric: Metric) -> Floats:
     """Squared error of every radius (rows) for every annotator (columns)."""
     cost = np.zeros((signs.shape[1], len(radii)))
-    for rows, averages in _sweep(X, estimated, radii):
+    for rows, averages in _sweep(X, estimated, radii, metric):
         given = signs[rows]
         cost += abs(given).T @ averages**2 - 2 * (given.T @ averages)
     return np.asarray(cost.T + abs(signs).sum(axis=0))
 
 
-def _best_of_all_radii(X: Floats, estimated: Floats, signs: Any) -> Floats:
+def _best_of_all_radii(X: Floats, estimated: Floats, signs: Any, metric: Metric) -> Floats:
     """The distance between two examples with the smallest squared error for each annotator; NaN without labels.
 
     Only the balls around the examples that an annotator labelled change the error, so that the work of an
     annotator is in proportion to their labels.
     """
-    distance, ball, change, change_squared = _growing_balls(X, estimated)
+    distance, ball, change, change_squared = _growing_balls(X, estimated, metric)
     columns = sparse.csc_array(signs)
     found = np.full(signs.shape[1], np.nan)
     for annotator in np.flatnonzero(np.diff(columns.indptr)).tolist():
@@ -228,9 +250,9 @@ def _best_of_all_radii(X: Floats, estimated: Floats, signs: Any) -> Floats:
     return found
 
 
-def _growing_balls(X: Floats, estimated: Floats) -> tuple[Floats, Positions, Floats, Floats]:
+def _growing_balls(X: Floats, estimated: Floats, metric: Metric) -> tuple[Floats, Positions, Floats, Floats]:
     """All pairs of examples by distance: the distance, whose ball grows, and how its mean and squared mean change."""
-    distances = cdist(X, X)
+    distances = _distances(X, np.arange(len(X)), metric)
     nearest = np.argsort(distances, axis=1, kind="stable")
     averages = np.cumsum(estimated[nearest], axis=1) / np.arange(1, len(X) + 1)
     flat = np.take_along_axis(distances, nearest, axis=1).ravel()

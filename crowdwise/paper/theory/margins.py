@@ -20,8 +20,8 @@ from crowdwise._checks import check_seed
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.frames import make_frame
-from crowdwise.paper.theory.alignment import alignment_expertise
-from crowdwise.paper.theory.balls import ball_radii
+from crowdwise.paper.theory.alignment import Kernel, alignment_expertise
+from crowdwise.paper.theory.balls import Metric, ball_radii
 from crowdwise.paper.theory.inputs import read_crowd
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
 
@@ -82,7 +82,9 @@ class MarginEstimates:
         return make_frame({"example": self.examples, "label": self.label, "margin": self.margins})
 
 
-def estimate_labels(X: Any, labels: Any) -> tuple[Floats, Floats]:
+def estimate_labels(
+    X: Any, labels: Any, *, kernel: Kernel = "linear", random_state: int | np.random.Generator | None = None
+) -> tuple[Floats, Floats]:
     """The first step of the appendix: expertise by alignment, and the label that most expertise is behind.
 
     Parameters
@@ -91,6 +93,10 @@ def estimate_labels(X: Any, labels: Any) -> tuple[Floats, Floats]:
         Features.
     labels : CrowdLabels or array-like of shape (n_examples, n_annotators)
         Labels of two classes.
+    kernel : "linear" or callable, default="linear"
+        As for `alignment_expertise`.
+    random_state : int, Generator or None, default=None
+        Seed of the examples that a callable kernel is approximated from when there are many.
 
     Returns
     -------
@@ -106,7 +112,7 @@ def estimate_labels(X: Any, labels: Any) -> tuple[Floats, Floats]:
     [-1.0, -1.0, 1.0, 1.0]
     """
     X, crowd = read_crowd(X, labels)
-    expertise = alignment_expertise(X, crowd)
+    expertise = alignment_expertise(X, crowd, kernel, random_state=random_state)
     if not np.nansum(expertise) > 0:  # nobody lines up with the features: trust all alike
         expertise = np.where(np.isnan(expertise), np.nan, 1.0)
     return expertise, weighted_majority(label_signs(crowd), expertise)
@@ -168,7 +174,14 @@ def margin_upper_bounds(labels: Any, radii: ArrayLike, expertise: ArrayLike | No
     return _nested(labels, radii, expertise)[1]
 
 
-def estimate_margins(X: Any, labels: Any, *, random_state: int | np.random.Generator | None = None) -> MarginEstimates:
+def estimate_margins(
+    X: Any,
+    labels: Any,
+    *,
+    kernel: Kernel = "linear",
+    metric: Metric = "euclidean",
+    random_state: int | np.random.Generator | None = None,
+) -> MarginEstimates:
     """Labels and margins from features and labels alone: expertise by alignment, then radii, then nested balls.
 
     Parameters
@@ -177,8 +190,12 @@ def estimate_margins(X: Any, labels: Any, *, random_state: int | np.random.Gener
         Features.
     labels : CrowdLabels or array-like of shape (n_examples, n_annotators)
         Labels of two classes.
+    kernel : "linear" or callable, default="linear"
+        The similarity of examples, as for `alignment_expertise`.
+    metric : {"euclidean", "cityblock", "chebyshev"} or callable, default="euclidean"
+        The distance of examples, as for `ball_radii`.
     random_state : int, Generator or None, default=None
-        Seed of the radii tried when there are many examples.
+        Seed of what is drawn when there are many examples: radii, and landmarks of a callable kernel.
 
     Returns
     -------
@@ -196,8 +213,8 @@ def estimate_margins(X: Any, labels: Any, *, random_state: int | np.random.Gener
     """
     rng = check_seed(random_state)
     X, crowd = read_crowd(X, labels)
-    expertise, signs = estimate_labels(X, crowd)
-    radii = ball_radii(X, crowd, expertise, random_state=rng)
+    expertise, signs = estimate_labels(X, crowd, kernel=kernel, random_state=rng)
+    radii = ball_radii(X, crowd, expertise, metric=metric, random_state=rng)
     return MarginEstimates(
         examples=crowd.examples,
         annotators=crowd.annotators,

@@ -22,10 +22,12 @@ from crowdwise.labels.align import align, match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
+from crowdwise.paper.theory.alignment import Kernel
+from crowdwise.paper.theory.balls import Metric
 from crowdwise.paper.theory.bounds import regions
 from crowdwise.paper.theory.counted import MistakeBound, mistake_bound, region_width
 from crowdwise.paper.theory.inputs import checked_features
-from crowdwise.paper.theory.margins import MarginEstimates, estimate_labels, estimate_margins
+from crowdwise.paper.theory.margins import estimate_labels, estimate_margins
 from crowdwise.paper.theory.online import Progress
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
 from crowdwise.training_set import (
@@ -77,6 +79,10 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         Whether every example gets one more feature, always 1. Radius, margins and bounds then include it.
     max_regions : int, default=1000
         The most regions that mistakes are counted in.
+    kernel : "linear" or callable, default="linear"
+        The similarity of examples that expertise is estimated from, for ``order="margin"``; see `alignment_expertise`.
+    metric : {"euclidean", "cityblock", "chebyshev"} or callable, default="euclidean"
+        The distance of examples that margins are estimated in, for ``order="margin"``; see `ball_radii`.
     random_state : int, Generator or None, default=None
         Seed of the random order, and of the radii tried for ``order="margin"`` with more than 1,000 examples.
     verbose : int, default=0
@@ -150,6 +156,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         average: bool = False,
         fit_intercept: bool = True,
         max_regions: int = 1000,
+        kernel: Kernel = "linear",
+        metric: Metric = "euclidean",
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
     ) -> None:
@@ -158,6 +166,8 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         self.average = average
         self.fit_intercept = fit_intercept
         self.max_regions = max_regions
+        self.kernel = kernel
+        self.metric = metric
         self.random_state = random_state
         self.verbose = verbose
 
@@ -204,7 +214,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
             )
         self._forget()
         self.classes_, self._rng = np.asarray(labels.classes), rng
-        signs, margins = self._labels_to_learn(data, margins)
+        signs, margins = self._labels_to_learn(rows, labels, data.used, margins)
         if not signs.any():
             raise LabelError("no example has a majority among its labels, so there is nothing to learn.")
         order = _feeding_order(self.order, signs, data.disagreement, margins, curriculum)
@@ -246,12 +256,7 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
         labelled = labels.labels_per_example > 0
         warn_if_unlabelled(int((~labelled).sum()), len(labels))
         self.classes_, self._rng = np.asarray(labels.classes), rng if first else copy.deepcopy(self._rng)
-        signs, margins = np.zeros(len(rows)), None
-        if self.order != "margin":
-            signs = weighted_majority(label_signs(labels))
-        elif labelled.any():
-            found = estimate_margins(rows[labelled], labels[labelled], random_state=self._rng)
-            signs, margins = _among_all(found.signs, labelled), _among_all(found.margins, labelled)
+        signs, margins = self._labels_to_learn(rows, labels, labelled, None)
         order = _feeding_order(self.order, signs, disagreement(labels), margins, None)
         progress = Progress.start(rows.shape[1] + self.fit_intercept) if first else self._progress
         self._forget()
@@ -379,18 +384,21 @@ class EasyFirstPerceptron(CrowdClassifierMixin, BaseEstimator):
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _labels_to_learn(self, data: TrainingSet, margins: Floats | None) -> tuple[Floats, Floats | None]:
+    def _labels_to_learn(
+        self, rows: Floats, labels: CrowdLabels, used: Array, margins: Floats | None
+    ) -> tuple[Floats, Floats | None]:
         """The label of every example, as -1, 0 (takes no part) or +1, and the margins if known or estimated."""
         if self.order != "margin":
-            return weighted_majority(label_signs(data.labels)), margins
+            return weighted_majority(label_signs(labels)), margins
+        if not used.any():
+            return np.zeros(len(rows)), margins
+        rows, labels = rows[used], labels[used]
         if margins is not None:
-            expertise, signs = estimate_labels(data.rows, data.used_labels)
-        else:
-            found: MarginEstimates = estimate_margins(data.rows, data.used_labels, random_state=self._rng)
-            expertise, signs = found.expertise, found.signs
-            margins, self.radii_ = _among_all(found.margins, data.used), data.among_all(found.radii)
-        self.expertise_ = data.among_all(expertise)
-        return _among_all(signs, data.used), margins
+            self.expertise_, signs = estimate_labels(rows, labels, kernel=self.kernel, random_state=self._rng)
+            return _among_all(signs, used), margins
+        found = estimate_margins(rows, labels, kernel=self.kernel, metric=self.metric, random_state=self._rng)
+        self.expertise_, self.radii_ = found.expertise, found.radii
+        return _among_all(found.signs, used), _among_all(found.margins, used)
 
     def _rows(self, X: Floats) -> Floats:
         return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from marks import many_examples
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
+from sklearn.metrics.pairwise import cosine_distances
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import DataError, LabelError
@@ -72,7 +73,7 @@ def test_a_grid_of_all_distances_equals_the_exact_sweep(monkeypatch):
     X = rng.uniform(-1, 1, (60, 2))
     labels = simulate_ball_annotators(X, X[:, 0] > 0.2, radii=[0.0, 0.3, 0.6, 0.9])
     exact = ball_radii(X, labels)
-    monkeypatch.setattr(balls, "distance_quantiles", lambda X, n_radii, random_state: np.unique(cdist(X, X)))
+    monkeypatch.setattr(balls, "distance_quantiles", lambda X, *_: np.unique(cdist(X, X)))
     assert np.array_equal(ball_radii(X, labels, n_radii=2), exact)
 
 
@@ -142,3 +143,34 @@ def test_wrong_input_is_reported():
         ball_radii(X, [0, 0, 1, 1], expertise=[-1.0])
     with pytest.raises(ValueError, match="n_radii must be a whole number >= 2; got 1"):
         ball_radii(X, [0, 0, 1, 1], n_radii=1)
+
+
+@pytest.mark.parametrize(
+    "metric", ["cityblock", "chebyshev", cosine_distances], ids=["cityblock", "chebyshev", "cosine"]
+)
+@pytest.mark.parametrize("n_radii", [None, 12])
+def test_any_metric_gives_what_a_loop_over_balls_gives(metric, n_radii):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    distances = metric(X, X) if callable(metric) else cdist(X, X, metric)
+    np.fill_diagonal(distances, 0.0)
+    truth, radii = rng.choice([-1, 1], 30), [0.0, float(np.quantile(distances, 0.3))]
+    found = ball_averages(X, truth, radii, metric=metric)
+    for i in range(30):
+        for k, radius in enumerate(radii):
+            assert found[i, k] == pytest.approx(truth[distances[i] <= radius].mean())
+    labels = simulate_ball_annotators(X, truth, radii, metric=metric)
+    tried = np.unique(distances) if n_radii is None else distance_quantiles(X, n_radii, 0, metric)
+    errors = [
+        ((ball_averages(X, truth, [r], metric=metric)[:, 0] - labels.to_matrix()[:, 1]) ** 2).sum() for r in tried
+    ]
+    radius = ball_radii(X, labels, [1.0, 0.0], metric=metric, n_radii=n_radii, random_state=0)[1]
+    assert errors[int(np.flatnonzero(tried == radius)[0])] == pytest.approx(min(errors))
+
+
+def test_impossible_metrics_are_reported():
+    X = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(ValueError, match=r'metric must be "euclidean", "cityblock" or "chebyshev"; got '):
+        ball_averages(X, [1, 1, 1], [1.0], metric="mahalanobis")
+    with pytest.raises(DataError, match=r"metric must give finite distances of shape \(3, 3\); got shape \(3,\)"):
+        ball_averages(X, [1, 1, 1], [1.0], metric=lambda left, right: left[:, 0])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 
 from crowdwise import CrowdLabels, simulate_annotators
@@ -9,6 +10,7 @@ from crowdwise.exceptions import LabelError
 from crowdwise.paper.theory import (
     alignment_expertise,
     ball_radii,
+    estimate_labels,
     estimate_margins,
     label_signs,
     margin_upper_bounds,
@@ -119,3 +121,24 @@ def test_wrong_radii_are_reported():
         nested_ball_margins([[1, 0], [0, 0]], [1.0])
     with pytest.raises(LabelError, match="radii must be 2 numbers"):
         nested_ball_margins([[1, 0], [0, 0]], [1.0, -1.0])
+
+
+def test_kernel_and_metric_reach_both_steps():
+    """A user's linear kernel and Euclidean distance are the defaults; others change what they should."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (80, 2))
+    labels = simulate_ball_annotators(X, X[:, 0] > 0.1, [0.0, 0.3, 0.8])
+    plain = estimate_margins(X, labels)
+    same = estimate_margins(X, labels, kernel=lambda left, right: left @ right.T, metric=cdist)
+    assert same.expertise == pytest.approx(plain.expertise, abs=1e-6)
+    assert same.margins == pytest.approx(plain.margins)
+    other = estimate_margins(X, labels, kernel=gaussian, metric="chebyshev")
+    assert other.expertise == pytest.approx(alignment_expertise(X, labels, kernel=gaussian))
+    assert (other.radii == ball_radii(X, labels, other.expertise, metric="chebyshev")).all()
+    assert not np.allclose(other.expertise, plain.expertise)
+    assert not np.array_equal(other.radii, plain.radii)
+    assert (estimate_labels(X, labels, kernel=gaussian)[0] == other.expertise).all()
+
+
+def gaussian(left, right):
+    return np.exp(-(cdist(left, right) ** 2))

@@ -119,6 +119,18 @@ def noisy_with_an_expert(seed=0, n=400):
     return X, truth, simulate_annotators(X, truth, 10, clarity=1.0, experts=1, random_state=rng)
 
 
+def test_kernel_and_metric_are_those_of_the_estimated_margins(noisy):
+    X, _, labels = noisy
+    chosen = {"kernel": lambda left, right: (1 + left @ right.T) ** 2, "metric": "cityblock"}
+    model = EasyFirstPerceptron("margin", **chosen).fit(X, labels)
+    found = estimate_margins(X, labels, **chosen)
+    np.testing.assert_array_equal(model.margins_, found.margins)
+    np.testing.assert_array_equal(model.expertise_, found.expertise)
+    np.testing.assert_array_equal(model.radii_, found.radii)
+    batch = EasyFirstPerceptron("margin", **chosen).partial_fit(X, labels)
+    np.testing.assert_array_equal(batch.coef_, EasyFirstPerceptron("margin", n_epochs=1, **chosen).fit(X, labels).coef_)
+
+
 def test_the_margin_order_learns_the_estimated_labels_and_not_the_majority():
     X, truth, labels = noisy_with_an_expert()
     model = EasyFirstPerceptron("margin", average=True).fit(X, labels)
