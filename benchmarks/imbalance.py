@@ -25,7 +25,8 @@ from tables import Place, Run, bold_best, parser
 from crowdwise import CrowdLabels, CrowdRidgeClassifierCV, simulate_annotators
 from crowdwise.datasets import fetch_libsvm
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.paper.reproduce.draws import Draw, balanced, too_noisy
+from crowdwise.model_selection import balanced_subsample
+from crowdwise.paper.reproduce.draws import Draw, too_noisy
 
 SETS = ("w1a", "w2a", "w3a", "w5a")
 CROWDS = {"p=5": 1, "even": 2}  # and a part of their seeds
@@ -51,7 +52,7 @@ def labels_of(crowd: str, data: Any, subset: np.ndarray, rng: np.random.Generato
 def version(crowd: str, data: Any, rng: np.random.Generator) -> tuple[np.ndarray, CrowdLabels]:
     """A subset with as many examples of either class, and labels of all examples."""
     for _ in range(1000):
-        subset = balanced(np.arange(len(data.truth)), data.truth, rng)
+        subset = balanced_subsample(data.truth, random_state=rng)
         labels = labels_of(crowd, data, subset, rng)
         if not too_noisy(Draw(data.X[subset], labels[subset], data.X_test, data.truth_test)):
             return subset, labels
@@ -61,7 +62,7 @@ def version(crowd: str, data: Any, rng: np.random.Generator) -> tuple[np.ndarray
 def vote_subset(labels: CrowdLabels, rng: np.random.Generator) -> np.ndarray:
     """As many examples of either class by the majority vote."""
     vote = labels.majority(tie="random", random_state=rng)
-    return balanced(np.arange(len(labels)), vote, rng)
+    return balanced_subsample(vote, random_state=rng)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's own tools, which score a classifier on labels of many annotators or on known truth.
+"""Scorers for scikit-learn's own tools, on labels of many annotators or on known truth, and balanced subsamples.
 
 ``cross_val_score(model, X, labels, cv=KFold(5, shuffle=True))`` and `GridSearchCV` take `CrowdLabels`, matrices and
 data frames, labels missing or not, with any splitter that does not look into y: `KFold`, `ShuffleSplit`, `GroupKFold`,
@@ -19,17 +19,49 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from crowdwise._arrays import Array, Positions
-from crowdwise._checks import check_choice
+from crowdwise._checks import check_choice, check_seed
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_array, as_column, encode_declared, missing_mask
+from crowdwise.labels.encode import as_array, as_column, encode, encode_declared, missing_mask
 from crowdwise.weights.steepness import easiest_examples, ranking
 
-__all__ = ["crowd_scorer"]
+__all__ = ["balanced_subsample", "crowd_scorer"]
 
 Metric = Literal["agreement", "ranking", "accuracy"]
+
+
+def balanced_subsample(classes: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Positions:
+    """Positions of a random subsample with as many examples of every class as the smallest class has.
+
+    The paper balanced its training sets so, by their truth. Class weights keep all examples instead.
+
+    Parameters
+    ----------
+    classes : array-like of shape (n_examples,)
+        The class of every example: the truth, or a majority vote.
+    random_state : int, Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    positions : ndarray of int
+        Class by class, from the last class to the first.
+
+    Examples
+    --------
+    >>> from crowdwise.model_selection import balanced_subsample
+    >>> balanced_subsample(["ham", "ham", "spam", "ham"], random_state=0).tolist()
+    [2, 3]
+    """
+    values = as_column(classes, "classes")
+    if (absent := missing_mask(values)).any():
+        raise LabelError(f"every example needs a class to be balanced by; example {int(absent.argmax())} has none.")
+    rng, (codes, names) = check_seed(random_state), encode(values)
+    members = [np.flatnonzero(codes == code) for code in reversed(range(len(names)))]
+    size = min(map(len, members), default=0)
+    return np.concatenate([rng.choice(of_class, size, replace=False) for of_class in members])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import check_array
 
 from crowdwise._arrays import Array, Codes, Floats
-from crowdwise._checks import check_number, check_seed, check_whole
+from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.align import match_examples
 from crowdwise.labels.crowd_labels import CrowdLabels
@@ -63,6 +63,7 @@ def simulate_annotators(
     adversaries: int = 0,
     missing: float = 0.0,
     scores: ArrayLike | None = None,
+    paper: bool = False,
     random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
 ) -> CrowdLabels:
     """Labels of annotators who err where examples are hard.
@@ -94,6 +95,9 @@ def simulate_annotators(
         Share of labels left out at random.
     scores : array-like of shape (n_examples,), default=None
         Scores in [-1, 1] to use instead of those of a linear model.
+    paper : bool, default=False
+        The twelve annotators of the paper's experiments: ten simulated ones, an expert and an adversary, who label
+        all examples. Only `clarity` is left to choose.
     random_state : int, Generator, SeedSequence or None, default=None
         Seed.
 
@@ -107,9 +111,16 @@ def simulate_annotators(
     >>> from sklearn.datasets import make_blobs
     >>> from crowdwise import simulate_annotators
     >>> X, truth = make_blobs(100, centers=2, random_state=0)
-    >>> simulate_annotators(X, truth, experts=1, adversaries=1, random_state=0).shape
+    >>> simulate_annotators(X, truth, paper=True, random_state=0).shape
     (100, 12)
     """
+    if check_choice("paper", paper, (True, False)):
+        if (n_annotators, experts, adversaries, missing) != (10, 0, 0, 0.0):
+            raise ValueError(
+                "paper=True is ten annotators, an expert and an adversary, with no label missing: leave out "
+                "n_annotators, experts, adversaries and missing, or paper."
+            )
+        experts = adversaries = 1
     if check_number("missing", missing, high=1.0) == 1:
         raise ValueError("missing must be less than 1, which would leave no label; got 1.")
     for name, number in (("n_annotators", n_annotators), ("experts", experts), ("adversaries", adversaries)):

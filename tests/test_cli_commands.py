@@ -20,10 +20,12 @@ pytest.importorskip("click")
 pytest.importorskip("filelock")
 pytest.importorskip("jinja2")
 
+from crowdwise import load
 from crowdwise.__main__ import main
 from crowdwise.cli import ExitCode
 from crowdwise.cli.fit import _filled
 from crowdwise.cli.group import COMMANDS, crowd
+from crowdwise.weights import Fading, SelfPaced
 
 WITH_FEATURES = ["labels.csv", "features.csv", "--columns", "size,colour"]
 
@@ -382,6 +384,35 @@ def test_simulate_writes_files_that_fit_takes(run, tmp_path, monkeypatch):
     done = run("simulate", "crowd", "--examples", "40", "--adversaries", "1", "--seed", "3", "--force", "--json")
     assert json.loads(done[1])["schema"] == "crowdwise.simulate/1"
     assert (tmp_path / "crowd" / "labels.csv").read_bytes() == first
+
+
+def test_simulate_as_in_the_paper(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = json.loads(run("simulate", "crowd", "--paper", "--json")[1])["settings"]
+    expected = {"examples": 1000, "features": 10, "classes": 2, "annotators": 10, "experts": 1, "adversaries": 1}
+    assert settings == {**expected, "clarity": 1.0, "missing": 0.0, "seed": 0, "paper": True}
+    X = np.loadtxt("crowd/features.csv", delimiter=",", skiprows=1)[:, 1:]
+    second = np.array(["class 2" in line for line in Path("crowd/truth.csv").read_text().splitlines()[1:]])
+    assert X[second].mean(axis=0) == pytest.approx(np.full(10, 0.5), abs=0.2)
+    assert X[~second].mean(axis=0) == pytest.approx(np.full(10, -0.5), abs=0.2)
+    assert X[second].std(axis=0) == pytest.approx(np.ones(10), abs=0.2)
+    changed = json.loads(run("simulate", "other", "--clarity", "2", "--paper", "--examples", "40", "--json")[1])
+    assert changed["settings"] == {**settings, "clarity": 2.0, "examples": 40}
+    assert run("simulate", "three", "--paper", "--classes", "3")[0] == 2
+
+
+def test_a_curriculum_reaches_the_model(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("simulate", "crowd", "--paper", "--examples", "120", "--clarity", "3")
+    files = ("crowd/labels.csv", "crowd/features.csv", "--model", "ridge", "--steepness", "2")
+    for name, curriculum in (("fading:2", Fading(2.0)), ("self-paced:0.4,1.5", SelfPaced(0.4, 1.5)), ("fixed", None)):
+        code, _, err = run("fit", *files, "--out", name, "--curriculum", name)
+        assert (code, load(f"{name}/model.crowdwise").curriculum) == (0, curriculum), err
+    run("fit", *files, "--out", "again", "--curriculum", "fading:2")
+    assert Path("again/consensus.csv").read_bytes() == Path("fading:2/consensus.csv").read_bytes()
+    for wrong in ("fading:x", "fading:0", "easy", "smooth:1,2"):
+        assert run("fit", *files, "--out", "wrong", "--curriculum", wrong)[0] == 2
+    assert "has no curriculum" in run("fit", "crowd/labels.csv", "--curriculum", "smooth")[2]
 
 
 # ------------------------------------------------------------------ help

@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.align import align
-from crowdwise.model_selection import crowd_scorer
+from crowdwise.model_selection import balanced_subsample, crowd_scorer
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -197,3 +197,19 @@ def test_what_cannot_be_judged_is_an_error_and_not_nan():
         crowd_scorer("accuracy", truth=["yes"] * 120)(MODEL, X, LABELS)
     with pytest.raises(LabelError, match="examples of at least two classes are needed"):
         crowd_scorer("ranking", truth=np.ones(120))(MODEL, X, LABELS)
+
+
+def test_balanced_takes_all_of_the_smallest_class_and_as_many_of_the_others():
+    truth = np.array([-1] * 50 + [1] * 3)
+    chosen = balanced_subsample(truth, random_state=0)
+    assert len(chosen) == len(set(chosen.tolist())) == 6
+    assert set(chosen[:3]) == {50, 51, 52}  # the positive ones come first
+    assert (truth[chosen[3:]] < 0).all()
+    assert set(chosen) != set(balanced_subsample(truth, random_state=1))
+    three = np.array(["a", "c", "b", "c", "a", "b", "c"])
+    assert three[balanced_subsample(three, random_state=0)].tolist() == ["c", "c", "b", "b", "a", "a"]
+
+
+def test_balancing_needs_a_class_for_every_example():
+    with pytest.raises(LabelError, match="every example needs a class to be balanced by; example 1 has none"):
+        balanced_subsample(["yes", None, "no"])

@@ -43,7 +43,7 @@ ROOMS = {
         "krippendorff_alpha",
     ],
     "em": ["Confusion", "OneCoin", "Ordinal", "Shared"],
-    "model_selection": ["crowd_scorer"],
+    "model_selection": ["balanced_subsample", "crowd_scorer"],
     "weights": ["Curriculum", "Fading", "Fixed", "SelfPaced", "Smooth"],
 }
 # Not em: the methods of models of annotators are described once, in `em.confusion.AnnotatorModel`.

@@ -41,6 +41,15 @@ def test_no_nan_comes_out_of_the_curve():
         flip_score([0.0, np.nan])
 
 
+def test_the_papers_crowd_under_one_flag():
+    labels = simulate_annotators(X, TRUTH, paper=True, clarity=2.0, random_state=3)
+    spelt_out = simulate_annotators(X, TRUTH, 10, experts=1, adversaries=1, clarity=2.0, random_state=3)
+    assert labels == spelt_out
+    for other in ({"n_annotators": 9}, {"experts": 1}, {"adversaries": 2}, {"missing": 0.5}):
+        with pytest.raises(ValueError, match="paper=True is ten annotators, an expert and an adversary"):
+            simulate_annotators(X, TRUTH, paper=True, **other)
+
+
 def test_labels_far_from_the_boundary_are_right_if_things_are_clear():
     scores = np.where(TRUTH == 1, 1.0, -1.0)
     labels = simulate_annotators(None, TRUTH, 5, scores=scores, clarity=100.0, random_state=0)

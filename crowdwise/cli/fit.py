@@ -37,6 +37,7 @@ Examples:
   crowdwise fit labels.csv
   crowdwise fit labels.csv texts.csv --text text --out run
   crowdwise fit labels.csv features.csv --truth truth.csv --out run --force
+  crowdwise fit labels.csv features.csv --model ridge --steepness 2 --curriculum fading:2
   crowdwise fit votes.csv --truth answers.csv --use-truth
   crowdwise fit votes.csv --group gpt-4o,gpt-4o-mini --group llama-8b,llama-70b
   crowdwise fit stars.csv --scale ordinal
@@ -59,6 +60,12 @@ Examples:
     metavar="auto|NUMBER",
     default="auto",
     help="How fast contested examples lose weight; 0 weights all alike.",
+)
+@click.option(
+    "--curriculum",
+    metavar="NAME",
+    default="fixed",
+    help="How these weights change from round to round: fixed, fading:C, smooth:C or self-paced:START,GROWTH.",
 )
 @click.option(
     "--l2", type=NumberOrAuto(), metavar="auto|NUMBER", default="auto", help="Strength of the penalty on coefficients."
@@ -100,7 +107,16 @@ def command(
     started()
     console = console_of(options)
     labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
-    names = ("model", "steepness", "l2", "choose_by_truth", "use_truth", "informative_abstentions", "groups")
+    names = (
+        "model",
+        "steepness",
+        "curriculum",
+        "l2",
+        "choose_by_truth",
+        "use_truth",
+        "informative_abstentions",
+        "groups",
+    )
     settings = Settings(**{name: options.pop(name) for name in names})
     has_features = features is not None or bool(features_as["text"])
     try:

@@ -10,7 +10,7 @@ import click
 
 from crowdwise.cli import started
 from crowdwise.cli.console import show
-from crowdwise.paper.reproduce import EXPERIMENTS, Options, Report, reproduce
+from crowdwise.paper.reproduce import EXPERIMENTS, PROTOCOL, Options, Report, reproduce
 from crowdwise.paper.reproduce.paper import TABLE3
 
 
@@ -28,6 +28,7 @@ class ManyOf(click.ParamType):  # type: ignore[type-arg]
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _STEEPNESSES = ManyOf(_POSITIVE, "A,B,...")
+_CLARITIES = ManyOf(click.FloatRange(min=0), "P,Q,...")
 _DATASETS = ManyOf(click.Choice(list(TABLE3)), "NAME,NAME,...")
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _COUNT = click.IntRange(min=1)
@@ -40,29 +41,51 @@ Examples:
   crowdwise reproduce all --quick
   crowdwise reproduce table2 --seeds 10 --out results
   crowdwise reproduce table3 --datasets heart,sonar --jobs 2
+  crowdwise reproduce protocol --data mine.libsvm
+  crowdwise reproduce protocol --data mine.csv --truth class --versions 20 --clarity 1,2
 """,
 )
-@click.argument("what", type=click.Choice([*EXPERIMENTS, "all"]), metavar="WHAT")
-@click.option("--trials", type=_COUNT, help="Repetitions of every setting; by default 100, as in the paper.")
+@click.argument("what", type=click.Choice([*EXPERIMENTS, "all", PROTOCOL]), metavar="WHAT")
+@click.option(
+    "--trials",
+    "--versions",
+    "trials",
+    type=_COUNT,
+    help="Repetitions of every setting, or noisy versions of the data; by default 100, as in the paper.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the experiment.")
 @click.option("--seeds", type=_COUNT, default=1, show_default=True, help="Of table2: how many seeds, from --seed on.")
 @click.option("--jobs", type=_COUNT, help="Number of processes; by default one per core.")
 @click.option("--no-redraw", is_flag=True, help="Keep data that are too noisy, which the paper's software drew again.")
 @click.option("--steepness", "steepnesses", type=_STEEPNESSES, help="Steepnesses to compare with 0.")
 @click.option("--datasets", type=_DATASETS, help="Data sets of tables 3 and 4; by default all.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Of protocol: a LIBSVM or CSV file with features and the true classes.",
+)
+@click.option("--truth", metavar="COLUMN", help="Column of --data with the true classes, if its name does not say so.")
+@click.option(
+    "--clarity", "clarities", type=_CLARITIES, help="Of protocol: the paper's p, by default 1; more, less noise."
+)
 @click.option("--out", type=_DIRECTORY, default=Path("results"), show_default=True, help="Where the results go.")
 @click.option("--data-home", type=_DIRECTORY, help="The data directory; by default CROWDWISE_DATA.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
 @click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
 def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wanted: Any) -> None:
-    """Reproduce a table or figure of the paper.
+    """Reproduce a table or figure of the paper, or run its protocol on your own data.
 
-    WHAT is table1, table2, table3, table4, figure1, figure2, figure3 or all.
+    WHAT is table1, table2, table3, table4, figure1, figure2, figure3, all, or protocol: noisy versions of --data, each
+    split, balanced and labelled by twelve simulated annotators, and how often weights by disagreement win.
 
     Each leaves a directory in --out with the rows (CSV), the table (Markdown, LaTeX, JSON) or the picture (PNG, PDF)
     and a run.json that says what was run. Killed and started again, it goes on where it was.
     """
+    if (what == PROTOCOL) != (wanted["data"] is not None):
+        raise click.UsageError(
+            "protocol runs on your own data, and nothing else does: crowdwise reproduce protocol --data FILE."
+        )
     try:
         options = Options(jobs=jobs or -1, redraw=not no_redraw, **wanted)
     except ValueError as error:

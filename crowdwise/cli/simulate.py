@@ -13,15 +13,34 @@ from crowdwise.cli.options import json_option
 _COUNT = click.IntRange(min=0)
 
 
+def _defaults_of_the_paper(context: click.Context, option: click.Parameter, paper: bool) -> bool:
+    if paper:
+        from dataclasses import asdict
+
+        from crowdwise.runs.simulated import PAPER
+
+        context.default_map = asdict(PAPER)
+    return paper
+
+
 @click.command(
     "simulate",
     epilog="""\b
 Examples:
   crowdwise simulate crowd
+  crowdwise simulate crowd --paper
   crowdwise simulate crowd --examples 2000 --annotators 20 --missing 0.8 --adversaries 1
 """,
 )
 @click.argument("out", metavar="FOLDER")
+@click.option(
+    "--paper",
+    is_flag=True,
+    is_eager=True,
+    callback=_defaults_of_the_paper,
+    help="Defaults of the paper: 1000 examples of two Gaussians in 10 dimensions, 10 annotators with clarity 1, an "
+    "expert and an adversary, no label missing.",
+)
 @click.option("--examples", type=click.IntRange(min=2), default=500, show_default=True, help="How many examples.")
 @click.option("--features", type=click.IntRange(min=1), default=5, show_default=True, help="How many features.")
 @click.option("--classes", type=click.IntRange(min=2), default=2, show_default=True, help="How many classes.")
@@ -52,6 +71,8 @@ def command(out: str, force: bool, as_json: bool, **wanted: Any) -> None:
     started()
     if wanted["annotators"] + wanted["experts"] + wanted["adversaries"] == 0:
         raise click.UsageError("a crowd needs an annotator, an expert or an adversary.")
+    if wanted["paper"] and wanted["classes"] != 2:
+        raise click.UsageError("the paper's examples are of two classes: leave out --classes or --paper.")
     labels = write_simulation(out, Simulation(**wanted), force=force)
     if as_json:
         show_json("simulate", {"out": out, "files": list(FILES), "settings": wanted, "labels": labels.n_labels})

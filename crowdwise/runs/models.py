@@ -15,6 +15,7 @@ from crowdwise.labels.scale import ScaleName
 from crowdwise.logistic.classifier import CrowdLogisticClassifier
 from crowdwise.ridge.classifier_cv import PAPER_L2S, CrowdRidgeClassifierCV
 from crowdwise.ridge.regressor import CrowdRidgeRegressor
+from crowdwise.weights.curricula import named_curriculum
 
 MODELS = ("auto", "logistic", "ridge", "labels-only")
 Setting = float | str
@@ -40,6 +41,9 @@ class Settings:
         Whether abstaining is an answer that depends on the class; not for ridge.
     groups : sequence of sequences of str, default=()
         Annotators who share one vote: a sequence of names per group. By default copies are detected.
+    curriculum : str, default="fixed"
+        Of logistic and ridge, how weights change from round to round: "fixed", "fading", "smooth" or "self-paced", with
+        numbers behind a colon, such as "fading:2" or "self-paced:0.5,1.2".
     """
 
     model: str = "auto"
@@ -49,6 +53,7 @@ class Settings:
     use_truth: bool = False
     informative_abstentions: bool = False
     groups: Sequence[Sequence[str]] = ()
+    curriculum: str = "fixed"
 
     def settled(self, *, features: bool, truth: bool, scale: ScaleName = "nominal") -> Settings:
         """The same with the model that "auto" stands for; raises if settings do not go together.
@@ -73,6 +78,7 @@ class Settings:
         check_choice("model", self.model, MODELS)
         check_number("steepness", self.steepness, auto=True)
         check_number("l2", self.l2, auto=True)
+        named_curriculum(self.curriculum)
         if scale == "interval":
             return self._settled_for_ratings(features=features, truth=truth)
         model = self.model
@@ -86,6 +92,8 @@ class Settings:
             )
         if self.l2 != "auto" and model not in ("logistic", "ridge"):
             raise ValueError(f"the model {model} has no l2; it belongs to the models logistic and ridge.")
+        if self.curriculum != "fixed" and model not in ("logistic", "ridge"):
+            raise ValueError(f"the model {model} has no curriculum; it belongs to the models logistic and ridge.")
         if self.choose_by_truth and model != "ridge":
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
@@ -157,13 +165,13 @@ def fit_model(
     if labels.classes is None and wanted.model == "ridge":
         chosen: dict[str, Any] = {"steepness": steepness, "l2": wanted.l2}
         given = {name: value for name, value in chosen.items() if value != "auto"}
-        return CrowdRidgeRegressor(**given).fit(X, labels, truth=known, on_round=on_round)
+        return CrowdRidgeRegressor(**given, **_curriculum(wanted)).fit(X, labels, truth=known, on_round=on_round)
     if wanted.model != "ridge":
         steepness = 0.0 if steepness == "auto" else steepness
     if wanted.model == "labels-only":
         return aggregate(labels, truth=known, steepness=steepness, on_round=on_round)
     if wanted.model == "logistic":
-        model = CrowdLogisticClassifier(steepness, l2=wanted.l2)  # type: ignore[arg-type]
+        model = CrowdLogisticClassifier(steepness, l2=wanted.l2, **_curriculum(wanted))  # type: ignore[arg-type]
         return model.fit(X, labels, truth=known, on_round=on_round)
     return _ridge(wanted).fit(X, labels, truth=known, on_round=on_round)
 
@@ -172,4 +180,12 @@ def _ridge(settings: Settings) -> CrowdRidgeClassifierCV:
     steepnesses: Any = "auto" if settings.steepness == "auto" else (settings.steepness,)
     if settings.choose_by_truth and steepnesses == "auto":
         steepnesses = (0.0, 1.0, 2.0, 3.0, 5.0)
-    return CrowdRidgeClassifierCV(steepnesses, l2s=PAPER_L2S if settings.l2 == "auto" else (float(settings.l2),))
+    l2s = PAPER_L2S if settings.l2 == "auto" else (float(settings.l2),)
+    return CrowdRidgeClassifierCV(steepnesses, l2s=l2s, **_curriculum(settings))
+
+
+def _curriculum(settings: Settings) -> dict[str, Any]:
+    """Parameters of a model; a fixed seed, so that the same command gives the same result."""
+    if settings.curriculum == "fixed":
+        return {}
+    return {"curriculum": named_curriculum(settings.curriculum), "random_state": 0}

@@ -16,6 +16,7 @@ from crowdwise.simulate import simulate_annotators
 
 FILES = ("features.csv", "labels.csv", "truth.csv")
 _SPREAD = 5.0  # of the classes, which then overlap a little
+_PAPER_CENTRE = 0.5  # of either class in every feature, on either side of 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Simulation:
         Share of labels left out at random.
     seed : int, default=0
         The same seed gives the same crowd.
+    paper : bool, default=False
+        Whether the examples are those of the paper: two Gaussians of variance 1 around -1/2 and +1/2 in every feature.
+        `PAPER` has the other numbers of the paper as well.
     """
 
     examples: int = 500
@@ -45,6 +49,11 @@ class Simulation:
     clarity: float = 5.0
     missing: float = 0.5
     seed: int = 0
+    paper: bool = False
+
+
+# The paper's synthetic data: 1,000 examples, ten annotators at p = 1, an expert and an adversary.
+PAPER = Simulation(examples=1000, features=10, experts=1, adversaries=1, clarity=1.0, missing=0.0, paper=True)
 
 
 def write_simulation(out: PathLike, simulation: Simulation | None = None, *, force: bool = False) -> CrowdLabels:
@@ -63,12 +72,15 @@ def write_simulation(out: PathLike, simulation: Simulation | None = None, *, for
     """
     wanted = simulation or Simulation()
     check_whole("classes", wanted.classes, low=2)
+    if wanted.paper and wanted.classes != 2:
+        raise ValueError(f"the paper's examples are of two classes; got {wanted.classes}.")
     with new_folder(out, may_replace=lambda old: force and holds_only(old, FILES)) as folder:
+        n_features = check_whole("features", wanted.features)
         X, truth = make_blobs(
             check_whole("examples", wanted.examples, low=2),
-            check_whole("features", wanted.features),
-            centers=wanted.classes,
-            cluster_std=_SPREAD,
+            n_features,
+            centers=_PAPER_CENTRE * np.outer([-1, 1], np.ones(n_features)) if wanted.paper else wanted.classes,
+            cluster_std=1.0 if wanted.paper else _SPREAD,
             random_state=wanted.seed,
         )
         names = np.array([f"class {k + 1}" for k in range(wanted.classes)])[truth]

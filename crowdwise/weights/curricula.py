@@ -344,6 +344,34 @@ class SelfPaced(Curriculum):
         return self.admitted(t) >= 1
 
 
+_NAMED: dict[str, type[Curriculum]] = {
+    "fixed": Fixed,
+    "fading": Fading,
+    "smooth": Smooth,
+    "self-paced": SelfPaced,
+}
+
+
+def named_curriculum(text: str) -> Curriculum:
+    """The curriculum of a name, with its numbers behind a colon.
+
+    Examples
+    --------
+    >>> from crowdwise.weights.curricula import named_curriculum
+    >>> named_curriculum("fading:2"), named_curriculum("self-paced")
+    (Fading(c=2.0), SelfPaced(start=0.5, growth=1.2))
+    """
+    name, _, numbers = text.partition(":")
+    try:
+        curriculum = _NAMED[name](*map(float, filter(None, numbers.split(","))))
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"a curriculum is {', '.join(_NAMED)}, with its numbers behind a colon (fading:2, self-paced:0.5,1.2); "
+            f"got {text!r}."
+        ) from None
+    return check_curriculum(curriculum)
+
+
 def check_curriculum(curriculum: Any) -> Curriculum:
     """The curriculum, if it is one; None is `Fixed()`."""
     if curriculum is None:

@@ -10,16 +10,18 @@ from importlib import import_module
 
 from crowdwise.paper.reproduce.experiment import Options, Report
 
+# Not of the paper, but its way of measuring, on any data.
+PROTOCOL = "protocol"
 EXPERIMENTS = ("table1", "table2", "table3", "table4", "figure1", "figure2", "figure3")
 
 
 def reproduce(name: str, options: Options | None = None) -> Report:
-    """Run one table or figure of the paper.
+    """Run one table or figure of the paper, or its protocol on a file of yours.
 
     Parameters
     ----------
     name : str
-        One of `EXPERIMENTS`.
+        One of `EXPERIMENTS`, or "protocol" with ``Options(data=...)``.
     options : Options, default=None
         How to run it; by default as in the paper, into the directory ``results``.
 
@@ -36,12 +38,12 @@ def reproduce(name: str, options: Options | None = None) -> Report:
     >>> report.summary["rows"][-1]["flip_score"]
     0.15
     """
-    if name not in EXPERIMENTS:
-        raise ValueError(f"no table or figure is called {name!r}; there are {', '.join(EXPERIMENTS)}.")
+    if name not in (*EXPERIMENTS, PROTOCOL):
+        raise ValueError(f"no table or figure is called {name!r}; there are {', '.join(EXPERIMENTS)} and {PROTOCOL}.")
     # Imported by name: a table needs no plotting library, and starting up stays quick.
     module = import_module(f"crowdwise.paper.reproduce.{name}")
     report: Report = module.reproduce(options or Options())
     return report
 
 
-__all__ = ["EXPERIMENTS", "Options", "Report", "reproduce"]
+__all__ = ["EXPERIMENTS", "PROTOCOL", "Options", "Report", "reproduce"]

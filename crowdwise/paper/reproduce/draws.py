@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 
 from crowdwise.exceptions import DataError
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.model_selection import balanced_subsample
 from crowdwise.paper.reproduce.stratified_ridge import tuned_ridge
 from crowdwise.simulate import simulate_annotators
 
@@ -47,23 +48,15 @@ def benchmark(rng: np.random.Generator, data: Bunch, clarity: float) -> Draw:
         X_test, truth_test = data.X[test], data.truth[test]
     else:
         train, X_test, truth_test = np.arange(len(data.truth)), data.X_test, data.truth_test
-    train = balanced(train, data.truth, rng)
+    train = train[balanced_subsample(data.truth[train], random_state=rng)]
     X = data.X[train]
     return Draw(X, _crowd(X, data.truth[train], clarity, rng), X_test, truth_test)
 
 
-def balanced(rows: NDArray[np.intp], truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """As many rows of either class, at random, as there are of the smaller one; the positive ones first."""
-    classes = [rows[truth[rows] == sign] for sign in (1, -1)]
-    size = min(map(len, classes))
-    return np.concatenate([rng.choice(of_class, size, replace=False) for of_class in classes])
-
-
 def _crowd(X: Any, truth: NDArray[np.int64], clarity: float, rng: np.random.Generator) -> CrowdLabels:
-    """Ten simulated annotators, one who is always right and one who is always wrong."""
     scores = tuned_ridge(X, truth).scores(X)
     return simulate_annotators(
-        X, truth, 10, clarity=clarity, experts=1, adversaries=1, scores=scores / np.abs(scores).max(), random_state=rng
+        X, truth, clarity=clarity, scores=scores / np.abs(scores).max(), paper=True, random_state=rng
     )
 
 

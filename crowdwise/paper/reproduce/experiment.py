@@ -38,6 +38,12 @@ class Options:
         Data sets of tables 3 and 4; None means all.
     data_home : str, path or None, default=None
         The data directory.
+    data : Path or None, default=None
+        Of protocol: a LIBSVM or CSV file with features and the true classes.
+    truth : str or None, default=None
+        The column of a CSV file with the true classes; None means the one whose name says so.
+    clarities : tuple of float or None, default=None
+        Of protocol: values of the paper's p; None means 1.
     quick : bool, default=False
         A short version, with few trials, that shows that everything works.
     progress : bool or None, default=None
@@ -53,6 +59,9 @@ class Options:
     steepnesses: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
     data_home: str | Path | None = None
+    data: Path | None = None
+    truth: str | None = None
+    clarities: tuple[float, ...] | None = None
     quick: bool = False
     progress: bool | None = None
 
@@ -65,6 +74,8 @@ class Options:
             check_whole("jobs", self.jobs)
         for steepness in self.steepnesses or ():
             check_number("steepnesses", steepness, above=True)
+        for clarity in self.clarities or ():
+            check_number("clarities", clarity)
         for name in self.datasets or ():
             check_choice("datasets", name, tuple(TABLE3))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,11 +13,11 @@ from crowdwise.paper.reproduce import seeds
 from crowdwise.paper.reproduce.draws import draw_usable, synthetic
 from crowdwise.paper.reproduce.experiment import Options, Report, save
 from crowdwise.paper.reproduce.measures import COLUMNS, measure
-from crowdwise.paper.reproduce.paper import TABLE2
+from crowdwise.paper.reproduce.paper import TABLE2, Synthetic
 from crowdwise.paper.reproduce.rows import Key, Row
 from crowdwise.paper.reproduce.run_folder import open_run
 from crowdwise.paper.reproduce.tables import Table
-from crowdwise.paper.reproduce.trials import run_trials, trial_seed
+from crowdwise.paper.reproduce.trials import Work, run_trials, trial_seed
 from crowdwise.paper.reproduce.wins import Wins, p_text, wins_by_steepness
 
 CLARITIES = (1.0, 2.0, 5.0)
@@ -35,20 +35,29 @@ def reproduce(options: Options) -> Report:
         place = options.out / "table2-seeds"
         return seeds.report(place, [reproduce(replace(run, out=place / f"seed{run.seed}")) for run in per_seed])
     steepnesses = options.steepnesses or STEEPNESSES
+    work = partial(trial_rows, options=options, steepnesses=steepnesses)
+    return run("table2", options, work, CLARITIES, steepnesses, TABLE2, {})
+
+
+def run(
+    name: str,
+    options: Options,
+    work: Work,
+    clarities: Sequence[float],
+    steepnesses: Sequence[float],
+    paper: Mapping[tuple[float, float], Synthetic],
+    binding: dict[str, Any],
+) -> Report:
+    """Trials of every clarity, and the wins of every steepness as a table, beside the paper's if it has any."""
     n_trials = options.n_trials(quick=10)
-    binding = {
-        "seed": options.seed,
-        "redraw": options.redraw,
-        "steepnesses": list(steepnesses),
-    }
-    with open_run(options.out / "table2", "table2", binding, {"trials": n_trials}) as folder:
+    binding = {**binding, "seed": options.seed, "redraw": options.redraw, "steepnesses": list(steepnesses)}
+    with open_run(options.out / name, name, binding, {"trials": n_trials}) as folder:
         columns = {"clarity": float, "trial": int, **COLUMNS}
         log = folder.log(columns, ("clarity", "trial"), 1 + len(steepnesses))
-        keys = [(clarity, trial) for clarity in CLARITIES for trial in range(n_trials)]
-        work = partial(trial_rows, options=options, steepnesses=steepnesses)
-        run_trials(log, keys, work, jobs=options.jobs, title="table2", progress=options.progress)
-        summary = summarize(log.rows_of(keys), {**binding, "trials": n_trials})
-        return save(folder, "table2", summary, table(summary))
+        keys = [(clarity, trial) for clarity in clarities for trial in range(n_trials)]
+        run_trials(log, keys, work, jobs=options.jobs, title=name, progress=options.progress)
+        summary = summarize(log.rows_of(keys), {**binding, "trials": n_trials}, paper)
+        return save(folder, name, summary, table(summary))
 
 
 def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list[Row]:
@@ -56,19 +65,20 @@ def trial_rows(key: Key, options: Options, steepnesses: Sequence[float]) -> list
     clarity, trial = key
     rng = np.random.default_rng(trial_seed(options.seed, CLARITIES.index(clarity), trial))
     drawn = draw_usable(partial(synthetic, clarity=clarity), rng, redraw=options.redraw)
-    rows = measure(drawn, steepnesses)
-    return [{"clarity": clarity, "trial": trial, **row} for row in rows]
+    return [{"clarity": clarity, "trial": trial, **row} for row in measure(drawn, steepnesses)]
 
 
-def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
+def summarize(
+    rows: Sequence[Row], run: dict[str, Any], paper: Mapping[tuple[float, float], Synthetic]
+) -> dict[str, Any]:
     """Wins, p-values and means of every setting beside the paper's, from the rows alone."""
     settings = []
-    for clarity in CLARITIES:
+    for clarity in dict.fromkeys(row["clarity"] for row in rows):
         of_clarity = [row for row in rows if row["clarity"] == clarity]
         redrawn = sum(row["redrawn"] for row in of_clarity if row["steepness"] == 0)
         roc, prc = (wins_by_steepness(of_clarity, measure) for measure in ("roc", "prc"))
         for steepness in roc:
-            stated = TABLE2.get((clarity, steepness))
+            stated, both = paper.get((clarity, steepness)), (roc[steepness], prc[steepness])
             settings.append(
                 {
                     "clarity": clarity,
@@ -77,7 +87,7 @@ def summarize(rows: Sequence[Row], run: dict[str, Any]) -> dict[str, Any]:
                     "roc": roc[steepness].as_dict(),
                     "prc": prc[steepness].as_dict(),
                     "paper": None if stated is None else stated._asdict(),
-                    "verdict": verdict(clarity, steepness, roc[steepness], prc[steepness]),
+                    "verdict": verdict(clarity, steepness, *both) if paper else effect(*both),
                 }
             )
     unsettled = sum(1 - row["converged"] for row in rows)
@@ -101,6 +111,14 @@ def verdict(clarity: float, steepness: float, roc: Wins, prc: Wins) -> str:
         return ", ".join([*outside, *weak]) or "agrees"
     strong = [f"{name} {wins.off(paper):+.0f} wins" for name, wins, paper in measures if wins.strong]
     return f"strong effect: {', '.join(strong)}" if strong else "agrees"
+
+
+def effect(*measures: Wins) -> str:
+    """Whether the weighted method is significantly better or worse by all measures."""
+    if not all(wins.significant for wins in measures):
+        return "not significant"
+    better = {wins.percent > 50 for wins in measures}
+    return "mixed" if len(better) > 1 else "better" if better.pop() else "worse"
 
 
 def table(summary: dict[str, Any]) -> Table:
@@ -134,9 +152,15 @@ def table(summary: dict[str, Any]) -> Table:
     ]
     redraw = "redrawn" if summary["redraw"] else "kept"
     notes = [
-        f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. In brackets "
-        "the paper's numbers (of 100); means are weighted / unweighted; p-values are of the two-sided Wilcoxon "
-        f"signed-rank test. {summary['agrees']} of {len(summary['settings'])} settings agree; "
-        f"{summary['unsettled']} of {summary['fits']} fits did not settle."
+        f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. Means are "
+        "weighted / unweighted; p-values are of the two-sided Wilcoxon signed-rank test. "
+        f"{summary['unsettled']} of {summary['fits']} fits did not settle.",
     ]
-    return Table("Wins of the weighted method on synthetic data", columns, rows, notes)
+    if "note" in summary:
+        notes.append(f"{summary['note']}.")
+    if any(setting["paper"] for setting in summary["settings"]):
+        notes.append(
+            "In brackets the paper's numbers (of 100). "
+            f"{summary['agrees']} of {len(summary['settings'])} settings agree."
+        )
+    return Table(f"Wins of the weighted method on {summary.get('data', 'synthetic data')}", columns, rows, notes)

@@ -4,7 +4,8 @@ from sklearn.utils import Bunch
 
 from crowdwise import CrowdLabels, simulate_annotators
 from crowdwise.exceptions import DataError
-from crowdwise.paper.reproduce.draws import Draw, balanced, benchmark, draw_usable, synthetic, too_noisy
+from crowdwise.model_selection import balanced_subsample
+from crowdwise.paper.reproduce.draws import Draw, benchmark, draw_usable, synthetic, too_noisy
 from crowdwise.paper.reproduce.stratified_ridge import tuned_ridge
 
 
@@ -20,17 +21,6 @@ def test_synthetic_data_are_two_gaussians_with_twelve_annotators():
     np.testing.assert_array_equal(expert, np.repeat([1, -1], 250))  # class by class, as in the paper's software
     np.testing.assert_array_equal(drawn.truth_test, np.repeat([1, -1], 250))
     assert (np.corrcoef(drawn.X.sum(axis=1), expert)[0, 1]) > 0.7
-
-
-def test_balanced_takes_all_of_the_smaller_class_and_as_many_of_the_larger():
-    truth = np.array([1] * 3 + [-1] * 50)
-    rows = np.arange(53)[::-1]
-    chosen = balanced(rows, truth, np.random.default_rng(0))
-    assert len(chosen) == len(set(chosen)) == 6
-    assert set(chosen[:3]) == {0, 1, 2}  # the positive ones come first
-    assert (truth[chosen[3:]] < 0).all()
-    other = balanced(rows, truth, np.random.default_rng(1))
-    assert set(chosen) != set(other)
 
 
 @pytest.fixture
@@ -92,7 +82,7 @@ def test_annotators_err_near_the_boundary_of_a_tuned_model(data):
     data.X_test, data.truth_test = data.X, data.truth
     rng, again = np.random.default_rng(4), np.random.default_rng(4)
     drawn = benchmark(rng, data, clarity=2.0)
-    rows = balanced(np.arange(200), data.truth, again)
+    rows = balanced_subsample(data.truth, random_state=again)
     scores = tuned_ridge(data.X[rows], data.truth[rows]).scores(data.X[rows])
     expected = simulate_annotators(
         data.X[rows],
