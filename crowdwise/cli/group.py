@@ -23,7 +23,7 @@ COMMANDS = {
     "convert": "Write labels or a consensus in the format of another tool.",
     "simulate": "Write the files of a simulated crowd.",
     "demo": "Try it on a real crowd that comes with crowdwise.",
-    "reproduce": "Reproduce a table or figure of the paper, or its protocol on your own data.",
+    "reproduce": "Reproduce the paper, or run its protocol on your data.",
 }
 
 # Modules of other names: one called "next" would hide Python's own in this package.

@@ -74,7 +74,7 @@ Examples:
 @click.option("--quick", is_flag=True, help="Few trials: everything in about a minute.")
 @click.option("--progress/--no-progress", default=None, help="Show progress; by default if a terminal is watching.")
 def command(what: str, jobs: int | None, no_redraw: bool, as_json: bool, **wanted: Any) -> None:
-    """Reproduce a table or figure of the paper, or its protocol on your own data.
+    """Reproduce the paper, or run its protocol on your data.
 
     WHAT is table1, table2, table3, table4, figure1, figure2, figure3, all, or protocol: noisy versions of --data, each
     split, balanced and labelled by twelve simulated annotators, and how often weights by disagreement win.
