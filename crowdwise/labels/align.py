@@ -21,7 +21,7 @@ from crowdwise.exceptions import AlignmentError, LabelError, warn
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, as_objects, encode_declared, id_array, shown
 from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
-from crowdwise.labels.mistakes import ids_spelt_otherwise
+from crowdwise.labels.mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.labels.scale import ScaleName
 
 
@@ -238,7 +238,7 @@ def _describe_mismatch(ids: Array, label_ids: Array, place: Positions) -> str:
     unlabelled, found = ids[place < 0], np.zeros(len(label_ids), dtype=bool)
     found[place[place >= 0]] = True
     unknown = label_ids[~found]
-    advice = ids_spelt_otherwise(unlabelled, unknown)
+    advice = ids_spelt_otherwise(unlabelled, unknown) or ids_shifted(ids, label_ids)
     if not found.any():
         advice = advice or "Give X the examples' ids as index, of the same type: X.set_index(...)."
         return (
@@ -263,7 +263,7 @@ def _describe_values(rows: Array, value_ids: Array, place: Positions, what: str,
     unknown = np.delete(value_ids, place[~absent])
     if len(unknown) == 0:
         return f"{without}. " + (f"If none is known, leave {what} out." if partial else "Give one value per example.")
-    advice = ids_spelt_otherwise(rows[absent], unknown)
+    advice = ids_spelt_otherwise(rows[absent], unknown) or ids_shifted(value_ids, rows)
     if partial and not absent.all():
         return (
             f"{what} names {count(len(unknown), 'id', 'ids')} (such as {unknown[:3].tolist()}) of none of the "

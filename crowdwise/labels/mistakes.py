@@ -21,7 +21,7 @@ _MANY_EXAMPLES = 10
 # The other columns are looked at in the first rows only, and the column itself in the first few before all others.
 _FIRST_ROWS, _FEW_ROWS = 1000, 20
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
-_ZEROS = re.compile(r"^0+(?=[0-9])")
+_ZEROS = re.compile(r"^0+(?=[0-9])|(?<=[0-9])\.0+$")
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
@@ -142,15 +142,17 @@ def perhaps(meant: Sequence[str]) -> str:
 def ids_spelt_otherwise(ids: Array, others: Array) -> str:
     """Why ids of two sides that are not the same may be meant to be, and what to do; nothing if they may not.
 
-    They may if they are the same without spaces at their ends and leading zeros, as numbers or as text.
+    They may if they are the same without spaces at their ends, leading zeros and ".0", as numbers or as text.
     """
     known = {_bare_id(other): other for other in others.tolist()}
     pairs = [(one, known[bare]) for one in ids.tolist() if (bare := _bare_id(one)) in known]
     if not pairs:
         return ""
     texts = [(str(one), str(other)) for one, other in pairs]
-    zeros = any(one.strip() != other.strip() for one, other in texts)
+    point = any(("." in one) != ("." in other) for one, other in texts)
+    zeros = not point and any(one.strip() != other.strip() for one, other in texts)
     causes = {
+        "a decimal point (spreadsheets and pandas write whole numbers of a column with gaps so)": point,
         "leading zeros": zeros,
         "spaces at the ends": any(text != text.strip() for pair in texts for text in pair),
         "being text or a number": any(one == other for one, other in texts),
@@ -162,6 +164,22 @@ def ids_spelt_otherwise(ids: Array, others: Array) -> str:
         f"{count(len(pairs), 'id')} would match but for {said}, such as {first}: write them alike on both sides"
         f"{dropped}."
     )
+
+
+def ids_shifted(ids: Array, others: Array) -> str:
+    """What to do where one side counts from 0 and the other from 1; nothing if all ids match, or not even so."""
+    one, other = ([str(name) for name in some.tolist()] for some in (ids, others))
+    if not all(name.isdecimal() for name in (*one, *other)):
+        return ""
+    numbers, known = set(map(int, one)), set(map(int, other))
+    for shift in (-1, 1):
+        if not numbers <= known and {number + shift for number in numbers} <= known:
+            first = min(numbers)
+            return (
+                f"The ids look shifted by one: {first} on one side is perhaps {first + shift} on the other. Count from "
+                "the same number on both sides."
+            )
+    return ""
 
 
 def _bare_id(name: object) -> str:

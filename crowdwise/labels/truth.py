@@ -17,6 +17,10 @@ from crowdwise.labels.encode import as_column, encode_declared, missing_mask, sh
 from crowdwise.labels.frames import is_frame
 from crowdwise.labels.mistakes import plain_spelling
 
+# Known answers belong to the next example if they agree so many standard errors better with its labels than with their
+# own and than by chance; fewer are enough where some of their ids are not known otherwise.
+_SHIFTED, _SHIFTED_AND_UNKNOWN = 3.0, 1.5
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -99,7 +103,45 @@ def codes_of_truth(truth: Any, X: Any, labels: CrowdLabels) -> Positions:
             f"truth must be in the terms of the labels' classes {classes}; found {value!r} for example "
             f"{shown(labels.examples[at])}. {advice}"
         )
+    known = np.flatnonzero(codes >= 0)
+    refuse_shifted_ids(labels.examples[known], codes[known], labels)
     return codes
+
+
+def refuse_shifted_ids(ids: Array, codes: Array, labels: CrowdLabels) -> None:
+    """An error if known answers are numbered from 1 and examples from 0, or the other way round.
+
+    The ids may be some that no example has. Answers are compared with the majority vote.
+    """
+    if labels.examples.dtype.kind not in "iu" or ids.dtype.kind not in "iu" or len(ids) == 0 or not labels.n_labels:
+        return
+    order = np.argsort(labels.examples, kind="stable")
+    names = labels.examples[order]
+    votes = np.where(labels.labels_per_example > 0, labels._tally.argmax(axis=1), -1)[order]
+
+    def agrees(shift: int) -> tuple[Floats, bool]:
+        at = np.minimum(np.searchsorted(names, ids + shift), len(names) - 1)
+        found = names[at] == ids + shift
+        return (found & (votes[at] == codes)).astype(np.float64), bool(found.all())
+
+    here, all_found = agrees(0)
+    by_chance = np.bincount(votes[votes >= 0], minlength=codes.max() + 1)[codes].mean() / len(votes)
+    error = (by_chance * (1 - by_chance) / len(ids)) ** 0.5
+    if here.mean() < by_chance - 2 * error:  # a crowd that is wrong about these answers
+        return
+    for shift in (-1, 1):
+        there, all_found_there = agrees(shift)
+        limit = _SHIFTED_AND_UNKNOWN if all_found_there and not all_found else _SHIFTED
+        better = there - here
+        over_own = better.mean() * len(ids) ** 0.5 > limit * max(better.std(), 1 / len(ids))
+        if over_own and there.mean() > by_chance + limit * error:
+            first = int(ids.min())
+            raise LabelError(
+                f"ids of the known answers look shifted by one: the answer of {first} fits the labels of "
+                f"{first + shift}, and so on ({100 * there.mean():.0f}% of the answers then agree with the majority "
+                f"vote, {100 * here.mean():.0f}% as they are). "
+                f"{'Subtract 1 from' if shift < 0 else 'Add 1 to'} the ids of the known answers."
+            )
 
 
 def _as_float(value: Any) -> float:

@@ -47,7 +47,7 @@ def annotator_columns(fit: Fit) -> dict[str, Any]:
     Also, for classes, "agrees_with_consensus" and, of a model of features, "agrees_with_model" (out of fold).
     """
     results, labels = fit.results, fit.labels
-    columns = results.annotator_columns()
+    columns = results.with_truth(labels, fit.answers).annotator_columns()
     flags = columns.pop("flags")
     if results.accuracy is not None:
         columns["agrees_with_consensus"] = _agreement_with(labels, results.codes)
@@ -162,7 +162,7 @@ def number(summary: Summary) -> dict[str, str]:
 def lines(summary: Summary) -> list[str]:
     """The best and the worst if their intervals differ, and who is flagged, for a terminal."""
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
-    measured = (summary["truth_check"] or {}).get("at_random", False)
+    measured = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
     score = "accuracy"
     levels = bool(rows) and rows[0].get("spread") is not None  # a harsh annotator is seldom right and may be consistent
     if measured and not levels and all(row.get("truths", 0) >= _MEASURED for row in rows):  # with common errors too

@@ -21,8 +21,9 @@ from crowdwise.formats._answers import MISSING, NUMBER, Stripped
 from crowdwise.formats._names import candidates, shell_word
 from crowdwise.labels.align import with_empty_rows
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import ids_spelt_otherwise, plain_spelling
+from crowdwise.labels.encode import as_objects, encode_declared, id_array
+from crowdwise.labels.mistakes import ids_shifted, ids_spelt_otherwise, plain_spelling
+from crowdwise.labels.truth import refuse_shifted_ids
 from crowdwise.tables import open_table
 
 Join = Literal["exact", "inner"]
@@ -149,7 +150,7 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     found[at[at >= 0]] = True
     n_both, n_lost = int(found.sum()), int((~found).sum())
     if n_both == 0 or (n_lost and join == "exact"):
-        raise AlignmentError(_describe_mismatch(labels.examples[~found], table, at, n_both))
+        raise AlignmentError(_describe_mismatch(labels.examples, found, table, at))
     notes = [f"{count(n_both, 'example')} with labels and features"]
     if n_lost:
         notes.append(f"{n_lost:,} with labels only, left out")
@@ -159,8 +160,8 @@ def _joined(file: formats.LabelFile, table: FeatureTable, join: Join) -> Inputs:
     return Inputs(matched, table, table.texts, notes=(*file.notes, *table.notes, "; ".join(notes)))
 
 
-def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_both: int) -> str:
-    only_features = table.ids[at < 0]
+def _describe_mismatch(examples: Array, found: Array, table: FeatureTable, at: Array) -> str:
+    only_labels, only_features, n_both = examples[~found], table.ids[at < 0], int(found.sum())
     shown = [", ".join(repr(str(name)) for name in some[:3].tolist()) for some in (only_labels, only_features)]
     sides = f"{count(len(only_labels), 'example has', 'examples have')} labels only (such as {shown[0]})"
     if len(only_features):
@@ -171,7 +172,7 @@ def _describe_mismatch(only_labels: Array, table: FeatureTable, at: Array, n_bot
             "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of "
             "numbers: --embedding COLUMN)."
         )
-    advice = ids_spelt_otherwise(only_labels, only_features)
+    advice = ids_spelt_otherwise(only_labels, only_features) or ids_shifted(examples, table.ids)
     if n_both == 0:
         advice = advice or "Are the right columns taken for ids? --example, --id."
         return f"no example has both labels and features: {sides}. {advice}"
@@ -217,7 +218,7 @@ def read_truth(
     value_of = _number if labels.classes is None else _class_among(labels.classes.tolist(), strip)
     stripped = Stripped(missing)
     truth: dict[Any, Any] = {}
-    unknown: list[str] = []
+    unknown: dict[str, Any] = {}
     for row, (example, label) in enumerate(zip(*columns.values(), strict=True), start=1):
         label = stripped[label] if strip else label
         if not label or label in missing:
@@ -227,13 +228,17 @@ def read_truth(
         except ValueError as error:
             raise DataError(f"{name}, row {row} after the header: {error}") from None
         if example not in examples:
-            unknown.append(example)
+            unknown[example] = value
         elif truth.setdefault(examples[example], value) != value:
             raise DataError(
                 f"{name}: the example {example!r} has two different labels; one known answer per example was expected."
             )
     without = as_objects([text for text, example in examples.items() if example not in truth])
-    otherwise = ids_spelt_otherwise(as_objects(unknown), without)
+    otherwise = ids_spelt_otherwise(as_objects(list(unknown)), without)
+    if labels.classes is not None and unknown and all(map(str.isdecimal, unknown)):
+        answers = truth | {int(example): value for example, value in unknown.items()}
+        codes = encode_declared(as_objects(list(answers.values())), labels.classes)
+        refuse_shifted_ids(id_array(as_objects(list(answers))), codes, labels)
     if not truth:
         first = f"{name} has no answer for any of the examples; the first of them is {next(iter(examples))!r}."
         raise DataError(f"{first} {otherwise}".rstrip())

@@ -5,6 +5,7 @@ from scipy.stats import norm
 
 from crowdwise import CrowdLabels, aggregate
 from crowdwise.crowd import krippendorff_alpha
+from crowdwise.reporting import summarize
 from crowdwise.reporting.agreement import alpha_interval
 from crowdwise.reporting.consensus import changed_examples, known_accuracy
 from crowdwise.reporting.fit import Fit
@@ -76,3 +77,11 @@ def test_answers_that_the_fit_was_told_are_not_changed_by_it():
     against_all = [int(1 - truth[i]) if i < 20 else None for i in range(60)]
     differs, tied = changed_examples(Fit.of(aggregate(labels, truth=against_all), labels))
     assert not (differs | tied)[:20].any()
+
+
+def test_known_answers_that_only_judge_measure_the_annotators_too():
+    matrix = np.array([[0, 0, 1]] * 15 + [[1, 1, 1]] * 15)
+    truth = np.array([0] * 15 + [1] * 15)
+    rows = summarize(aggregate(matrix), matrix, truth=truth)["annotators"]["rows"]
+    measured = {row["annotator"]: (row["truths"], row["truth_accuracy"]) for row in rows}
+    assert measured == {"0": (30, 1.0), "1": (30, 1.0), "2": (30, 0.5)}
