@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdwise.ridge.classifier_cv import CrowdRidgeClassifierCV
     from crowdwise.ridge.regressor import CrowdRidgeRegressor
     from crowdwise.rows.read import read_blocks
+    from crowdwise.session.session import Session
     from crowdwise.simulate import simulate_annotators
     from crowdwise.slices import slice_accuracy
 
@@ -32,6 +33,7 @@ _HOMES = {
     "CrowdRidgeClassifier": "ridge.classifier",
     "CrowdRidgeClassifierCV": "ridge.classifier_cv",
     "CrowdRidgeRegressor": "ridge.regressor",
+    "Session": "session.session",
     "aggregate": "em.aggregate",
     "agreement": "crowd._agreement",
     "align": "labels.align",
@@ -56,6 +58,7 @@ __all__ = [
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
+    "Session",
     "aggregate",
     "agreement",
     "align",

@@ -20,6 +20,7 @@ NAMES = [
     "CrowdRidgeClassifier",
     "CrowdRidgeClassifierCV",
     "CrowdRidgeRegressor",
+    "Session",
     "aggregate",
     "agreement",
     "align",

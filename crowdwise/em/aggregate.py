@@ -90,7 +90,7 @@ def aggregate(
     steepness, crowd = check_number("steepness", steepness), as_labels(labels, scale=None)
     independent = not check_choice("errors_in_common", errors_in_common, (True, False))
     answers = known_answers(truth, crowd, crowd)
-    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, weighting=steepness > 0)
+    training = TrainingSet.of(crowd.examples, crowd, None, truth=answers, weighting=steepness > 0, one_class=True)
     if crowd.classes is None:
         if steepness or annotator_model is not None:
             raise ValueError("steepness and annotator_model are for classes, and these labels are numbers.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Positions
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.encode import as_column, encode, encode_declared, shown, smallest_integer_type
+from crowdwise.labels.encode import as_column, as_ids, encode, encode_declared, shown, smallest_integer_type
 from crowdwise.labels.frames import find_column, is_frame, table_columns
 from crowdwise.labels.label_rows import LabelRows
 
@@ -38,7 +38,7 @@ def with_names(known: Array, given: Array, what: str, *, new: bool) -> Array:
             f"{what} {shown(unknown[0])} is not among those of the labels (such as {known[:3].tolist()}). If it is "
             "new: append(..., new=True)."
         )
-    return np.concatenate([known, encode(unknown, ids=True)[1].astype(known.dtype, copy=False)])
+    return as_ids([*known.tolist(), *encode(unknown, ids=True)[1].tolist()], what)
 
 
 def inserted(labels: LabelRows, example: Positions, annotator: Positions, values: Array) -> dict[str, Array]:

@@ -258,7 +258,7 @@ class CrowdLogisticClassifier(CrowdClassifierMixin, BaseEstimator):
         X, labels = check_features(self, X, y)
         check_finite(X)
         answers = known_answers(truth, given, labels)
-        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0)
+        training = TrainingSet.of(X, labels, sample_weight, truth=answers, weighting=self.steepness > 0, one_class=True)
         data = data_in_memory(training, self.cross_fit, fit_intercept=self.fit_intercept)
         settings = self._settings(training.labels)
         if not isinstance(settings.init, str):

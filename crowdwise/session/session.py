@@ -6,7 +6,9 @@ import csv
 import io
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +22,7 @@ from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._files import write_file
 from crowdwise.em.aggregate import aggregate
-from crowdwise.exceptions import DataError, LabelError
+from crowdwise.exceptions import CrowdWarning, DataError, LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import encode_declared, shown
@@ -78,7 +80,7 @@ class Session:
 
     Examples
     --------
-    >>> from crowdwise.session import Session
+    >>> from crowdwise import Session
     >>> session = Session(texts={"a": "Great!", "b": "Awful.", "c": "So so."}, classes=["bad", "good"])
     >>> for person in ("ann", "bob"):
     ...     session.answer("a", person, "good")
@@ -115,6 +117,7 @@ class Session:
         self._lock = threading.RLock()
         self._version, self._fitted_version = 0, -1
         self._result: FitResults | None = None
+        self._interim: tuple[int, FitResults | None] = (-1, None)
         self._worker: threading.Thread | None = None
         self._journal = None if journal is None else Journal(journal)
         for entry in [] if self._journal is None else list(self._journal.entries):
@@ -207,8 +210,9 @@ class Session:
             return None
         example, labels = self.labels.examples[row], self.labels
         who = encode_declared(np.array([person], dtype=object), labels.annotators)[0]
-        at = np.flatnonzero((labels.example_index == row) & (labels.annotator_index == who)) if who >= 0 else []
         assert labels.classes is not None
+        begin, end = labels.indptr[row], labels.indptr[row + 1]
+        at = begin + np.flatnonzero(labels.annotator_index[begin:end] == who)
         before = labels.classes[labels.values[at[0]]] if len(at) else None
         if before is not None:
             labels = labels.without(example=example, annotator=person)
@@ -236,7 +240,9 @@ class Session:
                 self._keep(self._fit(self._known_labels()), self._version)
                 return self._result
             self._start()
-            return aggregate(self._known_labels())
+            if self._interim[0] != self._version:
+                self._interim = self._version, self._labels_only(self._known_labels())
+            return self._interim[1]
 
     @property
     def is_pending(self) -> bool:
@@ -275,12 +281,18 @@ class Session:
         classes = self.labels.classes[[self._truth[row] for row in rows]].tolist()
         return self.labels.with_truth(dict(zip(self.labels.examples[rows].tolist(), classes, strict=True)))
 
+    def _labels_only(self, labels: CrowdLabels) -> FitResults:
+        with _quiet():
+            return aggregate(labels)
+
     def _fit(self, labels: CrowdLabels) -> FitResults:
         if self.model is None:
-            return aggregate(labels)
-        model = clone(self.model).set_params(**self.settings)
-        model.fit(self.X, labels)
-        self.settings = self.settings or _chosen(self.model, model)
+            return self._labels_only(labels)
+        with _quiet():
+            model = clone(self.model).set_params(**self.settings).fit(self.X, labels)
+        if not self.settings and (chosen := _chosen(self.model, model)):
+            self.settings = chosen
+            return self._fit(labels)
         results = model.results_
         assert isinstance(results, FitResults)
         return results
@@ -483,6 +495,14 @@ class Session:
 _SAME = object()
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """That labels are few is no news in a session."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CrowdWarning)
+        yield
+
+
 def _name(person: Any) -> str:
     if not isinstance(person, str) or not person:
         raise ValueError(f"person must be a name, a text that is not empty; got {person!r}.")
@@ -512,7 +532,7 @@ def _chosen(given: Any, fitted: Any) -> dict[str, Any]:
 def _first_labels(labels: Any, X: Any, texts: Any, classes: Sequence[Any] | None) -> CrowdLabels:
     if labels is not None:
         crowd = as_labels(labels)
-        return crowd if classes is None else crowd.with_classes(list(classes))
+        return crowd if classes is None else crowd._with_classes(np.asarray(classes))
     if X is None and texts is None:
         raise ValueError("a session needs examples: give labels, X or texts.")
     if classes is None or len(classes) < 2:
