@@ -72,6 +72,42 @@ def axes(largest: float, right: float) -> tuple[Callable[[float], float], Callab
     return across, up, [*marks, text((LEFT + right) / 2, BOTTOM + 38, "disagreement", anchor="middle", kind="axis")]
 
 
+def interval_rows(
+    rows: Iterable[tuple[str, float, float, float, str, str]],
+    ends: tuple[float, float],
+    ticks: Iterable[tuple[float, str]],
+    label: str,
+    axis: str,
+) -> Markup:
+    """Values with their intervals below each other: name, value, low, high, words to the right, kind of dot."""
+    rows = list(rows)
+    shown = [name if len(name) <= 22 else name[:21] + "…" for name, *_ in rows]
+    left, right, step = 22 + 6.6 * max(map(len, shown)), WIDTH - 62, 26
+    height = step * len(rows) + 44
+
+    def at(value: float) -> float:
+        share = (min(max(value, ends[0]), ends[1]) - ends[0]) / (ends[1] - ends[0])
+        return left + (right - left) * share
+
+    parts = []
+    for value, words in ticks:
+        parts.append(line(at(value), 2, at(value), height - 40, "grid"))
+        parts.append(text(at(value), height - 26, words, anchor="middle"))
+    parts.append(text((left + right) / 2, height - 6, axis, anchor="middle", kind="axis"))
+    for place, (_, value, low, high, words, kind) in enumerate(rows):
+        y = 14.0 + step * place
+        parts.append(text(left - 12, y + 4, shown[place], anchor="end", kind="axis"))
+        parts.append(line(at(low), y, at(high), y, f"interval {kind}"))
+        parts.append(dot(at(value), y, 5, f"dot {kind}"))
+        parts.append(text(right + 10, y + 4, words, kind="axis"))
+    return picture(height, label, parts)
+
+
+def share_ticks(low: float) -> list[tuple[float, str]]:
+    """Marks of an axis of percentages that begins at a tenth."""
+    return [(k / 10, f"{10 * k}%") for k in range(round(10 * low), 11, 1 if low >= 0.5 else 2)]
+
+
 def bar(share: float) -> Markup:
     """A bar as long as a share."""
     rect = tag("rect", x=0, y=2, width=max(100 * share, 1.0), height=8, rx=2, class_="fill")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 from crowdwise._arrays import Array, Floats, Positions, ratio
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.reporting._svg import Markup, interval_rows, share_ticks
 from crowdwise.reporting._words import NAMED, percent, some_of
 from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
 
-_MOST_ANNOTATORS, _MOST_ALONE = 1000, 5
+_MOST_ANNOTATORS, _MOST_ALONE, _MOST_IN_CHART = 1000, 5, 10
 # Matrices of more classes would fill a page; the most frequent confusions are listed instead.
 _MOST_CLASSES, _MOST_MIXED_UP = 8, 5
 _MEASURED = 20  # with so many known answers per annotator, these are compared by them
@@ -153,10 +155,59 @@ def advice(summary: Summary) -> list[str]:
     return found
 
 
-def number(summary: Summary) -> dict[str, str]:
+def chart(summary: Summary) -> Markup | None:
+    """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known."""
+    rows = _in_chart(summary)
+    if len(rows) < 2 or not summary["comparable"]:
+        return None
+    kinds = ["below" if row["flags"] else "" for row in rows]
+    if rows[0].get("offset") is not None:
+        return _offsets(summary, rows, kinds)
+    score = "truth_accuracy" if all(row.get("truths", 0) >= _MEASURED for row in rows) else "accuracy"
+    if any(row.get(score) is None for row in rows):
+        return None
+    low = math.floor(10 * min(row[f"{score}_low"] for row in rows)) / 10
+    shown = [
+        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], percent(row[score]), kind)
+        for row, kind in zip(rows, kinds, strict=True)
+    ]
+    axis = "estimated accuracy" if score == "accuracy" else "accuracy on known answers"
+    return interval_rows(shown, (low, 1.0), share_ticks(low), f"{axis.capitalize()} of annotators.", axis)
+
+
+def _in_chart(summary: Summary) -> list[dict[str, Any]]:
+    rows = [row for row in summary["annotators"]["rows"] if row["labels"]]
+    half = _MOST_IN_CHART // 2
+    return rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
+
+
+def _offsets(summary: Summary, rows: list[dict[str, Any]], kinds: list[str]) -> Markup:
+    """How far annotators of levels or ratings are above the consensus, with the spread of their labels."""
+    ends = [(row["offset"] - row["spread"], row["offset"] + row["spread"]) for row in rows]
+    most = max(abs(end) for pair in ends for end in pair) or 1.0
+    shown = [
+        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}", kind)
+        for row, pair, kind in zip(rows, ends, kinds, strict=True)
+    ]
+    ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    axis = "levels above the consensus" if summary["kind"] == "class" else "above the consensus"
+    return interval_rows(shown, (-most, most), ticks, f"Offset and spread of annotators, {axis}.", f"{axis}, ± spread")
+
+
+def chart_words(summary: Summary) -> str:
+    """What that chart shows."""
+    rows, half = _in_chart(summary), _MOST_IN_CHART // 2
+    which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
+    flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
+    ends = "95% intervals" if rows[0].get("offset") is None else "the spread of their labels"
+    return f"Annotators, with {ends}.{which}{flags}"
+
+
+def number(summary: Summary) -> dict[str, Any]:
     """How many are flagged, for the first screen."""
     flags = sum(bool(row["flags"]) for row in summary["annotators"]["rows"])
-    return {"value": f"{flags:,}", "name": "annotators flagged", "note": f"of {summary['annotators']['total']:,}"}
+    note = f"of {summary['annotators']['total']:,}"
+    return {"value": f"{flags:,}", "name": "annotators flagged", "note": note, "act": flags > 0}
 
 
 def lines(summary: Summary) -> list[str]:

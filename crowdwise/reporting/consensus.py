@@ -9,7 +9,19 @@ import numpy as np
 
 from crowdwise._arrays import Array, Bools
 from crowdwise._text import count
-from crowdwise.reporting._svg import WIDTH, Markup, dot, line, picture, text
+from crowdwise.reporting._svg import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    WIDTH,
+    Markup,
+    interval_rows,
+    line,
+    picture,
+    share_ticks,
+    tag,
+    text,
+)
 from crowdwise.reporting._words import interval, percent
 from crowdwise.reporting.examples import MOST_ROWS, mean_ratings, rows_of
 from crowdwise.reporting.fit import Fit, Summary, accuracy_of, estimate, listed, named
@@ -18,6 +30,7 @@ from crowdwise.truths.check import HALF_WIDTH, share_interval
 
 _UNSURE = 0.8  # below this probability a consensus is called unsure
 _MOST_CLASSES = 20
+_N_BINS = 20  # of the histogram of confidence
 _RARE = 0.05  # a class that is given on fewer of the examples may be a slip
 PAGES = (("consensus", "Consensus"),)
 
@@ -59,6 +72,7 @@ def quality(fit: Fit) -> dict[str, Any]:
         "tied": int(((fit.votes > 0) & (fit.votes < 1)).any(axis=1).sum()),
         "unsure": int((results.confidence < _UNSURE).sum()),
         "unsure_below": _UNSURE,
+        "by_confidence": np.histogram(results.confidence, _N_BINS, (0.0, 1.0))[0].tolist(),
         "known": None if known is None else known_accuracy(fit, known),
     }
 
@@ -81,6 +95,7 @@ def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any]:
         "difference": estimate(gap.mean(), gap.mean() - half, gap.mean() + half),
         "stated": estimate(results.confidence[known].mean() if len(known) else np.nan),
         "at_random": len(known) == 0 or is_representative(results, fit.labels.labels_per_example > 0, truth),
+        "reliability": _reliability(fit, truth),
     }
 
 
@@ -302,7 +317,7 @@ def lines(summary: Summary) -> list[str]:
     return found
 
 
-def numbers(summary: Summary) -> list[dict[str, str]]:
+def numbers(summary: Summary) -> list[dict[str, Any]]:
     """The numbers of the first screen: accuracy where it is measured, what is overridden, what is unsure."""
     quality, part = summary["quality"], summary["changed"]
     if summary["kind"] == "rating":
@@ -312,7 +327,8 @@ def numbers(summary: Summary) -> list[dict[str, str]]:
     note = f"and {count(part['ties'], 'tie')} broken" if part["ties"] else "no tie to break"
     changed = {"value": f"{part['total']:,}", "name": "majority answers overridden", "note": note}
     note = f"below {percent(quality['unsure_below'])} confidence"
-    return [*_accuracy(summary), changed, {"value": f"{quality['unsure']:,}", "name": "unsure examples", "note": note}]
+    unsure = {"value": f"{quality['unsure']:,}", "name": "unsure examples", "note": note, "act": quality["unsure"] > 0}
+    return [*_accuracy(summary), changed, unsure]
 
 
 def _accuracy(summary: Summary) -> list[dict[str, str]]:
@@ -347,21 +363,72 @@ def comparison(summary: Summary) -> Markup | None:
     if not rows:
         return None
     low = math.floor(10 * max(min(row["low"] for row in rows.values()) - 0.03, 0.0)) / 10
-    left, right, step = 150.0, WIDTH - 70, 34
-    height = step * len(rows) + 26
-
-    def at(share: float) -> float:
-        return left + (right - left) * (share - low) / (1 - low)
-
-    parts: list[Markup] = []
-    for k in range(round(10 * low), 11, 1 if low >= 0.5 else 2):
-        parts.append(line(at(k / 10), 4, at(k / 10), height - 22, "grid"))
-        parts.append(text(at(k / 10), height - 6, f"{10 * k}%", anchor="middle"))
-    for place, (name, row) in enumerate(rows.items()):
-        y = 20 + step * place
-        parts.append(text(left - 14, y + 4, name, anchor="end", kind="axis"))
-        parts.append(line(at(row["low"]), y, at(row["high"]), y, "interval"))
-        parts.append(dot(at(row["value"]), y, 5))
-        parts.append(text(right + 14, y + 4, percent(row["value"], 1).replace("over ", ">"), kind="axis"))
+    shown = [
+        (name, row["value"], row["low"], row["high"], percent(row["value"], 1).replace("over ", ">"), "")
+        for name, row in rows.items()
+    ]
     words = "; ".join(f"{name}: {100 * row['value']:.1f}%" for name, row in rows.items())
-    return picture(height, f"Accuracy on known answers. {words}.", parts)
+    label = f"Accuracy on known answers. {words}."
+    return interval_rows(shown, (low, 1.0), share_ticks(low), label, "accuracy on known answers")
+
+
+def _reliability(fit: Fit, truth: Array) -> list[dict[str, Any]]:
+    """By tenths of confidence, how many known answers there are, the mean confidence, and how often it is right."""
+    known = np.flatnonzero((truth >= 0) & (fit.labels.labels_per_example > 0))
+    sure, right = fit.results.confidence[known], (fit.results.codes[known] == truth[known]).astype(np.float64)
+    tenth = np.minimum((10 * sure).astype(np.intp), 9)
+    found = []
+    for k in np.unique(tenth).tolist():
+        at = tenth == k
+        found.append({"n": int(at.sum()), "stated": float(sure[at].mean()), **accuracy_of(right[at])})
+    return found
+
+
+def confidence_picture(summary: Summary) -> Markup:
+    """How many examples have how much confidence."""
+    counts, right = summary["quality"]["by_confidence"], WIDTH - 16
+    most = max(*counts, 1)
+    parts = [
+        *_frame(right),
+        *(text(LEFT - 8, _up(share) + 4, f"{share * most:,.0f}", anchor="end") for share in (0, 1)),
+    ]
+    for k, n in enumerate(counts):
+        x, width = LEFT + (right - LEFT) * k / len(counts), (right - LEFT) / len(counts)
+        kind = "column" if (k + 0.5) / len(counts) >= summary["quality"]["unsure_below"] else "column below"
+        if n:
+            title = tag("title", f"{n:,} examples with {100 * k // len(counts)}% to {100 * (k + 1) // len(counts)}%")
+            box = {"x": x + 1, "y": _up(n / most), "width": width - 2, "height": max(BOTTOM - _up(n / most), 1.0)}
+            parts.append(tag("rect", title, **box, rx=1.5, class_=kind))
+    words = f"{sum(counts):,} examples by the confidence of their consensus."
+    return picture(BOTTOM + 46, f"Histogram: {words}", [*parts, *_confidence_axis(right, "examples")])
+
+
+def reliability_picture(summary: Summary) -> Markup:
+    """Accuracy on known answers against confidence: on the diagonal, confidence is what it states."""
+    right = WIDTH - 16
+    parts = [*_frame(right), line(LEFT, _up(0), right, _up(1), "diagonal")]
+    parts += [text(LEFT - 8, _up(share) + 4, f"{100 * share:.0f}%", anchor="end") for share in (0, 0.5, 1)]
+    for row in summary["quality"]["known"]["reliability"]:
+        x = LEFT + (right - LEFT) * row["stated"]
+        title = tag(
+            "title",
+            f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}",
+        )
+        parts.append(line(x, _up(row["low"]), x, _up(row["high"]), "interval"))
+        parts.append(tag("circle", title, cx=x, cy=_up(row["value"]), r=4.5, class_="dot"))
+    label = "Reliability: accuracy on known answers against confidence, by tenths."
+    return picture(BOTTOM + 46, label, [*parts, *_confidence_axis(right, "accuracy")])
+
+
+def _up(share: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * share
+
+
+def _frame(right: float) -> list[Markup]:
+    return [line(LEFT, _up(share), right, _up(share), "grid") for share in (0, 0.5, 1)]
+
+
+def _confidence_axis(right: float, upwards: str) -> list[Markup]:
+    marks = [text(LEFT + (right - LEFT) * k / 5, BOTTOM + 18, f"{20 * k}%", anchor="middle") for k in range(6)]
+    titles = [text((LEFT + right) / 2, BOTTOM + 38, "confidence", anchor="middle", kind="axis")]
+    return [*marks, *titles, text(LEFT, TOP - 6, upwards, kind="axis")]

@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Floats
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
-from crowdwise.reporting._svg import BOTTOM, LEFT, WIDTH, Markup, axes, dot, line, picture, points, tag, text
+from crowdwise.reporting._svg import BOTTOM, LEFT, TOP, WIDTH, Markup, axes, dot, line, picture, points, tag, text
 from crowdwise.reporting._words import decimal
 from crowdwise.reporting.fit import Fit, Summary, estimate
 
@@ -107,8 +107,11 @@ def histogram_picture(summary: Summary) -> Markup:
             box = {"x": across(start) + 1, "y": y, "width": max(width - 2, 1.0), "height": max(BOTTOM - y, 1.0)}
             title = tag("title", f"{n:,} examples with disagreement {start:.2f} to {stop:.2f}")
             parts.append(tag("rect", title, **box, rx=1.5, class_="column"))
-    parts.append(tag("polyline", points=points((across(x), up(y)) for x, y in part["curve"]), class_="curve"))
-    parts += [text(right + 8, up(share) + 4, f"{share:g}", kind="tick second") for share in (0, 0.5, 1)]
+    parts.append(text(LEFT, TOP - 4, "examples", kind="axis"))
+    if part["steepness"] > 0:
+        parts.append(tag("polyline", points=points((across(x), up(y)) for x, y in part["curve"]), class_="curve"))
+        parts += [text(right + 8, up(share) + 4, f"{share:g}", kind="tick second") for share in (0, 0.5, 1)]
+        parts.append(text(right, TOP - 4, "weight", anchor="end", kind="axis second"))
     label = f"Histogram of the disagreement of {part['paired']:,} examples, {part['unanimous']:,} of them unanimous."
     return picture(BOTTOM + 46, label, [*parts, *marks])
 

@@ -14,7 +14,7 @@ from crowdwise.reporting._svg import WIDTH, Markup, picture, tag, text
 from crowdwise.reporting._words import decimal
 from crowdwise.reporting.fit import Fit, Summary, named, plain
 
-_FEWEST_SHARED, _MOST_PAIRS, _MOST_IN_GRID = 10, 10, 24
+_FEWEST_SHARED, _MOST_PAIRS, _MOST_IN_GRID, _MOST_WITH_VALUES = 10, 10, 24, 12
 # Of more annotators those with the most labels are compared, and of more pairs of labels a part of the examples.
 _MOST_COMPARED, _PAIRS_AT_MOST = 300, 20_000_000
 PAGES = (("pairs", "Pairs"),)
@@ -100,7 +100,7 @@ def grid_picture(summary: Summary) -> Markup:
     names: list[str] = grid["annotators"]
     shown = [name if len(name) <= 12 else name[:11] + "…" for name in names]
     left = 14 + 6.5 * max(map(len, shown))
-    cell = min((WIDTH - left) / len(names), 34.0)
+    cell = min((WIDTH - left) / len(names), 44.0)
     parts = []
     for i, (name, row) in enumerate(zip(names, grid["kappa"], strict=True)):
         parts.append(text(left - 8, cell * (i + 0.5) + 4, shown[i], anchor="end"))
@@ -111,6 +111,11 @@ def grid_picture(summary: Summary) -> Markup:
             else:
                 title = tag("title", f"{name} and {names[j]}: {decimal(value)}")
                 kind = "above" if value >= 0 else "below"
-                parts.append(tag("rect", title, **box, class_=kind, fill_opacity=0.08 + 0.92 * min(abs(value), 1.0)))
+                strength = 0.08 + 0.92 * min(abs(value), 1.0)
+                parts.append(tag("rect", title, **box, class_=kind, fill_opacity=strength))
+                if len(names) < _MOST_WITH_VALUES:
+                    where = (left + cell * (j + 0.5) - 0.75, cell * (i + 0.5) + 4)
+                    value_kind = "value strong" if strength > 0.55 else "value"
+                    parts.append(text(*where, decimal(value), anchor="middle", kind=value_kind))
     label = f"Cohen’s kappa of every pair of the {len(names)} annotators with the most labels."
-    return picture(cell * len(names), label, parts, width=left + cell * len(names))
+    return picture(cell * len(names), label, parts, width=max(left + cell * len(names), WIDTH))

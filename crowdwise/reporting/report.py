@@ -28,6 +28,7 @@ def report(
     texts: Any = None,
     truth: Any = None,
     command: str | None = None,
+    title: str | None = None,
     names: bool = False,
     path: str | os.PathLike[str] = "report.html",
 ) -> Path:
@@ -47,6 +48,8 @@ def report(
         Right answers, as far as they are known, in the same way.
     command : str, default=None
         What to type to do this again.
+    title : str, default=None
+        What the report is called, such as the name of a file and a date.
     names : bool, default=False
         Whether to show names of annotators that look like personal data (e-mail addresses, ids of Mechanical Turk and
         Prolific). By default these are A1, A2, ..., in the order of the labels' annotators.
@@ -73,7 +76,7 @@ def report(
         raise OutputError(f"there is no directory {str(place.parent)!r} to write {place.name} to.")
     fit = Fit.of(model, labels, X=X, texts=texts, truth=truth)
     aliases = {} if names else aliases_of(fit.results.annotators.tolist())
-    page = RENDERERS[place.suffix](with_aliases(summary_of(fit, command), aliases))
+    page = RENDERERS[place.suffix](with_aliases(summary_of(fit, command, title), aliases))
     write_file(Path(os.path.realpath(place)), page)
     return place
 

@@ -15,7 +15,14 @@ SECTIONS = (agreement, consensus, annotators, pairs, disagreement, examples, set
 
 
 def summarize(
-    model: Any, labels: Any, *, X: Any = None, texts: Any = None, truth: Any = None, command: str | None = None
+    model: Any,
+    labels: Any,
+    *,
+    X: Any = None,
+    texts: Any = None,
+    truth: Any = None,
+    command: str | None = None,
+    title: str | None = None,
 ) -> Summary:
     """All that a report shows, as a dict that JSON can hold.
 
@@ -33,6 +40,8 @@ def summarize(
         Right answers, as far as they are known, in the same way.
     command : str, default=None
         What to type to do this again.
+    title : str, default=None
+        What the report is called, such as the name of a file and a date.
 
     Returns
     -------
@@ -48,13 +57,14 @@ def summarize(
     >>> summary["version"], summary["size"]["labels"]
     (1, 12)
     """
-    return summary_of(Fit.of(model, labels, X=X, texts=texts, truth=truth), command)
+    return summary_of(Fit.of(model, labels, X=X, texts=texts, truth=truth), command, title)
 
 
-def summary_of(fit: Fit, command: str | None = None) -> Summary:
+def summary_of(fit: Fit, command: str | None = None, title: str | None = None) -> Summary:
     """The same of a fit that was put together before."""
     summary: Summary = {
         "version": VERSION,
+        "title": title,
         "kind": "rating" if fit.labels.classes is None else "class",
         "size": _size(fit),
         "ordered": fit.ordered,
@@ -107,7 +117,7 @@ def _enough_labels(summary: Summary) -> str:
     )
 
 
-def _numbers(summary: Summary) -> list[dict[str, str]]:
+def _numbers(summary: Summary) -> list[dict[str, Any]]:
     """The four numbers of the first screen, each with what it is and a note."""
     return [agreement.number(summary), *consensus.numbers(summary), annotators.number(summary)][:4]
 

@@ -56,12 +56,15 @@ class Run:
         The fitted model, or the result of `aggregate`.
     command : str, default=None
         What makes the run again.
+    title : str, default=None
+        What its report is called.
     """
 
     inputs: Inputs
     settings: Settings
     model: Any
     command: str | None = None
+    title: str | None = None
 
     @cached_property
     def _fit(self) -> Fit:
@@ -103,7 +106,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What the report shows, as a plain dictionary."""
-        return summary_of(self._fit, self.command)
+        return summary_of(self._fit, self.command, self.title)
 
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
@@ -183,7 +186,9 @@ def fit(
         for note in inputs.notes:
             info(note)
         unchanged.check()
-        return replace(fit_inputs(inputs, wanted, on_round), command=command)
+        parts = (Path(labels).name, (labels_as or {}).get("question"), f"{datetime.now():%d %B %Y}".lstrip("0"))
+        title = " · ".join(filter(None, parts))
+        return replace(fit_inputs(inputs, wanted, on_round), command=command, title=title)
 
     if out is None:
         return work(Unchanged(files.values()))
