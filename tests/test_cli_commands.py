@@ -730,12 +730,12 @@ def test_check_asks_whether_consecutive_numbers_are_levels_and_never_decides_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Unsure"], "numbers, and 'Unsure': if that means no answer, add --abstain Unsure"),
+        (["Unsure"], "'Unsure': if that means no answer, add --abstain Unsure"),
         (["no idea", "none"], "--abstain 'no idea' --abstain none"),
         (["a", "b", "c"], None),
     ],
 )
-def test_check_asks_whether_a_word_among_numbers_is_no_answer(run, tmp_path, words, said):
+def test_check_asks_whether_a_word_is_no_answer(run, tmp_path, words, said):
     given = [*map(str, range(1, 6)), *words] * 6
     rows = [f"{i // 3},{'abc'[i % 3]},{label}" for i, label in enumerate(given)]
     (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))

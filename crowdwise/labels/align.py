@@ -106,14 +106,16 @@ def align(X: Any, labels: Any, *, join: Literal["exact", "inner", "left"] = "exa
     check_choice("join", join, ("exact", "inner", "left"))
     labels = as_labels(labels, scale=None)
     ids, label_ids = index_of(X), None if labels.id_source == "position" else labels.examples
-    if ids is None or label_ids is None or np.array_equal(ids, label_ids):
-        return X, _by_position(X, labels, known=ids is not None and label_ids is not None)
+    if ids is None or label_ids is None:
+        return X, _by_position(X, labels)
+    if np.array_equal(ids, label_ids):
+        return X, _in_order_of_X(labels)
     place = encode_declared(ids, label_ids).astype(np.intp)
     if join == "exact":
         if _is_permutation(place, len(label_ids)):
-            return X, labels[place]
+            return X, _in_order_of_X(labels[place])
         if _by_default(ids, label_ids, other_is_index=labels.id_source == "default"):
-            return X, _by_position(X, labels, known=False)
+            return X, _by_position(X, labels)
         raise AlignmentError(_describe_mismatch(ids, label_ids, place))
     if _n_repeated(ids) or _n_repeated(label_ids) or (join == "inner" and (place < 0).all()):
         raise AlignmentError(_describe_mismatch(ids, label_ids, place))
@@ -161,18 +163,26 @@ def match_examples(
     return taken
 
 
-def _by_position(X: Any, labels: CrowdLabels, *, known: bool) -> CrowdLabels:
-    """The labels as they are, if there are as many as rows; `known` says that the ids are the same on both sides."""
+def _in_order_of_X(labels: CrowdLabels) -> CrowdLabels:
+    """Labels whose ids are those of X, row by row: from now on their positions are known."""
+    return replace(labels, id_source="given") if labels.id_source == "sorted" else labels
+
+
+def _by_position(X: Any, labels: CrowdLabels) -> CrowdLabels:
+    """The labels as they are, if there are as many as rows."""
     if len(labels) != (n_rows := _n_rows(X)):
         raise AlignmentError(
             f"X has {n_rows} examples and the labels have {len(labels)}: inconsistent numbers of samples. Give "
             "both in the same order, or let both carry identifiers (an index on X, ids on the labels)."
         )
-    if labels.id_source == "sorted" and not known:
+    if labels.id_source == "sorted" and "position" not in labels._warned:
+        labels._warned.add("position")
         warn(
             "rows are matched by position: X carries no identifiers of its own, and the examples of these labels were "
             f"sorted (row 0 of X is taken for example {shown(labels.examples[0])}). Say which example each row of X is "
-            "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index."
+            "with CrowdLabels.from_table(..., examples=ids), or give X as a pandas frame with the ids as index. A "
+            'pipeline keeps the index after pipeline.set_output(transform="pandas"); before a grid search, also put '
+            "the labels in the order of X: X, labels = crowdwise.align(X, labels)."
         )
     return labels
 

@@ -30,6 +30,7 @@ from crowdwise.labels.frames import find_column, frame_matrix, index_of, is_defa
 from crowdwise.labels.label_rows import IdSource
 from crowdwise.labels.mistakes import (
     note_never_given,
+    note_no_answers,
     note_spellings,
     refuse_fractions,
     refuse_id_column,
@@ -174,6 +175,7 @@ def parts_of_codes(columns: list[Coded], *, on_duplicate: str, scale: ScaleName,
         rank, labels = encode(labels)
         refuse_fractions(labels)
         note_spellings(labels)
+        note_no_answers(labels)
         codes = rank[codes]
     else:
         codes = labels[codes]
@@ -338,6 +340,8 @@ def _checked(
     if declared is not None and classes is None:
         refuse_fractions(declared)
         note_spellings(declared)
+        if abstentions is None:
+            note_no_answers(declared)
     return Parts(
         indptr=indptr,
         annotator_index=annotator_index.astype(smallest_integer_type(len(annotators))),

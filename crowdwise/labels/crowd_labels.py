@@ -352,7 +352,7 @@ class CrowdLabels(LabelRows):
         else:
             at = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
             flat_index, flat_values = self.annotator_index[at], self.values[at]
-        return replace(
+        part = replace(
             self,
             indptr=indptr,
             annotator_index=flat_index,
@@ -361,6 +361,8 @@ class CrowdLabels(LabelRows):
             abstentions=None if self.abstentions is None else self.abstentions[chosen],
             truth=None if self.truth is None else self.truth[chosen],
         )
+        vars(part)["_warned"] = self._warned  # a grid search makes many parts and warns once
+        return part
 
     def select_annotators(self, keep: ArrayLike) -> CrowdLabels:
         """The labels of some annotators (a mask over `annotators`); all examples and classes stay.

@@ -45,6 +45,11 @@ class LabelRows(FrozenArrays):
     scale: LabelScale = NOMINAL
     informative_abstentions: bool = False
 
+    @cached_property
+    def _warned(self) -> set[str]:
+        """What was warned of, of these labels or a part of them."""
+        return set()
+
     # ------------------------------------------------------------------ how many
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,12 @@ _MANY_EXAMPLES = 10
 _FIRST_ROWS, _FEW_ROWS = 1000, 20
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _ZEROS = re.compile(r"^0+(?=[0-9])|(?<=[0-9])\.0+$")
+# What is answered in the place of an answer, in plain spelling; yes and no are answers, beside numbers too.
+_NO_ANSWERS = re.compile(
+    "[?]+|n/?a|idk|skip(ped)?|unsure|undecided|abstain|no answer|not (sure|applicable)|"
+    "(don'?t|do not) know|(can'?t|cannot) (tell|say)|prefer not to say"
+)
+_ANSWERS = frozenset({"yes", "no", "true", "false"})
 
 
 def refuse_long_table(names: Sequence[object]) -> None:
@@ -87,11 +94,29 @@ def refuse_fractions(classes: Array) -> None:
         )
 
 
-def beside_numbers(classes: Array) -> list[str]:
-    """One or two words among classes that are numbers otherwise, such as "Unsure": perhaps no answers."""
-    names = list(map(str, classes.tolist()))
-    words = [name for name in names if not _NUMBER.fullmatch(name)]
-    return words if 1 <= len(words) <= 2 and len(names) - len(words) >= 2 else []
+def perhaps_no_answers(classes: Array) -> list[Any]:
+    """Classes that may mean no answer, beside two or more others.
+
+    These are words such as "Unsure", one or two words among numbers, and -1 where the others begin at 0.
+    """
+    names = classes.tolist()
+    if classes.dtype.kind in "if":
+        return [-1] if {-1, 0, 1} <= set(names) and min(names) == -1 else []
+    words = [name for name in map(str, names) if not _NUMBER.fullmatch(name)]
+    meant = [word for word in words if _NO_ANSWERS.fullmatch(plain_spelling(word))]
+    beside_numbers = 0 < len(words) <= 2 and _ANSWERS.isdisjoint(map(plain_spelling, words))
+    meant = meant or (words if beside_numbers else [])
+    return meant if len(names) - len(meant) >= 2 else []
+
+
+def note_no_answers(classes: Array) -> None:
+    """Warn if classes may mean no answer."""
+    if meant := perhaps_no_answers(classes):
+        option = "missing=-1 (--missing -1)" if meant == [-1] else f"abstain={meant} (--abstain)"
+        warn(
+            f"{' and '.join(map(repr, meant))} {'counts as a class' if len(meant) == 1 else 'count as classes'}. If it "
+            f"means no answer: {option}. If not, declare all classes: classes=[...] (--classes)."
+        )
 
 
 def plain_spelling(name: str) -> str:

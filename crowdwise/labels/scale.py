@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.mistakes import beside_numbers
+from crowdwise.labels.mistakes import perhaps_no_answers
 
 ScaleName = Literal["nominal", "ordinal", "interval"]
 ConsensusBy = Literal["mode", "median", "mean"]
@@ -70,7 +70,7 @@ def check_order(classes: Array, *, declared: bool) -> None:
                 f"levels beyond {_LARGEST:g} are too far apart for their differences to be squared: rescale them."
             )
     elif not declared and classes.dtype.kind not in "mM":
-        words = beside_numbers(classes)
+        words = perhaps_no_answers(classes)
         no_level = f" If {' and '.join(map(repr, words))} means no answer, say so first: abstain={words}, --abstain."
         raise LabelError(
             f"the ordinal scale needs classes with an order, and {classes.tolist()[:8]} have none of their own. Name "

@@ -19,7 +19,7 @@ from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.mistakes import beside_numbers, spelt_alike
+from crowdwise.labels.mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.reporting._words import percent
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
 from crowdwise.reporting.pairs import pairs
@@ -194,10 +194,11 @@ def problems(labels: CrowdLabels, results: FitResults | None) -> list[str]:
         return found
     if labels.scale.name == "nominal" and (levels := _may_be_levels(labels.classes)):
         found.append(_ask_for_order(levels, labels.declared_classes))
-    if words := beside_numbers(labels.classes):
-        means = "if that means no answer" if len(words) == 1 else "if these mean no answer"
-        flags = " ".join(f"--abstain {shell_word(word)}" for word in words)
-        found.append(f"numbers, and {' and '.join(map(repr, words))}: {means}, add {flags}")
+    if not labels.declared_classes and (meant := perhaps_no_answers(labels.classes)):
+        means = "if that means no answer" if len(meant) == 1 else "if these mean no answer"
+        option = "--missing" if meant == [-1] else "--abstain"
+        flags = " ".join(f"{option} {shell_word(str(value))}" for value in meant)
+        found.append(f"{' and '.join(map(repr, meant))}: {means}, add {flags}")
     return found + _flags(labels, results)
 
 

@@ -116,7 +116,8 @@ def test_abstentions_are_left_out_and_counted(saved):
     assert labels.abstentions_per_annotator.tolist() == [0, 2]
     assert labels.abstentions_per_example.tolist() == [1, 0, 1]
     assert formats.read(path, abstain=["Unsure", "tie"], scale="interval").labels.values.tolist() == [1, 2, 1]
-    assert formats.read(path, abstain="never said").labels == formats.read(path).labels
+    with pytest.warns(CrowdWarning, match="'Unsure' counts as a class"):
+        assert formats.read(path, abstain="never said").labels == formats.read(path).labels
 
 
 def test_missing_labels_are_left_out_and_counted(saved):
@@ -331,7 +332,8 @@ def test_what_is_said_to_be_no_label_and_never_occurs_is_told(saved):
     found = formats.read(path, missing=["-1", "-9"], abstain=["?"]).notes[-1]
     assert found == "never given, though said to be no label: '-9', '?'"
     path = saved("task,worker,label\na,ann,Unsure\na,bob,tie\nb,bob,no\n")
-    found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]
+    with pytest.warns(CrowdWarning, match="'Unsure' counts as a class"):
+        found = formats.read(path, abstain=["unsure", "Unsure,tie"]).notes[-1]
     assert "'unsure' (is 'Unsure' meant?), 'Unsure,tie' (are 'Unsure', 'tie' meant? Name each by itself)" in found
 
 
@@ -408,7 +410,7 @@ def test_labels_that_are_spelt_alike_become_one_if_asked_to(saved):
     declared = formats.read(path, strip=True, classes=["YES", "No"]).labels
     assert declared.classes.tolist() == ["YES", "No"]
     assert dict(declared)["b"] == {"ann": "No", "bob": "No"}
-    with pytest.warns(CrowdWarning, match="--strip"):
+    with pytest.warns(CrowdWarning, match="--strip"), pytest.warns(CrowdWarning, match="' NA' counts as a class"):
         formats.read(path)
 
 

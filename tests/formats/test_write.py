@@ -101,7 +101,7 @@ def test_tasks_of_other_examples_and_questions_of_another_kind_are_errors(tmp_pa
 
 @pytest.mark.parametrize("format", formats.LABEL_FORMATS)
 def test_labels_come_back_from_every_format(tmp_path, format):
-    labels = CrowdLabels.from_table({"task": ["t1", "t1", "t2"], "worker": ["ann", "bob", "ann"], "label": [1, -1, 0]})
+    labels = CrowdLabels.from_table({"task": ["t1", "t1", "t2"], "worker": ["ann", "bob", "ann"], "label": [1, -2, 0]})
     assert formats.write_labels(labels, tmp_path / "labels", format=format) == ()
     assert formats.read(tmp_path / "labels", format=format).labels == labels
 

@@ -47,8 +47,9 @@ def test_abstentions_are_no_labels_and_are_counted():
     assert "abstentions: 3, which are no labels" in repr(labels)
 
 
-def test_without_abstain_the_same_answers_are_classes():
-    labels = CrowdLabels.from_table(TABLE)
+def test_without_abstain_the_same_answers_are_classes_and_asked_about():
+    with pytest.warns(CrowdWarning, match=r"'Unsure' counts as a class. If it means no answer: abstain=\['Unsure'\]"):
+        labels = CrowdLabels.from_table(TABLE)
     assert labels.classes.tolist() == ["Unsure", "no", "tie", "yes"]
     assert labels.n_abstentions == 0
     assert labels.abstentions_per_example.tolist() == [0, 0, 0]

@@ -42,6 +42,7 @@ def test_a_matrix_comes_back_as_it_was(matrix):
     assert CrowdLabels.from_matrix(labels.to_matrix()) == labels
 
 
+@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices())
 def test_matrix_and_table_make_the_same_labels(matrix):
     labels = CrowdLabels.from_matrix(matrix)
@@ -49,6 +50,7 @@ def test_matrix_and_table_make_the_same_labels(matrix):
     assert CrowdLabels.from_table(labels.to_table(), **declared) == labels
 
 
+@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices(), st.randoms(use_true_random=False))
 def test_the_order_of_a_table_does_not_matter(matrix, random):
     labels = CrowdLabels.from_matrix(matrix)
@@ -119,6 +121,7 @@ def test_selecting_examples_equals_selecting_rows(matrix, data):
         assert labels[rows].labels_per_example.tolist() == labels.labels_per_example[chosen].tolist()
 
 
+@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices(), st.data())
 def test_selecting_annotators_equals_selecting_columns(matrix, data):
     labels = CrowdLabels.from_matrix(matrix)

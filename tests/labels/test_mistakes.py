@@ -2,12 +2,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from crowdwise import CrowdLabels
+from crowdwise import CrowdLabels, CrowdRidgeClassifier, align
 from crowdwise.exceptions import CrowdWarning, LabelError
 from crowdwise.labels.align import as_labels
 from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import ids_spelt_otherwise
+from crowdwise.labels.mistakes import ids_spelt_otherwise, perhaps_no_answers
 
 CLASSES = {"ann": [0, 1, 1, 0] * 5, "bob": [0, 0, 1, 0] * 5}
 N = 20
@@ -133,3 +136,49 @@ def test_ids_that_differ_in_zeros_and_spaces_are_told_apart_from_others(ids, oth
 @pytest.mark.parametrize(("ids", "others"), [(["10"], ["1"]), (["0"], [""]), (["0a"], ["a"]), ([], ["1"]), (["1"], [])])
 def test_other_ids_are_not_taken_for_spellings_of_each_other(ids, others):
     assert ids_spelt_otherwise(as_objects(ids), as_objects(others)) == ""
+
+
+@pytest.mark.parametrize(
+    ("classes", "meant"),
+    [
+        (["Unsure", "no", "yes"], ["Unsure"]),
+        (["N/A", "bad", "good", "skip"], ["N/A", "skip"]),
+        (["1", "2", "no idea"], ["no idea"]),
+        ([-1, 0, 1, 2], [-1]),
+        (["no", "yes"], []),
+        (["1", "2", "no", "yes"], []),
+        (["N/A", "yes"], []),  # one class would be left
+        ([-2, -1, 0, 1], []),
+        ([-1, 1], []),
+        (["neutral", "a", "b"], []),
+    ],
+)
+def test_classes_that_may_mean_no_answer_are_asked_about(classes, meant):
+    assert perhaps_no_answers(np.array(classes)) == meant
+    columns = [classes, classes]
+    if not meant:
+        CrowdLabels.from_matrix(np.array(columns).T)
+        return
+    option = "missing=-1" if meant == [-1] else "abstain="
+    with pytest.warns(CrowdWarning, match=f"no answer: {option}"):
+        CrowdLabels.from_matrix(np.array(columns).T)
+    CrowdLabels.from_matrix(np.array(columns).T, classes=classes)
+    CrowdLabels.from_matrix(np.array(columns).T, **({"missing": -1} if meant == [-1] else {"abstain": meant}))
+
+
+def test_a_grid_search_warns_once_that_rows_are_matched_by_position_and_what_keeps_ids():
+    rng = np.random.default_rng(0)
+    names, truth = [f"e{i}" for i in range(60)], np.arange(60) % 2
+    X = pd.DataFrame({"size": truth + rng.normal(size=60), "age": rng.normal(size=60)}, index=names)
+    table = {"task": names * 3, "worker": np.repeat(["a", "b", "c"], 60), "label": np.tile(truth, 3)}
+    labels = CrowdLabels.from_table(table)
+    pipeline = make_pipeline(StandardScaler(), CrowdRidgeClassifier())
+    grid = {"crowdridgeclassifier__l2": [0.1, 1.0]}
+    with pytest.warns(CrowdWarning, match="set_output") as warned:
+        wrong = GridSearchCV(pipeline, grid, cv=3).fit(X, labels)
+    assert len(warned) == 1
+    X, labels = align(X, CrowdLabels.from_table(table))
+    right = GridSearchCV(pipeline.set_output(transform="pandas"), grid, cv=3, scoring="accuracy").fit(X, labels)
+    assert right.best_score_ > wrong.best_score_
+    fitted = make_pipeline(StandardScaler(), CrowdRidgeClassifier()).set_output(transform="pandas")
+    assert fitted.fit(X, CrowdLabels.from_table(table)).predict(X).tolist() == right.predict(X).tolist()

@@ -43,6 +43,7 @@ def test_everything_is_said_on_one_screen(tmp_path):
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore:'n/a' counts as a class")
 def test_what_is_wrong_is_told(matrix, problem):
     assert problem in check(Inputs(CrowdLabels.from_matrix(matrix, missing=None))).problems
 
@@ -66,6 +67,7 @@ def test_without_two_labels_on_an_example_there_is_no_agreement():
     assert "unknown" in found.as_text()
 
 
+@pytest.mark.filterwarnings("ignore:'n/a' counts as a class")
 def test_one_of_a_thing_is_not_written_as_many_and_a_few_are_not_none():
     found = check(Inputs(CrowdLabels.from_matrix([["a", "b"]])))
     assert found.as_text().startswith("2 labels of 1 example by 2 annotators")
