@@ -311,14 +311,14 @@ def test_what_means_no_label_means_the_same_in_the_truth(here, run, tmp_path):
 
 def test_the_columns_of_annotators_are_named_with_commas(run, tmp_path):
     rows = [f"{i},why {i},{'ab'[i % 2]},{'ab'[i % 3 > 0]},a" for i in range(12)]
-    (tmp_path / "wide.csv").write_text("\n".join(["id,prompt,gpt 4,claude,llama", *rows]))
+    (tmp_path / "wide.csv").write_text("\n".join(["id,reason,gpt 4,claude,llama", *rows]))
     check = ["check", str(tmp_path / "wide.csv"), "--wide"]
     code, _, err = run(*check)
     assert code == 65
     assert "--annotator 'gpt 4,claude,llama' --wide" in err
     code, out, err = run(*check, "--annotator", "gpt 4, claude,llama")
     assert (code, out[:41]) == (0, "36 labels of 12 examples by 3 annotators\n")
-    assert "columns that are not used: prompt" in err
+    assert "columns that are not used: reason" in err
     assert run(*check, "--annotator", "claude,,llama")[0] == 2
 
 
@@ -344,12 +344,20 @@ def test_one_annotator_is_told_to_ask_a_second_one(run, tmp_path, monkeypatch):
     assert "ask a second one" in run("next", "run")[1]
 
 
-def test_a_damaged_spreadsheet_is_called_one(run, tmp_path):
-    (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04" + bytes(30))
-    code, _, err = run("check", str(tmp_path / "labels.xlsx"))
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("labels.xlsx", b"PK\x03\x04" + bytes(30)),
+        ("labels", b"PK\x03\x04....xl/workbook.xml"),
+        ("labels.xls", b"\xd0\xcf\x11\xe0" + bytes(30)),
+        ("labels", b"PK\x03\x04..mimetypeapplication/vnd.oasis.opendocument.spreadsheet"),
+    ],
+)
+def test_a_spreadsheet_has_to_be_saved_as_csv(run, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    code, _, err = run("check", str(tmp_path / name))
     assert code == 65
-    assert "the spreadsheet is cut off or damaged" in err
-    assert "save it as CSV" in err
+    assert "is a spreadsheet: save its sheet as CSV" in err
 
 
 def test_labels_come_from_standard_input(here, run, monkeypatch):

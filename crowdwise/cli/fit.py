@@ -80,6 +80,7 @@ Examples:
     default="html",
     help="Form of the report; by default a page for browsers.",
 )
+@click.option("--show", metavar="COLUMN", help="Column with texts for the report, and not to learn from.")
 @click.option("--names", is_flag=True, help="Show names that look like personal data in the report.")
 @labels_options
 @scale_option

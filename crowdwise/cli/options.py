@@ -27,7 +27,7 @@ _LABELS = (
     "strip",
     "encoding",
 )
-_FEATURES = ("id", "text", "embedding", "columns")
+_FEATURES = ("id", "ids", "text", "embedding", "columns")
 
 
 # ParamType is generic in later versions of click only: with 8.2 it cannot be given its types.
@@ -145,8 +145,10 @@ abstentions_option = click.option(
     help="Abstaining (--abstain) depends on the class, so learn from it; by default abstentions are left out.",
 )
 ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
+ids_option = click.option("--ids", type=FILE, metavar="FILE", help="Ids of the rows of a NumPy file, one per line.")
 features_options = in_order(
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
+    ids_option,
     click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
     click.option("--embedding", metavar="COLUMN", multiple=True, help="Column with lists of numbers."),
     click.option("--columns", metavar="A,B,...", help="Columns with numbers or categories; by default all."),

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.options import FILE, console_of, console_options, encoding_option, json_option
+from crowdwise.cli.options import FILE, console_of, console_options, encoding_option, ids_option, json_option
 from crowdwise.cli.show_table import csv_option, show_table
 
 
@@ -22,12 +22,20 @@ Examples:
 @click.argument("run", type=FILE)
 @click.argument("features", type=FILE)
 @click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id.")
+@ids_option
 @encoding_option
 @json_option
 @csv_option
 @console_options
 def command(
-    run: str, features: str, id: str | None, encoding: str | None, as_json: bool, as_csv: bool, **options: Any
+    run: str,
+    features: str,
+    id: str | None,
+    ids: str | None,
+    encoding: str | None,
+    as_json: bool,
+    as_csv: bool,
+    **options: Any,
 ) -> None:
     """Predict the classes of new examples with a run.
 
@@ -38,5 +46,5 @@ def command(
     started()
     console = console_of(options)
     with console.step("Predicting"):
-        table = open_run(run).predict(features, id=id, encoding=encoding, info=console.info)
+        table = open_run(run).predict(features, id=id, ids=ids, encoding=encoding, info=console.info)
     show_table(table, as_json=as_json, as_csv=as_csv)

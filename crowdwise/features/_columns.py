@@ -79,6 +79,8 @@ def as_vectors(cells: Sequence[Any], name: str) -> Floats:
     >>> as_vectors(["[1, 2]", "3 4"], "embedding").tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
+    if isinstance(cells, np.ndarray) and cells.ndim == 2:
+        return cells.astype(np.float64)
     rows = [_vector(cell, name, at) for at, cell in enumerate(cells, start=1)]
     sizes = sorted({len(row) for row in rows if row is not None})
     if not sizes:
@@ -160,8 +162,6 @@ class Numbers:
         return (filled - self.mean) / self.scale, int(gaps.any(axis=1).sum())
 
     def _values(self, cells: Any) -> Floats:
-        if isinstance(cells, np.ndarray) and cells.ndim == 2:
-            return cells.astype(np.float64)
         if self.is_list:
             return as_vectors(cells, self.name)
         numbers = as_numbers(cells)

@@ -59,6 +59,8 @@ def read_features(
     columns: Sequence[str] | None = None,
     encoding: str | None = None,
     recipe: Recipe | None = None,
+    ids: str | os.PathLike[str] | None = None,
+    show: str | None = None,
 ) -> FeatureTable:
     """Features from a table (CSV, TSV, JSON Lines, Parquet) or a NumPy file.
 
@@ -78,6 +80,11 @@ def read_features(
         Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
     recipe : Recipe, default=None
         Of a fit, to be applied to these rows; by default it is learned from them.
+    ids : str or path, default=None
+        File with the ids of the rows of a NumPy file: a text with an id per line, a table with one column or one that
+        is named like ids, or a NumPy file. By default the numbers of the rows, from 0.
+    show : str, default=None
+        Column with texts for people to read; it becomes no feature.
 
     Returns
     -------
@@ -98,15 +105,23 @@ def read_features(
     """
     source = Source(os.fspath(path))
     if source.head.startswith(_NUMPY):
-        return _of_matrix(source, recipe)
+        return _of_matrix(source, recipe, ids)
+    if ids is not None:
+        raise DataError(f"{source.name} is a table, which has its ids in a column: name it with --id COLUMN.")
     if recipe is not None and recipe.is_matrix:
         raise DataError(f"{source.name} is no NumPy file; the fit had one. Give new rows in the same way.")
     table = open_table(source, encoding)
     name = _id_column(source.name, table.header, id)
-    cells = table.columns()
+    lists = embedding if recipe is None else recipe.list_columns
+    vectors = {column: table.vectors(column) for column in lists if column in table.header}
+    vectors = {column: values for column, values in vectors.items() if values is not None}
+    cells: dict[str, Any] = table.columns([column for column in table.header if column not in vectors]) | vectors
     if not cells[name]:
         raise DataError(f"{source.name} has a header but no rows.")
-    ids = _checked_ids(source.name, name, cells.pop(name))
+    if show is not None and show not in cells:
+        raise DataError(f"{source.name} has no column {show!r} to show; its columns are {some_names(table.header)}.")
+    texts = None if show is None else as_texts(cells[show] if show in (*text, *(columns or ())) else cells.pop(show))
+    row_ids = _checked_ids(source.name, name, cells.pop(name))
     notes = [*table.notes, f"ids: column {name!r}"]
     try:
         if recipe is None:
@@ -115,25 +130,41 @@ def read_features(
         X, gaps = recipe.transform(cells)
     except DataError as error:
         raise DataError(f"{source.name}: {error}") from error
-    shown = text or recipe.text_columns
-    texts = as_texts(cells[shown[0]]) if shown else None
-    return FeatureTable(ids, X, recipe, texts, (*notes, *gaps))
+    if texts is None and (shown := text or recipe.text_columns):
+        texts = as_texts(cells[shown[0]])
+    return FeatureTable(row_ids, X, recipe, texts, (*notes, *gaps))
 
 
-def _of_matrix(source: Source, recipe: Recipe | None) -> FeatureTable:
+def _of_matrix(source: Source, recipe: Recipe | None, ids: str | os.PathLike[str] | None) -> FeatureTable:
     with source.open() as file:
         values = _load_matrix(file.name, source.name)
     if recipe is not None and not recipe.is_matrix:
         raise DataError(f"{source.name} is a NumPy file; the fit had a table with columns.")
-    notes = (
-        []
-        if recipe
-        else [f"features: {values.shape[1]:,} numbers per example, scaled", "ids: the numbers of the rows, from 0"]
-    )
+    notes = [] if recipe else [f"features: {values.shape[1]:,} numbers per example, scaled"]
     recipe = recipe or Recipe.of_matrix(values)
     X, gaps = recipe.transform({MATRIX: values})
-    ids = as_objects([str(i) for i in range(len(values))])
-    return FeatureTable(ids, X, recipe, None, (*notes, *gaps))
+    if ids is None:
+        names, said = list(map(str, range(len(values)))), "the numbers of the rows, from 0"
+    else:
+        names, said = _listed_ids(Source(os.fspath(ids)), len(values)), f"those in {os.fspath(ids)}"
+    return FeatureTable(as_objects(names), X, recipe, None, (*notes, f"ids: {said}", *gaps))
+
+
+def _listed_ids(source: Source, n_rows: int) -> list[str]:
+    """The ids in a file: a NumPy file, a table with a column of them, or a text with one per line."""
+    if source.head.startswith(_NUMPY):
+        with source.open() as file:
+            array = map_array(file.name, source.name)
+        ids, column = list(map(str, array.ravel().tolist())), "the array"
+    else:
+        table = open_table(source)
+        column = table.header[0] if len(table.header) == 1 else _id_column(source.name, table.header, None)
+        ids = table.columns([column])[column]
+        if len(table.header) == 1 and len(ids) == n_rows - 1:  # its first line is an id, and no header
+            ids = [column, *ids]
+    if len(ids) != n_rows:
+        raise DataError(f"{source.name} has {len(ids):,} ids, and the features have {n_rows:,} rows: one each.")
+    return _checked_ids(source.name, column, ids).tolist()
 
 
 def _load_matrix(path: str, name: str) -> Any:

@@ -105,6 +105,11 @@ class Recipe:
         """Names of the columns with texts."""
         return [column.name for column in self.columns if isinstance(column, Words)]
 
+    @property
+    def list_columns(self) -> list[str]:
+        """Names of the columns with lists of numbers."""
+        return [column.name for column in self.columns if isinstance(column, Numbers) and column.is_list]
+
     def transform(self, table: Mapping[str, Any]) -> tuple[Any, list[str]]:
         """Features of the rows of a table, sparse if there are texts, and what is worth saying about them.
 

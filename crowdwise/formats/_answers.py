@@ -52,6 +52,8 @@ class LabelFile:
         What the file was taken for.
     notes : tuple of str
         What was guessed and what was left out, in plain sentences.
+    question : str, default=None
+        The question that the labels answer, if the file names it.
     """
 
     labels: CrowdLabels
@@ -59,6 +61,7 @@ class LabelFile:
     truth: Mapping[Any, Any] | None
     format: str
     notes: tuple[str, ...]
+    question: str | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ class Answers:
         self.truth: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()  # what, and how many of it
         self.notes: list[str] = []
+        self.question: str | None = None
         self._stripped = Stripped(self.options.missing)
         self._missing = frozenset({"", *self.options.missing})
         self._n_missing: Counter[str] = Counter()
@@ -245,12 +249,12 @@ class Answers:
             )
         texts = {id_of(example): text for example, text in self.texts.items()}
         truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
-        return LabelFile(made, texts or None, truth or None, format, tuple(notes))
+        return LabelFile(made, texts or None, truth or None, format, tuple(notes), self.question)
 
     def choose_question(self, wanted: str | None) -> None:
         """Take the answers to the question wanted, or to the only one, the newest of each annotator."""
         taken = (*self._to_questions, *self._known)
-        question = choose_question(self.name, (answer.question for answer in taken), wanted)
+        self.question = question = choose_question(self.name, (answer.question for answer in taken), wanted)
         if any(answer.question != question for answer in taken):
             self.notes.append(f"question: {question}")
         newest: dict[tuple[str, str], _Answer] = {}

@@ -20,7 +20,6 @@ from crowdwise.tables import Placed, Record, Source, as_text, json_records, open
 _LABELS = ("label", "labels", "cats", "categories")
 _TEXTS = ("text", "data")
 _ENDINGS = (".jsonl", ".json", ".csv")
-_SPREADSHEETS = (".xlsx", ".xlsm", ".ods")
 
 
 def is_doccano(record: Record) -> bool:
@@ -58,21 +57,14 @@ def _unpacked(source: Source, folder: Path) -> list[tuple[str, Source]]:
                 found.append((inside.stem, Source(str(path), f"{source.name}: {inside.name}")))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         source.check_unchanged()
-        what = "spreadsheet" if source.suffix in _SPREADSHEETS else "archive"
-        advice = " Open it, and save it as CSV." if what == "spreadsheet" else ""
-        raise DataError(
-            f"{source.name}: the {what} is cut off or damaged, or has a password ({error}).{advice}"
-        ) from None
+        raise DataError(f"{source.name}: the archive is cut off or damaged, or has a password ({error}).") from None
     source.check_unchanged()
     return found
 
 
 def _read_files(files: list[tuple[str, Source]], answers: Answers) -> None:
     if not files:
-        raise DataError(
-            f"{answers.name}: there is no file of an annotator in it (.jsonl, .json or .csv). A spreadsheet has to be "
-            "saved as CSV first."
-        )
+        raise DataError(f"{answers.name}: there is no file of an annotator in it (.jsonl, .json or .csv).")
     if [annotator for annotator, _ in files] == ["all"]:
         raise LabelError(
             f"{answers.name}: this is the export of a collaborative project, which does not say who labelled what. "

@@ -35,7 +35,7 @@ def read_label_studio(records: Iterable[Placed], answers: Answers) -> None:
     n_prefilled = 0
     for number, (place, task) in enumerate(records):
         example = as_text(task.get("id")) or str(number)
-        if text := _text(record_in(place, task, "data")):
+        if text := _text(record_in(place, task, "data"), answers.options.text):
             answers.texts[example] = text
         answers.left_out["drafts"] += len(list_in(place, task, "drafts"))
         for annotation in annotations_of(place, task):
@@ -57,9 +57,9 @@ def read_label_studio(records: Iterable[Placed], answers: Answers) -> None:
     answers.choose_question(answers.options.question)
 
 
-def _text(data: Record) -> str:
+def _text(data: Record, given: str | None) -> str:
     words = {key: value for key, value in data.items() if isinstance(value, str)}
-    named = (words[key] for key in TEXT_WORDS if key in words)
+    named = (words[key] for key in (given, *TEXT_WORDS) if key in words)
     return next(named, next(iter(words.values())) if len(words) == 1 else "")
 
 

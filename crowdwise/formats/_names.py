@@ -33,7 +33,9 @@ _WORDS = {
          "correct_label", "correct_answer"),
     ),
 }  # fmt: skip
-TEXT_WORDS = ("text", "sentence", "tweet", "comment", "document", "content", "sentence_text", "comment_text", "body")
+TEXT_WORDS = (
+    "text", "sentence", "tweet", "comment", "document", "content", "sentence_text", "comment_text", "body", "prompt",
+)  # fmt: skip
 _SUFFIXES = {"example": ("", "_id", "_ids", "_name"), "annotator": ("", "_id", "_ids", "_name")}
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import LabelError
 from crowdwise.formats._answers import NUMBER, WIDE, Answers, ReadOptions
 from crowdwise.formats._names import (
-    TEXT_WORDS,
     candidates,
     find_columns,
     find_example,
@@ -26,6 +25,8 @@ from crowdwise.tables import Block, Table
 _MOST_CLASSES = 20
 # A column with so many answers, most of which nobody else gave, is hardly that of an annotator.
 _MANY_ANSWERS = 10
+# So many words, or characters, make a text rather than the name of a class.
+_WORDS_OF_TEXT, _LENGTH_OF_TEXT = 3, 30
 _ONE_OF_MANY = re.compile(
     r"(annotator|worker|rater|judge|coder|labell?er|assessor|grader|expert|user|participant|reviewer|ann|anno)_?([0-9]+|[a-z])"
 )
@@ -39,17 +40,49 @@ def read_plain(table: Table, answers: Answers) -> str:
             f"{table.source.name} is a plain table, which has no questions: name the column with --label COLUMN."
         )
     answers.notes += table.notes
-    if _is_wide(table.header, options):
-        _read_wide(table, answers)
+    first = next(table.blocks(), None)
+    cells = dict(zip(table.header, first.columns if first else [()] * len(table.header), strict=True))
+    texts = [name for name in cells if _holds_texts(cells[name])]
+    if _is_wide(table.header, options, texts):
+        _read_wide(table, answers, cells, texts)
         return WIDE
-    if options.wide is None and _looks_wide(table, options):
-        _read_wide(table, answers, " (seen by their values; if it is not so, name --example, --annotator and --label)")
+    if options.wide is None and _looks_wide(answers.name, cells, options, texts):
+        seen = " (seen by their values; if it is not so, name --example, --annotator and --label)"
+        _read_wide(table, answers, cells, texts, seen)
         return WIDE
     _read_long(table, answers)
     return "table"
 
 
-def _is_wide(header: Sequence[str], options: ReadOptions) -> bool:
+def _holds_texts(cells: Sequence[str]) -> bool:
+    """Whether most cells of a column are long, and most of them different: texts, and not the names of classes."""
+    filled = [cell for cell in cells if cell]
+    long = sum(len(cell) >= _LENGTH_OF_TEXT or len(cell.split()) >= _WORDS_OF_TEXT for cell in filled)
+    return len(filled) >= _MANY_ANSWERS and 2 * long > len(filled) and 2 * len(set(filled)) > len(filled)
+
+
+def _holds_ids(cells: Sequence[str]) -> bool:
+    """Whether all cells of a column are different and no fractions."""
+    return (
+        len(cells) >= _MANY_ANSWERS
+        and all(cells)
+        and len(set(cells)) == len(cells)
+        and not any(NUMBER.fullmatch(cell) and "." in cell for cell in cells)
+    )
+
+
+def _id_column(name: str, cells: Mapping[str, Sequence[str]], options: ReadOptions, texts: Sequence[str]) -> str | None:
+    """The column with the examples' ids in a table with a row per example: by its name, else by its values."""
+    short = _without(cells, texts)
+    if options.example is None and (named := find_example(name, short, None)):
+        return named
+    by_values = [column for column in _without(short, options.annotator or ()) if _holds_ids(cells[column])]
+    if options.example is None and options.scale != "interval" and len(by_values) == 1:
+        return by_values[0]
+    return find_example(name, list(cells), options.example)
+
+
+def _is_wide(header: Sequence[str], options: ReadOptions, texts: Sequence[str]) -> bool:
     """Whether there is a column per annotator: by the options, or all but the ids and texts are numbered annotators."""
     if options.wide is not None:
         return options.wide
@@ -58,31 +91,29 @@ def _is_wide(header: Sequence[str], options: ReadOptions) -> bool:
     numbered = [name for name in header if _ONE_OF_MANY.fullmatch(plain_name(name))]
     ids = [name for name in (options.example, *candidates(header, "example")) if name is not None]
     text = text_column(header, ids, options.text)
-    return len(numbered) >= 2 and {*header} <= {*numbered, *ids, text, *candidates(header, "truth")}
+    return len(numbered) >= 2 and {*header} <= {*numbered, *ids, text, *texts, *candidates(header, "truth")}
 
 
-def _looks_wide(table: Table, options: ReadOptions) -> bool:
+def _looks_wide(name: str, cells: Mapping[str, Sequence[str]], options: ReadOptions, texts: Sequence[str]) -> bool:
     """Whether nothing is named like an annotator or a label, and all columns beside ids and texts hold the same few.
 
-    Where ids repeat, or are not there and labels are numbers, a row may as well be a label: that is a doubt.
+    Where ids repeat, or labels are numbers without ids and texts, a row may as well be a label: that is a doubt.
     """
-    header = table.header
+    header = _without(cells, texts)
     if options.annotator or options.label or candidates(header, "annotator") or candidates(header, "label"):
         return False
-    named = [name for name in candidates(header, "example") if plain_name(name) not in TEXT_WORDS]
-    ids = named if options.example is None else [options.example]
+    id_column = _id_column(name, cells, options, texts)
+    ids = [id_column] if id_column else []
     others = (*ids, text_column(header, ids, options.text), *candidates(header, "truth"))
-    block = next(table.blocks(), None)
-    if block is None or not header or len(ids) > 1 or not set(ids) <= set(header):
+    if not header:
         return False
-    cells = dict(zip(header, block.columns, strict=True))
     none = options.no_labels
-    values = [set(cells[name]) for name in header if name not in others]
+    values = [set(cells[column]) for column in header if column not in others]
     if ids and len(set(cells[ids[0]])) < len(cells[ids[0]]):
         return False
-    if not ids and any(NUMBER.fullmatch(value) for each in values for value in each - none):
+    if not ids and not texts and any(NUMBER.fullmatch(value) for each in values for value in each - none):
         return False
-    return _same_few(values, none, len(block.columns[0]))
+    return _same_few(values, none, len(cells[header[0]]))
 
 
 def _same_few(columns: Sequence[set[str]], none: set[str], n_rows: int) -> bool:
@@ -161,11 +192,15 @@ def _without_empty_rows(
     return list(zip(*rows, strict=True)) if rows else [(), (), ()]
 
 
-def _read_wide(table: Table, answers: Answers, how: str = "") -> None:
+def _read_wide(
+    table: Table, answers: Answers, cells: Mapping[str, Sequence[str]], texts: Sequence[str], how: str = ""
+) -> None:
     header, options, none = table.header, answers.options, answers.options.no_labels
-    id_column = find_example(answers.name, header, options.example)
+    id_column = _id_column(answers.name, cells, options, texts)
     text = text_column(header, [id_column] if id_column else [], options.text)
-    annotators = _annotator_columns(table, options, [id_column, text])
+    if text is None and options.text is None and texts:
+        text = texts[0]
+    annotators = _annotator_columns(table, options, [id_column, text, *texts])
     known = _without(candidates(header, "truth"), [id_column, text, *annotators])
     truth = known[0] if len(known) == 1 else None
     columns = table.columns([*(name for name in (id_column, text, truth) if name), *annotators])

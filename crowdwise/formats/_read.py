@@ -185,7 +185,7 @@ def _take(source: Source, format: str | None, answers: Answers, encoding: str | 
 
 
 def _is_archive(source: Source) -> bool:
-    return Path(source.path).is_dir() or source.head.startswith(b"PK\x03\x04")
+    return Path(source.path).is_dir() or (source.head.startswith(b"PK\x03\x04") and not source.is_spreadsheet)
 
 
 def _take_table(

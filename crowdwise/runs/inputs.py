@@ -46,6 +46,8 @@ class Inputs:
         Known answers of some examples.
     notes : tuple of str, default=()
         What was found, guessed and left out, in words.
+    question : str or None, default=None
+        The question that the labels answer, if their file names it.
     """
 
     labels: CrowdLabels
@@ -53,6 +55,7 @@ class Inputs:
     texts: list[str] | None = None
     truth: dict[Any, Any] | None = None
     notes: tuple[str, ...] = field(default=())
+    question: str | None = None
 
     @property
     def X(self) -> Any:
@@ -68,6 +71,7 @@ def read_inputs(
     labels_as: Mapping[str, Any] | None = None,
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
+    show: str | None = None,
 ) -> Inputs:
     """Labels, features and known answers, matched by the ids of the examples.
 
@@ -85,6 +89,8 @@ def read_inputs(
         `crowdwise.features.read_features`.
     join : {"exact", "inner"}, default="exact"
         Whether labelled examples without features are an error or left out. Examples without labels are kept.
+    show : str, default=None
+        Column of the labels, or of the features, with texts for people to read; it becomes no feature.
 
     Returns
     -------
@@ -107,12 +113,19 @@ def read_inputs(
     text_columns = list((features_as or {}).get("text") or ())
     if features is None and len(text_columns) == 1:
         reading.setdefault("texts", text_columns[0])
+    elif show is not None:
+        reading["texts"] = show
+    if show is not None and reading["texts"] != show:
+        raise DataError("the texts to learn from, --text, are shown in the report: leave out --show.")
     encoding, no_answers = reading.get("encoding"), (*reading.get("missing", MISSING), *reading.get("abstain", ()))
     file = formats.read(labels, **reading)
-    table = _features(file, features, {"encoding": encoding, **(features_as or {})})
+    elsewhere = show if file.texts is None else None
+    if elsewhere is not None and features is None:
+        raise DataError(f"{os.fspath(labels)} has no column {show!r} to show.")
+    table = _features(file, features, {"encoding": encoding, "show": elsewhere, **(features_as or {})})
     inputs = Inputs(file.labels, notes=file.notes) if table is None else _joined(file, table, join)
     texts = inputs.texts
-    if texts is None and file.texts is not None:
+    if file.texts is not None and (texts is None or show is not None):
         texts = [file.texts.get(example, "") for example in inputs.labels.examples.tolist()]
     notes: tuple[str, ...] = ()
     known = dict(file.truth or {})
@@ -120,7 +133,8 @@ def read_inputs(
         named = {role: reading.get(role) for role in ("example", "label")}
         strip = reading.get("strip", False)
         known, notes = read_truth(truth, inputs.labels, encoding, no_answers, named, strip=strip)
-    return replace(inputs, texts=texts, truth=known or None, notes=(*inputs.notes, *notes))
+    notes = (*inputs.notes, *notes)
+    return replace(inputs, texts=texts, truth=known or None, notes=notes, question=file.question)
 
 
 def _features(file: formats.LabelFile, path: PathLike | None, settings: dict[str, Any]) -> FeatureTable | None:
@@ -169,8 +183,7 @@ def _describe_mismatch(examples: Array, found: Array, table: FeatureTable, at: A
     if n_both == 0 and table.recipe.is_matrix:
         return (
             f"no example has both labels and features: {sides}. A NumPy file has no ids: its rows are the "
-            "examples 0, 1, 2, ... Number the examples of the labels so, or give a table with an id per row (lists of "
-            "numbers: --embedding COLUMN)."
+            "examples 0, 1, 2, ... Give a file with an id per row: --ids FILE."
         )
     advice = ids_spelt_otherwise(only_labels, only_features) or ids_shifted(examples, table.ids)
     if n_both == 0:

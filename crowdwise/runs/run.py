@@ -125,6 +125,7 @@ def fit(
     labels_as: Mapping[str, Any] | None = None,
     features_as: Mapping[str, Any] | None = None,
     join: Join = "exact",
+    show: str | None = None,
     settings: Settings | None = None,
     command: str | None = None,
     report: Literal["html", "md", "json"] = "html",
@@ -142,7 +143,7 @@ def fit(
         The folder; by default nothing is written.
     force : bool, default=False
         Whether to replace a folder of an earlier run.
-    labels_as, features_as, join
+    labels_as, features_as, join, show
         See `read_inputs`.
     settings : Settings, default=None
         Which model, and how; by default all is chosen.
@@ -182,7 +183,9 @@ def fit(
     files = {what: path for what, path in given.items() if path is not None}
 
     def work(unchanged: Unchanged) -> Run:
-        inputs = read_inputs(labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join)
+        inputs = read_inputs(
+            labels, features, truth=truth, labels_as=labels_as, features_as=features_as, join=join, show=show
+        )
         for note in inputs.notes:
             info(note)
         unchanged.check()
@@ -210,6 +213,7 @@ def fit(
             "command": command,
             "settings": asdict(wanted),
             "scale": run.inputs.labels.scale.name,
+            "question": run.inputs.question,
             "found": run.found(),
             "inputs": inputs,
             "notes": list(run.inputs.notes),
@@ -321,7 +325,13 @@ class SavedRun:
         return path
 
     def predict(
-        self, features: PathLike, *, id: str | None = None, encoding: str | None = None, info: Info = lambda _: None
+        self,
+        features: PathLike,
+        *,
+        id: str | None = None,
+        ids: PathLike | None = None,
+        encoding: str | None = None,
+        info: Info = lambda _: None,
     ) -> ResultTable:
         """What the model says of new examples.
 
@@ -331,6 +341,8 @@ class SavedRun:
             A file like the one of the fit.
         id : str, default=None
             Its column with the ids of the examples, if its name does not say so.
+        ids : str or path, default=None
+            File with the ids of the rows of a NumPy file.
         encoding : str, default=None
             Such as "latin-1"; by default UTF-8, or UTF-16 where the file begins with its mark.
         info : callable, default=nothing
@@ -344,9 +356,8 @@ class SavedRun:
         """
         if not (self.path / RECIPE).is_file():
             raise DataError(f"{self.path} was fitted to labels alone: without features nothing can be predicted.")
-        table = read_features(
-            features, id=id, encoding=encoding, recipe=Recipe.from_json((self.path / RECIPE).read_bytes())
-        )
+        recipe = Recipe.from_json((self.path / RECIPE).read_bytes())
+        table = read_features(features, id=id, ids=ids, encoding=encoding, recipe=recipe)
         for note in table.notes:
             info(note)
         return predictions(self.model(), table.ids.tolist(), table.X)
@@ -369,14 +380,14 @@ class SavedRun:
         format : str, default="csv"
             One of `crowdwise.formats.CONSENSUS_FORMATS`.
         tasks, question
-            See `crowdwise.formats.write`.
+            See `crowdwise.formats.write`; the question is by default that of the run.
         force : bool, default=False
             Whether to replace a file that is there.
         """
         if os.path.lexists(path) and not force:
             raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
         consensus = results_of(self.model()).consensus
-        formats.write(consensus, path, format=format, tasks=tasks, question=question)
+        formats.write(consensus, path, format=format, tasks=tasks, question=question or self.note.get("question"))
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:

@@ -29,7 +29,7 @@ _HEAD = 2**16
 # Beyond so many bytes, a document that is read as a whole may not be this many times larger than its compressed file.
 _LARGE = 2**28
 _LARGEST_RATIO = 200
-_GZIP = b"\x1f\x8b"
+_GZIP, ZIP, _OLD_EXCEL = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 # No line and no cell may be longer: a quote that is not closed, or a file that is no table, would fill the memory.
 LONGEST = 2**24
 _MARKS = {
@@ -86,6 +86,13 @@ class Source:
             if len(whole) >= _HEAD:
                 break
         return whole
+
+    @property
+    def is_spreadsheet(self) -> bool:
+        """Whether this is a file of Excel or LibreOffice."""
+        named = self.suffix in (".xlsx", ".xlsm", ".ods")
+        in_archive = named or any(mark in self.head for mark in (b"xl/", b"opendocument.spreadsheet"))
+        return self.head.startswith(_OLD_EXCEL) or (self.head.startswith(ZIP) and in_archive)
 
     def read(self) -> bytes:
         """All bytes; a compressed file that would swell out of all proportion is refused."""

@@ -14,10 +14,10 @@ from crowdwise.exceptions import BusyError, DataError, MissingExtraError
 from crowdwise.tables._block import Block, checked_header
 from crowdwise.tables._delimited import DELIMITERS, DelimitedRows, guess_delimiter
 from crowdwise.tables._json import JsonRows, as_text
-from crowdwise.tables._source import Source, check_encoding, encoding_of
+from crowdwise.tables._source import ZIP, Source, check_encoding, encoding_of
 
 _PARQUET = b"PAR1"
-_FOREIGN = {b"PK\x03\x04": "a zip archive (or a spreadsheet)", b"\x93NUMPY": "a NumPy file", b"%PDF": "a PDF"}
+_FOREIGN = {ZIP: "a zip archive", b"\x93NUMPY": "a NumPy file", b"%PDF": "a PDF"}
 # A block of a Parquet file is larger than one of text: each is a search for its place in the file.
 _N_ROWS = 2**18
 
@@ -76,6 +76,11 @@ class Table:
                 columns[name].extend(block.columns[i])
         return columns
 
+    def vectors(self, name: str) -> Any:
+        """A column of lists of numbers that are all of one length, as a matrix; None if this file has no such."""
+        rows = self.open_rows()
+        return rows.vectors(name) if isinstance(rows, _ParquetRows) else None
+
     def position(self, name: str) -> int:
         """Which column has a name, from 0."""
         if name not in self._positions:
@@ -85,6 +90,23 @@ class Table:
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.header)}
+
+
+class _ParquetCells(Sequence[list[str]]):
+    """The columns of a frame as text, each when it is asked for: many are not, and lists of numbers are long."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self._made = frame, dict[int, list[str]]()
+
+    def __len__(self) -> int:
+        return int(self._frame.width)
+
+    def __getitem__(self, i: Any) -> Any:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        if i not in self._made:
+            self._made[i] = list(map(_as_cell, self._frame.to_series(i).to_list()))
+        return self._made[i]
 
 
 class _ParquetRows:
@@ -110,8 +132,25 @@ class _ParquetRows:
             with self._reading():
                 frame = self._frame.slice(start, _N_ROWS).collect()
                 self._source.check_unchanged()  # polars opens the file again for every block
-                columns = [list(map(_as_cell, frame[name].to_list())) for name in self.header]
-            yield Block(columns, range(start + 1, start + 1 + len(frame)).__getitem__)
+            yield Block(_ParquetCells(frame), range(start + 1, start + 1 + len(frame)).__getitem__)
+
+    def vectors(self, name: str) -> Any:
+        """A column of lists of numbers, none of them missing and all of one length, as a matrix; else None."""
+        import polars
+
+        with self._reading():
+            inner = getattr(self._frame.collect_schema()[name], "inner", None)
+            if inner is None or not inner.is_numeric():
+                return None
+            column = self._frame.select(name).collect().to_series()
+            self._source.check_unchanged()
+            if isinstance(column.dtype, polars.List):
+                lengths = column.list.len()
+                if column.null_count() or not len(column) or lengths.n_unique() > 1 or not lengths[0]:
+                    return None
+                column = column.list.to_array(int(lengths[0]))
+            values = column.to_numpy()
+        return values if values.ndim == 2 and values.dtype.kind in "iuf" else None
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -181,6 +220,10 @@ def _kind(source: Source, encoding: str | None, delimiter: str | None) -> tuple[
     head = source.head
     if head.startswith(_PARQUET):
         return lambda: _ParquetRows(source), ("format: Parquet",)
+    if source.is_spreadsheet:
+        raise DataError(
+            f"{source.name} is a spreadsheet: save its sheet as CSV (in Excel: CSV UTF-8) and give that file."
+        )
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{source.name} is {what}; CSV, TSV, JSON Lines or Parquet was expected.")

@@ -85,6 +85,7 @@ def test_words_without_an_order_are_refused_with_what_to_do():
     assert (declared.proba == in_order.proba).all()
 
 
+@pytest.mark.filterwarnings("ignore:'Unsure' counts as a class")
 def test_a_word_among_numbers_may_be_no_answer():
     with pytest.raises(LabelError, match=r"If 'Unsure' means no answer, say so first: abstain=\['Unsure'\], --abstain"):
         CrowdLabels.from_matrix([["1", "2"], ["3", "Unsure"]], scale="ordinal")

@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 import pytest
 
 from crowdwise.exceptions import DataError, MissingDataError
@@ -95,3 +96,49 @@ def test_new_rows_come_as_those_of_the_fit_did(tmp_path):
         read_features(tmp_path / "features.csv", recipe=of_matrix)
     with pytest.raises(DataError, match="is a NumPy file; the fit had a table with columns"):
         read_features(tmp_path / "fit.npy", recipe=of_table)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("ids.txt", "u\nv\n"), ("ids.csv", "name\nu\nv\n"), ("ids.csv", "size,id\n1,u\n2,v\n"), ("ids.npy", None)],
+)
+def test_a_numpy_file_can_have_ids_of_its_own(tmp_path, name, content):
+    np.save(tmp_path / "X.npy", np.eye(2))
+    if content is None:
+        np.save(tmp_path / name, np.array(["u", "v"]))
+    else:
+        (tmp_path / name).write_text(content)
+    assert read_features(tmp_path / "X.npy", ids=tmp_path / name).ids.tolist() == ["u", "v"]
+
+
+def test_ids_of_another_number_of_rows_are_an_error(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(2))
+    (tmp_path / "ids.txt").write_text("a\nb\nc\nd\n")
+    with pytest.raises(DataError, match=r"has 3 ids, and the features have 2 rows"):
+        read_features(tmp_path / "X.npy", ids=tmp_path / "ids.txt")
+    (tmp_path / "twice.txt").write_text("a\na\n")
+    with pytest.raises(DataError, match="the same id 'a'"):
+        read_features(tmp_path / "X.npy", ids=tmp_path / "twice.txt")
+    path = table(tmp_path, "id,size\n7,1\n8,2\n")
+    with pytest.raises(DataError, match="--id COLUMN"):
+        read_features(path, ids=tmp_path / "ids.txt")
+
+
+@pytest.mark.parametrize("of", [pl.List(pl.Float32), pl.Array(pl.Float64, 2), pl.List(pl.Int64)])
+def test_lists_of_numbers_in_parquet_are_those_of_text(tmp_path, of):
+    vectors = [[1, 2], [3, 5], [2, 2]]
+    frame = pl.DataFrame({"id": ["a", "b", "c"], "v": pl.Series(vectors, dtype=of)})
+    frame.write_parquet(tmp_path / "v.parquet")
+    features = read_features(tmp_path / "v.parquet", embedding=["v"])
+    rows = "".join(f'{name},"{vector}"\n' for name, vector in zip("abc", vectors, strict=True))
+    text = read_features(table(tmp_path, f"id,v\n{rows}"), embedding=["v"])
+    assert features.X.tolist() == text.X.tolist()
+    assert read_features(tmp_path / "v.parquet", recipe=text.recipe).X.tolist() == text.X.tolist()
+
+
+def test_lists_in_parquet_of_several_lengths_are_an_error_and_gaps_are_filled(tmp_path):
+    pl.DataFrame({"id": ["a", "b"], "v": [[1.0, 2.0], [1.0]]}).write_parquet(tmp_path / "v.parquet")
+    with pytest.raises(DataError, match="must be of one length"):
+        read_features(tmp_path / "v.parquet", embedding=["v"])
+    pl.DataFrame({"id": ["a", "b", "c"], "v": [[1.0, 2.0], None, [3.0, 4.0]]}).write_parquet(tmp_path / "v.parquet")
+    assert "1 gap in 'v' was filled with the median" in read_features(tmp_path / "v.parquet", embedding=["v"]).notes

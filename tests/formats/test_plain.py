@@ -215,11 +215,12 @@ def test_a_column_per_annotator_can_be_asked_for(saved):
 def test_a_column_of_texts_is_not_taken_for_an_annotator(saved):
     rows = [f"q{i},Which is better {i % 12}?,A,{'Aa'[i % 2]},{'AB'[i % 3 > 0]},m{i % 2}" for i in range(20)]
     path = saved("\n".join(["id,prompt,gpt,claude,llama,source", *rows]))
-    match = "'prompt' does not look like an annotator.*--annotator 'gpt,claude,llama' --wide.*name 'prompt' too"
+    match = "'source' does not look like an annotator.*--annotator 'gpt,claude,llama' --wide.*name 'source' too"
     with pytest.raises(LabelError, match=match):
         formats.read(path, wide=True, strip=True)
     file = formats.read(path, wide=True, strip=True, annotator=["gpt", "claude", "llama"])
     assert file.labels.classes.tolist() == ["A", "B"]
+    assert file.texts["q0"] == "Which is better 0?"
     said = formats.read(path, wide=True, strip=True, annotator=["gpt", "claude", "llama", "source"])
     assert said.labels.n_annotators == 4  # whoever is named is an annotator
 
@@ -263,12 +264,18 @@ def test_annotators_with_answers_of_their_own_are_no_doubt_if_these_are_few_or_a
         ("id,ann,bob\n,1,0\n", "row 1 after the header:.*it is empty"),
         ("task,item,ann,bob\na,b,1,0\n", "may both hold the example. Say which does: --example"),
         ("id\na\n", "no column is left for an annotator"),
-        ("name,ann,bob\n" + "".join(f"n{i},1,0\n" for i in range(20)), "looks like ids of the examples"),
     ],
 )
 def test_a_wide_table_has_a_row_per_example(saved, content, message):
     with pytest.raises(LabelError, match=message):
         formats.read(saved(content), wide=True)
+
+
+def test_a_column_of_ids_that_is_named_as_an_annotator_is_refused(saved):
+    path = saved("name,ann,bob\n" + "".join(f"n{i},1,0\n" for i in range(20)))
+    assert formats.read(path, wide=True).labels.examples[0] == "n0"
+    with pytest.raises(LabelError, match="looks like ids of the examples"):
+        formats.read(path, annotator=["name", "ann", "bob"])
 
 
 def test_reading_can_be_watched(saved, monkeypatch):
@@ -356,6 +363,25 @@ def test_a_column_per_annotator_is_seen_by_the_values(saved, content):
     assert file.labels.annotators.tolist() == ["ann", "bob", "cy"]
     assert file.labels.n_labels == 10
     assert any("seen by their values" in note for note in file.notes)
+
+
+@pytest.mark.parametrize("header", ["id,prompt,output,gpt,llama", "qid,question,answer,gpt,llama"])
+def test_judges_beside_texts_are_read_at_once_and_ids_are_ids(saved, header):
+    rows = [f"c{i},Summarise article {i}.,It is about {i} things.,{i % 2},{i % 3 and 1}" for i in range(20)]
+    file = formats.read(saved("\n".join([header, *rows])))
+    assert file.labels.annotators.tolist() == ["gpt", "llama"]
+    assert file.labels.examples[0] == "c0"
+    assert file.texts["c3"] == "Summarise article 3."
+    alone = formats.read(saved("\n".join(row.replace("c", "", 1).partition(",")[2] for row in [header, *rows])))
+    assert alone.labels.annotators.tolist() == ["gpt", "llama"]
+
+
+def test_a_column_of_fractions_or_of_few_rows_is_no_column_of_ids(saved):
+    rows = [f"0.{i + 10},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'}" for i in range(20)]
+    with pytest.raises(LabelError, match="--wide"):
+        formats.read(saved("\n".join(["sure,gpt,llama", *rows])))
+    with pytest.raises(LabelError, match="--wide"):
+        formats.read(saved("tag,gpt,llama\nx,yes,no\ny,no,no\nz,yes,yes\n"))
 
 
 def test_an_annotator_of_few_examples_may_have_few_of_the_classes(saved):

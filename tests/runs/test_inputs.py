@@ -83,9 +83,30 @@ def test_a_numpy_file_whose_rows_match_no_id_is_told_that_it_has_none(tmp_path):
     (tmp_path / "labels.csv").write_text("id,annotator,label\nu,ann,yes\nv,ann,no\n")
     np.save(tmp_path / "features.npy", np.eye(2))
     with pytest.raises(
-        AlignmentError, match=r"A NumPy file has no ids: its rows are the examples 0, 1, 2, .*--embedding"
+        AlignmentError, match=r"A NumPy file has no ids: its rows are the examples 0, 1, 2, .*--ids FILE"
     ):
         read_inputs(tmp_path / "labels.csv", tmp_path / "features.npy")
+    (tmp_path / "ids.txt").write_text("v\nu\n")
+    named = {"ids": tmp_path / "ids.txt"}
+    inputs = read_inputs(tmp_path / "labels.csv", tmp_path / "features.npy", features_as=named)
+    assert inputs.labels.examples.tolist() == ["v", "u"]
+
+
+def test_a_column_is_shown_and_becomes_no_feature(tmp_path):
+    labels, features = tmp_path / "labels.csv", tmp_path / "features.csv"
+    labels.write_text("task,worker,label,answer_text\n1,ann,yes,So so.\n2,ann,no,Not bad.\n1,bob,no,So so.\n")
+    features.write_text("id,size,note\n1,3,short\n2,5,long\n")
+    inputs = read_inputs(labels, features, show="answer_text")
+    assert (inputs.texts, inputs.X.shape[1]) == (["So so.", "Not bad."], 3)
+    inputs = read_inputs(labels, features, show="note")
+    assert (inputs.texts, inputs.X.shape[1]) == (["short", "long"], 1)
+    assert read_inputs(labels, show="answer_text").texts == ["So so.", "Not bad."]
+    with pytest.raises(DataError, match=r"labels.csv has no column 'note' to show"):
+        read_inputs(labels, show="note")
+    with pytest.raises(DataError, match=r"features.csv has no column 'x' to show; its columns are id, size, note"):
+        read_inputs(labels, features, show="x")
+    with pytest.raises(DataError, match="leave out --show"):
+        read_inputs(labels, show="note", features_as={"text": ["answer_text"]})
 
 
 def test_texts_in_the_file_of_labels_can_be_the_features(tmp_path):
