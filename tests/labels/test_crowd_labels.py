@@ -16,6 +16,8 @@ from crowdwise.labels import label_rows
 
 CLASS_KINDS = [st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.booleans(), st.integers(2**60, 2**60 + 3)]
 
+pytestmark = pytest.mark.filterwarnings("ignore:-1 counts as a class")  # which matrices that are drawn may have
+
 
 @st.composite
 def matrices(draw, *, max_examples=8, max_annotators=5, kinds=CLASS_KINDS):
@@ -42,7 +44,6 @@ def test_a_matrix_comes_back_as_it_was(matrix):
     assert CrowdLabels.from_matrix(labels.to_matrix()) == labels
 
 
-@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices())
 def test_matrix_and_table_make_the_same_labels(matrix):
     labels = CrowdLabels.from_matrix(matrix)
@@ -50,7 +51,6 @@ def test_matrix_and_table_make_the_same_labels(matrix):
     assert CrowdLabels.from_table(labels.to_table(), **declared) == labels
 
 
-@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices(), st.randoms(use_true_random=False))
 def test_the_order_of_a_table_does_not_matter(matrix, random):
     labels = CrowdLabels.from_matrix(matrix)
@@ -121,7 +121,6 @@ def test_selecting_examples_equals_selecting_rows(matrix, data):
         assert labels[rows].labels_per_example.tolist() == labels.labels_per_example[chosen].tolist()
 
 
-@pytest.mark.filterwarnings("ignore:-1 counts as a class")
 @given(matrices(), st.data())
 def test_selecting_annotators_equals_selecting_columns(matrix, data):
     labels = CrowdLabels.from_matrix(matrix)
