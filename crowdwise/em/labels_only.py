@@ -144,7 +144,7 @@ def tally(chunks: Chunks, counting: Counting, posterior_of: OfChunk, *, with_cla
 
 def _tally(chunk: Chunk, labels: Incidence, posterior: Floats) -> Sums:
     weighted = posterior if (chunk.weight == 1).all() else posterior * chunk.weight[:, np.newaxis]
-    return Sums(counts=labels.counts(weighted), mass=weighted.sum(axis=0))
+    return Sums(counts=labels.counts(weighted), mass=chunk.weight @ posterior)
 
 
 def anchored(sums: Sums, votes: Sums | None, anchor: float) -> Sums:

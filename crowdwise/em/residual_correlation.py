@@ -51,7 +51,8 @@ def residual_sums(
         length = np.einsum("ld,ld->l", expected, expected)
         off = (codes**2).sum(axis=1) - 2 * expected @ codes.T + length[:, np.newaxis]  # squared, of every answer
         spread = np.sqrt(np.maximum(np.einsum("lc,lc->l", confusion[:, k], off), 0.0))
-        together = ((votes - given @ expected) ** 2).sum(axis=1)
+        away = votes - given @ expected
+        together = np.einsum("id,id->i", away, away)
         alone = answers_squared @ off.ravel()
         scales = (given @ spread) ** 2 - given_squared @ spread**2
         if len(left):
