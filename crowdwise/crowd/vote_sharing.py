@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions
+from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.groups import numbered
@@ -115,19 +115,13 @@ class VoteSharing(FrozenArrays):
         found = label[right] == wanted
         return LabelPairs(of_sharers[left[found]], of_sharers[right[found]], self.share[pair[found]])
 
-    def label_weights(self, labels: CrowdLabels) -> Floats | None:
-        """What each label counts: one over one plus the shares of others who labelled the example; None if all one."""
-        if not len(self):
-            return None
-        pairs = self.pairs(labels)
-        return 1 / (1 + pairs.sums(np.ones(labels.n_labels))) if len(pairs.left) else None
+    def label_weights(self, labels: CrowdLabels) -> Floats:
+        """What each label counts: one over one plus the shares of others who labelled the example."""
+        return self.pairs(labels).weights(labels.n_labels)
 
     def vote_weights(self, labels: CrowdLabels) -> Floats:
         """The mean share of a vote that each annotator's labels have: 1 for all who share with nobody."""
-        weight, n_labels = self.label_weights(labels), labels.labels_per_annotator
-        if weight is None:
-            return np.ones(labels.n_annotators)
-        return np.where(n_labels > 0, labels._sum_per_annotator(weight) / np.maximum(n_labels, 1), 1.0)
+        return ratio(labels._sum_per_annotator(self.label_weights(labels)), labels.labels_per_annotator, 1.0)
 
     def groups(self, n_annotators: int) -> Positions:
         """A number per annotator, from 0 in the order of their first members: those of the same share a vote."""

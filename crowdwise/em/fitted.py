@@ -142,8 +142,7 @@ class FittedAnnotators:
         flags = flag_annotators(labels, agreement, counted, None if self.sharing.given else self.sharing)
         labelled = np.flatnonzero(labels.labels_per_example)
         some = labels[labelled[:: max(1, len(labelled) // _ENOUGH)]]
-        weight = self.sharing.label_weights(some)
-        n_votes = number_of_votes(some, np.ones(some.n_labels) if weight is None else weight, self.merit)
+        n_votes = number_of_votes(some, self.sharing.label_weights(some), self.merit)
         nothing = self.as_consensus(labels.examples[:0], np.zeros((0, len(self.classes))))
         return FitResults(
             self.annotators,
@@ -185,7 +184,8 @@ class FittedAnnotators:
 
     def stated(self, chunk: Chunk, posterior: Posterior, merit: Floats, *, calibrated: bool = True) -> Floats:
         """Stated probabilities of the examples of a chunk; `merit` is that of its annotators."""
-        n_votes = number_of_votes(chunk.labels, posterior.counting.label_weights(chunk), merit)
+        weight = posterior.counting.label_weights(chunk)
+        n_votes = chunk.keep("effective votes", lambda: number_of_votes(chunk.labels, weight, merit), owner=merit)
         if callable(posterior.log_prior):  # a classifier is one more voter, and the only one on examples without labels
             n_votes = n_votes + (chunk.labels.labels_per_example > 0)
         proba = self.discount.proba(posterior(chunk)[0], n_votes)

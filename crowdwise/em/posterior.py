@@ -109,6 +109,10 @@ class Posterior:
         """Probabilities of the classes, and the logarithm of the probability of each example's labels."""
         return chunk.keep("posterior", lambda: expectation(self.prior(chunk), self.log_likelihood(chunk)), owner=self)
 
+    def evidence(self, chunk: Chunk) -> float:
+        """The sum over a chunk of the logarithms of the probabilities of its labels."""
+        return float(chunk.weight @ self(chunk)[1])
+
     def prior(self, chunk: Chunk) -> Floats:
         """Logarithms of probabilities before labels are looked at."""
         return self.log_prior(chunk) if callable(self.log_prior) else self.log_prior

@@ -16,7 +16,6 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise._arrays import Array, Floats
-from crowdwise._limits import FEATURE_ROUNDS
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
@@ -56,9 +55,7 @@ class Weighting:
 
     easiness_of: OfChunk  # weights by disagreement
     share: float = 1.0  # of easiness; the rest is one for all
-    of_rows: Floats | None = (
-        None  # (n_examples,): by a curriculum that ranks all examples, which chunks find by position
-    )
+    of_rows: Floats | None = None  # (n_examples,): of a curriculum that ranks all, found by position
 
     def __call__(self, chunk: Chunk) -> Floats:
         """How much each example of a chunk counts."""
@@ -244,8 +241,6 @@ def fit_with_features(
     are found from a `sample` of the rows. `few` rounds need not converge. Without `offsets`, scaling is a temperature.
     """
     counting, log_prior = labels_fit.posterior.counting, None
-    if len(labels_fit.merit) == 1:  # there is nobody to be compared with: more rounds would only confirm the classifier
-        max_rounds, few = min(max_rounds, FEATURE_ROUNDS), True
     consensus, scaling = start, Scaling()
     objective, change, last = list[float](), np.inf, start(sample)
     if alone := len(labels_fit.merit) == 1:  # nobody can be compared: the consensus is the labels of one annotator
@@ -267,7 +262,7 @@ def fit_with_features(
         log_prior = Prior(scores_of, scaling)
         posterior = Posterior(counting, annotators, log_prior)
         consensus = SoftConsensus(posterior)
-        evidence = chunks.total(_Evidence(posterior))
+        evidence = chunks.total(posterior.evidence)
         of_classifier = getattr(scores_of, "log_prior", 0.0)
         objective.append(evidence + model.log_prior(annotators.confusion, annotators.crowd) + of_classifier)
         before, last = last, consensus(sample)
@@ -277,26 +272,8 @@ def fit_with_features(
     assert log_prior is not None  # there is at least one round
     settled = weights.settled(tol)
     converged = few or (change <= tol and settled)
-    return FeaturesFit(
-        labels_fit.posterior if alone else posterior,
-        log_prior,
-        targets,
-        scaling,
-        np.array(objective),
-        converged,
-        settled,
-        change,
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """The sum over a chunk of the logarithms of the probabilities of its labels."""
-
-    posterior: Posterior
-
-    def __call__(self, chunk: Chunk) -> float:
-        return float(chunk.weight @ self.posterior(chunk)[1])
+    consensus_of = labels_fit.posterior if alone else posterior
+    return FeaturesFit(consensus_of, log_prior, targets, scaling, np.array(objective), converged, settled, change)
 
 
 def mean_change(posterior: Floats, last: Floats, weight: Floats) -> float:

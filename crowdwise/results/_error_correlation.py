@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise._text import count
-from crowdwise.crowd.vote_sharing import enough_pairs, label_pairs
+from crowdwise.crowd.vote_sharing import VoteSharing, enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.frames import make_frame
@@ -156,8 +156,8 @@ def votes_by_truth(results: FitResults, labels: CrowdLabels, answers: Array) -> 
 def _votes(results: FitResults, labels: CrowdLabels) -> Floats:
     """How many votes each labelled example has."""
     labelled = labels[labels.labels_per_example > 0]
-    weight = None if results.fitted is None else results.fitted.sharing.label_weights(labelled)
-    return labelled.labels_per_example.astype(np.float64) if weight is None else labelled._sum_per_example(weight)
+    sharing = VoteSharing.none() if results.fitted is None else results.fitted.sharing
+    return labelled._sum_per_example(sharing.label_weights(labelled))
 
 
 def _comparable(labels: CrowdLabels, answers: Array) -> Bools:

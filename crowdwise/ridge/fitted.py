@@ -281,8 +281,7 @@ def _rating_results(
     counted = np.where(training.active, labels.labels_per_annotator, 0)
     copies = None if fitted.sharing.given else fitted.sharing
     flags = flag_annotators(labels, training.among_all(agreement), counted, copies)
-    parts = fitted.sharing.label_weights(labels)
-    per_example = labels.labels_per_example if parts is None else labels._sum_per_example(parts)
+    per_example = labels._sum_per_example(fitted.sharing.label_weights(labels))
     return fitted, FitResults(
         annotators=labels.annotators,
         n_labels=labels.labels_per_annotator,
