@@ -92,8 +92,7 @@ class Settings:
             )
         if self.l2 != "auto" and model not in ("logistic", "ridge"):
             raise ValueError(f"the model {model} has no l2; it belongs to the models logistic and ridge.")
-        if self.curriculum != "fixed" and model not in ("logistic", "ridge"):
-            raise ValueError(f"the model {model} has no curriculum; it belongs to the models logistic and ridge.")
+        self._check_curriculum(model)
         if self.choose_by_truth and model != "ridge":
             raise ValueError(f"known answers choose the steepness of the model ridge, not of {model}.")
         if self.choose_by_truth and not truth:
@@ -119,6 +118,10 @@ class Settings:
         labels = labels.with_groups(group) if group else labels
         return labels.with_abstentions() if self.informative_abstentions else labels
 
+    def _check_curriculum(self, model: str) -> None:
+        if self.curriculum != "fixed" and model == "labels-only":
+            raise ValueError(f"the model {model} has no curriculum; it belongs to the models logistic and ridge.")
+
     def _check_truth(self, *, truth: bool) -> None:
         if self.use_truth and not truth:
             raise DataError("known answers are to be used, and there are none: --truth FILE.")
@@ -136,6 +139,7 @@ class Settings:
             )
         if model == "labels-only" and "auto" not in (self.steepness, self.l2):
             raise ValueError("ratings without features have no steepness and no l2.")
+        self._check_curriculum(model)
         if self.choose_by_truth:
             raise ValueError("known answers choose among models of classes; ratings use them with --use-truth.")
         self._check_truth(truth=truth)
