@@ -26,7 +26,7 @@ _COLUMNS = {
     "stand_in": int,
 }
 _REMARKS = {
-    "fourclass": "the paper's 8 features are a slip: the data set has 2",
+    "fourclass": "a slip in the paper",
     "breast-cancer": "the first feature is the patient's number, kept as the paper kept it",
     "liver-disorders": "the version with 345 rows, rebuilt from its source",
 }
