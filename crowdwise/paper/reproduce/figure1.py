@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from crowdwise.crowd._disagreement import easiness
-from crowdwise.paper.reproduce.curves import picture
 from crowdwise.paper.reproduce.experiment import Options, Report
-from crowdwise.paper.reproduce.pictures import Curve
+from crowdwise.paper.reproduce.pictures import Curve, picture
 
 STEEPNESSES = (0.1, 1.0, 2.0, 5.0, 10.0)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.paper.reproduce.curves import picture
 from crowdwise.paper.reproduce.experiment import Options, Report
-from crowdwise.paper.reproduce.pictures import Curve
+from crowdwise.paper.reproduce.pictures import Curve, picture
 from crowdwise.paper.theory.bounds import improvement
 
 MARGINS = (0.2, 0.1, 0.05, 0.02, 0.01)

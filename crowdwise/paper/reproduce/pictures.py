@@ -1,4 +1,4 @@
-"""Curves -> a figure, PNG and PDF, that can be read in grey and without colour vision."""
+"""Curves -> their rows on disk and a figure, PNG and PDF, that can be read in grey and without colour vision."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from crowdwise._text import how_to_install
 from crowdwise.exceptions import DataError, MissingExtraError
-from crowdwise.paper.reproduce.run_folder import RunFolder
+from crowdwise.paper.reproduce.experiment import Options, Report
+from crowdwise.paper.reproduce.run_folder import RunFolder, open_run
 
+_COLUMNS = {"curve": str, "x": float, "y": float}
 # Lines differ in darkness, dash and width at once; colours come from the Okabe-Ito set, dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9")
 _DASHES: tuple[Any, ...] = (
@@ -51,6 +53,23 @@ class Curve:
     label: str
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+
+
+def picture(name: str, curves: Sequence[Curve], options: Options, **looks: Any) -> Report:
+    """Write the points of the curves and draw them, with labels and limits as for `draw`."""
+    with open_run(options.out / name, name, {}, {}) as folder:
+        points = [
+            {"curve": curve.label, "x": float(x), "y": float(y)}
+            for curve in curves
+            for x, y in zip(curve.x, curve.y, strict=True)
+        ]
+        folder.write_rows(_COLUMNS, ("curve", "x"), points)
+        figures = draw(folder, name, curves, **looks)
+        summary = {
+            "curves": [{"label": curve.label, "x": curve.x.tolist(), "y": curve.y.tolist()} for curve in curves],
+            "figures": [path.name for path in figures],
+        }
+        return Report(name, folder.path, summary, figures=figures)
 
 
 def draw(

@@ -123,33 +123,8 @@ def effect(*measures: Wins) -> str:
 
 def table(summary: dict[str, Any]) -> Table:
     """The summary as a table, the paper's numbers in brackets."""
-    rows = []
-    for setting in summary["settings"]:
-        paper, roc, prc = setting["paper"], Wins(**setting["roc"]), Wins(**setting["prc"])
-        rows.append(
-            [
-                f"α={setting['steepness']:g}, p={setting['clarity']:g}",
-                f"{roc.wins} ({paper['roc_wins']})" if paper else f"{roc.wins}",
-                f"{p_text(roc.p_value)} ({p_text(paper['roc_p'])})" if paper else p_text(roc.p_value),
-                f"{prc.wins} ({paper['prc_wins']})" if paper else f"{prc.wins}",
-                f"{p_text(prc.p_value)} ({p_text(paper['prc_p'])})" if paper else p_text(prc.p_value),
-                f"{roc.mean:.3f} / {roc.mean_unweighted:.3f}",
-                f"{prc.mean:.3f} / {prc.mean_unweighted:.3f}",
-                f"{setting['redrawn']}",
-                setting["verdict"],
-            ]
-        )
-    columns = [
-        "setting",
-        "AU-ROC wins",
-        "p-value",
-        "AU-PRC wins",
-        "p-value",
-        "mean AU-ROC",
-        "mean AU-PRC",
-        "redrawn",
-        "verdict",
-    ]
+    both = ["AU-ROC wins", "p-value", "AU-PRC wins", "p-value", "mean AU-ROC", "mean AU-PRC"]
+    columns = ["setting", *both, "redrawn", "verdict"]
     redraw = "redrawn" if summary["redraw"] else "kept"
     notes = [
         f"{summary['trials']} data sets per setting, seed {summary['seed']}; too noisy ones were {redraw}. Means are "
@@ -163,4 +138,22 @@ def table(summary: dict[str, Any]) -> Table:
             "In brackets the paper's numbers (of 100). "
             f"{summary['agrees']} of {len(summary['settings'])} settings agree."
         )
-    return Table(f"Wins of the weighted method on {summary.get('data', 'synthetic data')}", columns, rows, notes)
+    return Table(
+        f"Wins of the weighted method on {summary.get('data', 'synthetic data')}",
+        columns,
+        [_cells(setting) for setting in summary["settings"]],
+        notes,
+    )
+
+
+def _cells(setting: dict[str, Any]) -> list[str]:
+    counts, means = [], []
+    for name in ("roc", "prc"):
+        wins, paper = Wins(**setting[name]), setting["paper"]
+        counts += [
+            f"{wins.wins}" + (f" ({paper[f'{name}_wins']})" if paper else ""),
+            p_text(wins.p_value) + (f" ({p_text(paper[f'{name}_p'])})" if paper else ""),
+        ]
+        means.append(f"{wins.mean:.3f} / {wins.mean_unweighted:.3f}")
+    place = f"α={setting['steepness']:g}, p={setting['clarity']:g}"
+    return [place, *counts, *means, f"{setting['redrawn']}", setting["verdict"]]
