@@ -79,6 +79,10 @@ class Options:
         for name in self.datasets or ():
             check_choice("datasets", name, tuple(TABLE3))
 
+    def binding(self, steepnesses: Sequence[float]) -> dict[str, Any]:
+        """What the rows of wins depend on."""
+        return {"seed": self.seed, "redraw": self.redraw, "steepnesses": list(steepnesses)}
+
     def n_trials(self, *, quick: int) -> int:
         """The number of trials that is meant."""
         if self.trials is not None:

@@ -50,7 +50,7 @@ def run(
 ) -> Report:
     """Trials of every clarity, and the wins of every steepness as a table, beside the paper's if it has any."""
     n_trials = options.n_trials(quick=10)
-    binding = {**binding, "seed": options.seed, "redraw": options.redraw, "steepnesses": list(steepnesses)}
+    binding = {**binding, **options.binding(steepnesses)}
     with open_run(options.out / name, name, binding, {"trials": n_trials}) as folder:
         columns = {"clarity": float, "trial": int, **COLUMNS}
         log = folder.log(columns, ("clarity", "trial"), 1 + len(steepnesses))
@@ -138,12 +138,8 @@ def table(summary: dict[str, Any]) -> Table:
             "In brackets the paper's numbers (of 100). "
             f"{summary['agrees']} of {len(summary['settings'])} settings agree."
         )
-    return Table(
-        f"Wins of the weighted method on {summary.get('data', 'synthetic data')}",
-        columns,
-        [_cells(setting) for setting in summary["settings"]],
-        notes,
-    )
+    rows = [_cells(setting) for setting in summary["settings"]]
+    return Table(f"Wins of the weighted method on {summary.get('data', 'synthetic data')}", columns, rows, notes)
 
 
 def _cells(setting: dict[str, Any]) -> list[str]:

@@ -35,11 +35,7 @@ def reproduce(options: Options) -> Report:
     available, missing = _available(options)
     steepnesses = options.steepnesses or STEEPNESSES
     n_trials = options.n_trials(quick=8)
-    binding = {
-        "seed": options.seed,
-        "redraw": options.redraw,
-        "steepnesses": list(steepnesses),
-    }
+    binding = options.binding(steepnesses)
     notes = {"trials": n_trials, "datasets": list(available), "missing": missing}
     with open_run(options.out / "table4", "table4", binding, notes) as folder:
         columns = {"dataset": str, "data": str, "stand_in": int, "trial": int, **COLUMNS}
