@@ -19,6 +19,7 @@ COMMANDS = {
     "agreement": "Print how far annotators agree.",
     "rate": "Print how frequent a class is, with an interval.",
     "next": "Print what an expert should check next, and why.",
+    "compare": "Print what changed between two runs.",
     "predict": "Predict the classes of new examples with a run.",
     "convert": "Write labels or a consensus in the format of another tool.",
     "simulate": "Write the files of a simulated crowd.",

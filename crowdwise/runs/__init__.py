@@ -4,7 +4,7 @@ from crowdwise.runs._check import Check, check
 from crowdwise.runs.inputs import Inputs, read_inputs
 from crowdwise.runs.models import Settings
 from crowdwise.runs.result_table import ResultTable
-from crowdwise.runs.run import Run, SavedRun, fit, fit_inputs, is_run, open_run
+from crowdwise.runs.run import Run, SavedRun, compare_runs, fit, fit_inputs, is_run, open_run
 
 __all__ = [
     "Check",
@@ -14,6 +14,7 @@ __all__ = [
     "SavedRun",
     "Settings",
     "check",
+    "compare_runs",
     "fit",
     "fit_inputs",
     "is_run",

@@ -29,6 +29,7 @@ from crowdwise.reporting.examples import consensus_columns
 from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.report import RENDERERS, aliases_of, with_aliases
 from crowdwise.reporting.summarize import summary_of
+from crowdwise.results.compare import Comparison, compare
 from crowdwise.results.fit_results import results_of
 from crowdwise.results.suggest import suggest_labels
 from crowdwise.runs.inputs import Inputs, Join, PathLike, read_inputs
@@ -111,7 +112,8 @@ class Run:
     def found(self) -> dict[str, Any]:
         """The settings that were chosen where none were given."""
         results = self._fit.results
-        found = {"model": self.settings.model, "steepness": float(results.steepness), "converged": results.converged}
+        found: dict[str, Any] = {"model": self.settings.model, "steepness": float(results.steepness)}
+        found |= {"converged": results.converged, "alpha": self.summary["alpha"]}
         return found if (l2 := getattr(self.model, "l2_", None)) is None else found | {"l2": float(l2)}
 
 
@@ -388,6 +390,24 @@ class SavedRun:
             raise OutputError(f"{os.fspath(path)} is there already. Choose another name, or replace it: --force.")
         consensus = results_of(self.model()).consensus
         formats.write(consensus, path, format=format, tasks=tasks, question=question or self.note.get("question"))
+
+
+def compare_runs(first: PathLike, second: PathLike) -> Comparison:
+    """What changed from one run to another.
+
+    Parameters
+    ----------
+    first, second : str or path
+        Folders that `fit` left.
+
+    Returns
+    -------
+    comparison : Comparison
+    """
+    runs = [open_run(path) for path in (first, second)]
+    found = compare(*(run.model() for run in runs))
+    before, after = ((run.note["found"].get("alpha") or {}).get("value") for run in runs)
+    return found if before is None or after is None else replace(found, alpha=(before, after))
 
 
 def predictions(model: Any, ids: list[Any], X: Any) -> ResultTable:

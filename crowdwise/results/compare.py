@@ -1,0 +1,211 @@
+"""Two fits, such as of two weeks -> which annotators and examples changed, and agreement then and now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise._arrays import Array
+from crowdwise._text import count, some_names
+from crowdwise.crowd.coefficients import krippendorff_alpha
+from crowdwise.exceptions import DataError
+from crowdwise.labels.align import as_labels
+from crowdwise.labels.encode import encode_declared
+from crowdwise.labels.frames import make_frame
+from crowdwise.results.fit_results import FitResults, results_of
+from crowdwise.truths.check import HALF_WIDTH
+
+# What is compared of annotators, the first that both fits have; and whether it is a share.
+_SCORES = {"truth_accuracy": True, "accuracy": True, "spread": False}
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """What changed from one fit to another.
+
+    Parameters
+    ----------
+    n_examples : tuple of int
+        How many examples the first fit has, the second, and both.
+    annotators : dict of columns
+        Those of both fits: "annotator", labels, score and its interval "before" and "after", "clear" where the two
+        intervals do not overlap, and "new_flags".
+    score : str
+        What is compared of them: "truth_accuracy" if both have known answers, "accuracy", or "spread" of ratings.
+    added, removed : list
+        Annotators of the second fit only, and of the first only.
+    examples : dict of columns
+        Examples of both fits whose consensus changed, the surest first: "example", "before", "after", and "confidence"
+        before and after. Ratings have changed if their 95% intervals say so.
+    shares : dict from class to pair of float
+        How frequent each class is in the consensus before and after; empty for ratings.
+    alpha : tuple of float or None
+        Krippendorff's alpha before and after; None if it is not known.
+    """
+
+    n_examples: tuple[int, int, int]
+    annotators: dict[str, Array]
+    score: str
+    added: list[Any]
+    removed: list[Any]
+    examples: dict[str, Array]
+    shares: dict[Any, tuple[float, float]]
+    alpha: tuple[float, float] | None = None
+
+    def annotators_frame(self, library: str | None = None) -> Any:
+        """The annotators of both fits as a data frame."""
+        return make_frame(self.annotators, library)
+
+    def examples_frame(self, library: str | None = None) -> Any:
+        """The examples that changed as a data frame."""
+        return make_frame(self.examples, library)
+
+    def lines(self) -> list[str]:
+        """The comparison in words."""
+        first, second, both = self.n_examples
+        lines = [f"Examples    {first:,} before, {second:,} after, {both:,} in both"]
+        if self.alpha is not None:
+            lines.append(f"Agreement   Krippendorff's alpha {self.alpha[0]:.2f} before, {self.alpha[1]:.2f} after")
+        if both:
+            n = len(self.examples["example"])
+            such = [f"{e} ({b} to {a})" for e, b, a in zip(*self._first_changes(), strict=True)]
+            named = f", such as {'; '.join(such)}" if such else ""
+            lines.append(
+                f"Consensus   changed on {n:,} of {count(both, 'common example')} ({100 * n / both:.1f}%){named}"
+            )
+        if self.shares:
+            parts = [f"{name}: {100 * b:.1f}% before, {100 * a:.1f}% after" for name, (b, a) in self.shares.items()]
+            more = f"; {len(parts) - 2 * _MOST_NAMED} more" if len(parts) > 2 * _MOST_NAMED else ""
+            lines.append(f"Classes     {'; '.join(parts[: 2 * _MOST_NAMED])}{more}")
+        clear = np.flatnonzero(self.annotators["clear"])
+        still = len(self.annotators["clear"]) - len(clear)
+        found = [self._changed(i) for i in clear.tolist()]
+        if still:
+            found.append(f"no clear change of {count(still, 'other annotator' if found else 'annotator')}")
+        if found:
+            lines.append(f"Annotators  {'; '.join(found)}")
+        flags = zip(self.annotators["annotator"].tolist(), self.annotators["new_flags"].tolist(), strict=True)
+        if new := [f"{name} ({flag})" for name, flag in flags if flag]:
+            lines.append(f"Flagged     newly: {some_names(new)}")
+        for title, names in (("Added", self.added), ("Removed", self.removed)):
+            if names:
+                lines.append(f"{title:12}{some_names(list(map(str, names)))}")
+        return lines
+
+    def _first_changes(self) -> list[list[str]]:
+        rows = [self.examples[name][:_MOST_NAMED].tolist() for name in ("example", "before", "after")]
+        return [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in column] for column in rows]
+
+    def _changed(self, i: int) -> str:
+        def shown(when: str) -> str:
+            value, low, high = (float(self.annotators[f"{self.score}{end}_{when}"][i]) for end in ("", "_low", "_high"))
+            if _SCORES[self.score]:
+                return f"{100 * value:.0f}% ({100 * low:.0f} to {100 * high:.0f})"
+            return f"{value:.2g} ({low:.2g} to {high:.2g})"
+
+        names = {"truth_accuracy": "accuracy on known answers", "accuracy": "estimated accuracy", "spread": "spread"}
+        return (
+            f"{self.annotators['annotator'][i]}: {names[self.score]} {shown('before')} before, {shown('after')} after"
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join(["Comparison", *(f"  {line}" for line in self.lines())])
+
+
+def compare(first: Any, second: Any, *, labels: tuple[Any, Any] | None = None) -> Comparison:
+    """What changed from one fit to another: annotators, examples, classes and agreement.
+
+    Parameters
+    ----------
+    first, second : estimator or FitResults
+        Fitted models or results of `aggregate`. Examples and annotators are matched by their ids.
+    labels : pair of CrowdLabels or array-like, default=None
+        What they were fitted to, for Krippendorff's alpha.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from crowdwise import aggregate
+    >>> from crowdwise.results import compare
+    >>> before = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "b"]]
+    >>> after = [["b", "b", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "b", "b"]]
+    >>> compare(aggregate(before), aggregate(after), labels=(before, after))
+    Comparison
+      Examples    4 before, 4 after, 4 in both
+      Agreement   Krippendorff's alpha 0.69 before, 1.00 after
+      Consensus   changed on 1 of 4 common examples (25.0%), such as 0 (a to b)
+      Classes     a: 50.0% before, 25.0% after; b: 50.0% before, 75.0% after
+      Annotators  no clear change of 3 annotators
+    """
+    one, other = results_of(first), results_of(second)
+    if (one.classes is None) != (other.classes is None):
+        raise DataError("one of the two fits has classes and the other ratings: two of a kind were expected.")
+    place = encode_declared(other.examples, one.examples).astype(np.intp)
+    both = np.flatnonzero(place >= 0)
+    score, annotators, added, removed = _annotators(one, other)
+    alpha = None
+    if labels is not None:
+        before, after = (as_labels(some, scale="interval" if one.classes is None else None) for some in labels)
+        alpha = krippendorff_alpha(before), krippendorff_alpha(after)
+    return Comparison(
+        (one.n_examples, other.n_examples, len(both)),
+        annotators,
+        score,
+        added,
+        removed,
+        _examples(one, place[both], other, both),
+        _shares(one, other),
+        alpha,
+    )
+
+
+def _examples(one: FitResults, at_one: Array, other: FitResults, at_other: Array) -> dict[str, Array]:
+    before, after = one.label[at_one], other.label[at_other]
+    if one.classes is None:
+        gap = np.abs(after - before) / np.hypot(one.std[at_one], other.std[at_other])
+        changed = np.flatnonzero(gap > HALF_WIDTH)
+        changed = changed[np.argsort(-gap[changed], kind="stable")]
+        sure = {"std_before": one.std[at_one], "std_after": other.std[at_other]}
+    else:
+        changed = np.flatnonzero([a != b for a, b in zip(before.tolist(), after.tolist(), strict=True)])
+        sure = {"confidence_before": one.confidence[at_one], "confidence_after": other.confidence[at_other]}
+        changed = changed[np.argsort(-np.minimum(*(column[changed] for column in sure.values())), kind="stable")]
+    columns = {"example": other.examples[at_other], "before": before, "after": after} | sure
+    return {name: column[changed] for name, column in columns.items()}
+
+
+def _shares(one: FitResults, other: FitResults) -> dict[Any, tuple[float, float]]:
+    if one.classes is None or other.classes is None:
+        return {}
+    before, after = (
+        {name: float((results.label == name).mean()) for name in classes.tolist()}
+        for results, classes in ((one, one.classes), (other, other.classes))
+    )
+    return {name: (before.get(name, 0.0), after.get(name, 0.0)) for name in before | after}
+
+
+def _annotators(one: FitResults, other: FitResults) -> tuple[str, dict[str, Array], list[Any], list[Any]]:
+    """The score that both have, the columns of the annotators of both, who was added and who was removed."""
+    tables = [results.annotator_columns() for results in (one, other)]
+    score = next(name for name in _SCORES if all(f"{name}_low" in table for table in tables))
+    place = encode_declared(other.annotators, one.annotators).astype(np.intp)
+    both = np.flatnonzero(place >= 0)
+    columns: dict[str, Array] = {"annotator": other.annotators[both]}
+    for when, table, at in (("before", tables[0], place[both]), ("after", tables[1], both)):
+        for name in ("labels", score, f"{score}_low", f"{score}_high"):
+            columns[f"{name}_{when}"] = np.asarray(table[name])[at]
+    low, high = (
+        np.stack([columns[f"{score}_{end}_{when}"] for when in ("before", "after")]) for end in ("low", "high")
+    )
+    columns["clear"] = low.max(axis=0) > high.min(axis=0)
+    names = columns["annotator"].tolist()
+    new = [[f for f in other.annotator_flags.get(n, ()) if f not in one.annotator_flags.get(n, ())] for n in names]
+    columns["new_flags"] = np.array(["; ".join(flags) for flags in new], dtype=object)
+    removed = np.setdiff1d(np.arange(len(one.annotators)), place[both])
+    return score, columns, other.annotators[place < 0].tolist(), one.annotators[removed].tolist()
