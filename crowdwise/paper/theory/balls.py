@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from crowdwise._arrays import Floats, Positions
-from crowdwise._checks import check_choice, check_seed, check_whole
+from crowdwise._checks import check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.encode import as_array, encode
@@ -199,8 +199,13 @@ def _distances(X: Floats, rows: Positions, metric: Metric) -> Floats:
     """Distances of some examples to all; exactly 0 to itself, which a metric may miss by rounding."""
     if callable(metric):
         distances = np.maximum(of_pairs(metric, X[rows], X, "metric", "distances"), 0.0)
+    elif metric in ("euclidean", "cityblock", "chebyshev"):
+        distances = cdist(X[rows], X, metric)
     else:
-        distances = cdist(X[rows], X, check_choice("metric", metric, ("euclidean", "cityblock", "chebyshev")))
+        raise ValueError(
+            'metric must be "euclidean", "cityblock", "chebyshev" or a function of two arrays of examples; '
+            f"got {metric!r}."
+        )
     distances[np.arange(len(rows)), rows] = 0.0
     return distances
 
