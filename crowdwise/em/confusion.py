@@ -69,7 +69,7 @@ def answers_of(labels: CrowdLabels) -> CrowdLabels:
     Examples
     --------
     >>> from crowdwise import CrowdLabels
-    >>>     >>> labels = CrowdLabels.from_matrix([["?", "b"], ["a", None]], abstain=["?"])
+    >>> labels = CrowdLabels.from_matrix([["?", "b"], ["a", None]], abstain=["?"])
     >>> answers_of(labels).to_matrix().tolist()
     [[2.0, 1.0], [0.0, nan]]
     """

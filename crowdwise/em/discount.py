@@ -34,7 +34,7 @@ class Discount:
         >>> import numpy as np
         >>> from crowdwise.em.discount import Discount
         >>> Discount(common=1.0).proba(np.array([[0.9, 0.1]]), np.array([5.0])).round(2).tolist()
-        [[0.68, 0.32]]
+        [[0.67, 0.33]]
         """
         if self.common == 0:
             return posterior

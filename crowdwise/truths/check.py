@@ -216,7 +216,7 @@ def spread_interval(spread: Any, n: Any) -> tuple[Any, Any]:
     --------
     >>> from crowdwise.truths.check import spread_interval
     >>> [round(float(end), 2) for end in spread_interval(0.9, 200)]
-    [0.59, 1.36]
+    [0.6, 1.35]
     """
     factor = np.exp(HALF_WIDTH * np.sqrt(0.5 / np.maximum(n, 1) + SPREAD_ERROR**2))
     return spread / factor, spread * factor

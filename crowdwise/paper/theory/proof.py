@@ -28,8 +28,8 @@ def laguerre_samuelson(values: ArrayLike) -> tuple[float, float]:
     Examples
     --------
     >>> from crowdwise.paper.theory import laguerre_samuelson
-    >>> laguerre_samuelson([0, 0, 0, 4])
-    (-2.0, 4.0)
+    >>> [round(end, 9) for end in laguerre_samuelson([0, 0, 0, 4])]
+    [-2.0, 4.0]
     """
     numbers = _finite("values", values)
     reach = float(numbers.std()) * math.sqrt(len(numbers) - 1)
@@ -57,8 +57,8 @@ def progress(mistakes_per_region: ArrayLike, margin: float) -> tuple[float, floa
     Examples
     --------
     >>> from crowdwise.paper.theory import progress
-    >>> progress([3, 1, 2], margin=0.5)
-    (5.5, 2.535898384862246)
+    >>> [round(end, 4) for end in progress([3, 1, 2], margin=0.5)]
+    [5.5, 2.5359]
     """
     check_number("margin", margin, above=True)
     mistakes = _finite("mistakes_per_region", mistakes_per_region)
