@@ -99,7 +99,7 @@ class HeldCrowd:
     def __repr__(self):
         return f"HeldCrowd({self.model!r})"
 
-    def crowd(self, counts):
+    def crowd(self, counts, given=None):
         n_states, n_classes = counts.shape[1:]
         rows = np.full((n_classes, n_classes), 0.4 / n_classes) + 0.6 * np.eye(n_classes)
         return np.tile(rows, (n_states // n_classes, 1))

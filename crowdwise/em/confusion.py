@@ -103,8 +103,11 @@ class AnnotatorModel(Protocol):
         """Raise if a setting makes no sense."""
         ...
 
-    def crowd(self, counts: Floats) -> Floats:
-        """The crowd's matrix, from the counts of all annotators."""
+    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
+        """The crowd's matrix, from the counts of all annotators.
+
+        `given` is how often each class was given, if counts are of some labels only.
+        """
         ...
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
@@ -126,9 +129,9 @@ class _Smoothed:
         """Raise if the strength is not above 0."""
         check_number("strength", self.strength, above=True)
 
-    def crowd(self, counts: Floats) -> Floats:
+    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
         """The matrix of all labels together."""
-        return pooled(counts)
+        return pooled(counts, given)
 
 
 @dataclass(frozen=True)
@@ -213,18 +216,20 @@ class Shared(_Smoothed):
         return -self.strength * float((xlogy(crowd, crowd) - xlogy(crowd, confusion)).sum())
 
 
-def pooled(counts: Floats) -> Floats:
+def pooled(counts: Floats, given: Floats | None = None) -> Floats:
     """The confusion matrix of all annotators together, and of labels that are assumed before any is seen."""
-    return _rows(with_assumed(counts.sum(axis=0)))
+    return _rows(with_assumed(counts.sum(axis=0), given))
 
 
-def with_assumed(total: Floats) -> Floats:
+def with_assumed(total: Floats, given: Floats | None = None) -> Floats:
     """Counts of all labels together, and of those that are assumed before any is seen.
 
-    These are right with some probability, beyond guessing by the frequency of the labels.
+    These are right with some probability, beyond guessing by how often classes are `given`: then a rare class is a
+    rare error too, and no label is improbable where nothing shows how good annotators are.
     """
     n_classes, n_answers = total.shape
-    frequency = (total.sum(axis=0) + 1 / n_answers) / (total.sum() + 1)
+    given = total.sum(axis=0) if given is None else given
+    frequency = (given + 1 / n_answers) / (given.sum() + 1)
     return total + ASSUMED_LABELS * (ASSUMED_RIGHT * np.eye(n_classes, n_answers) + (1 - ASSUMED_RIGHT) * frequency)
 
 
@@ -266,9 +271,9 @@ class Abstaining:
         """Raise if a setting of the model makes no sense."""
         self.model.check()
 
-    def crowd(self, counts: Floats) -> Floats:
+    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
         """The crowd's matrix."""
-        return _joined(self.model.crowd(counts[..., :-1]), _ABSTAINING.crowd(_whether(counts)))
+        return _joined(self.model.crowd(counts[..., :-1], given), _ABSTAINING.crowd(_whether(counts)))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""

@@ -36,16 +36,21 @@ class LabelsOnlyFit:
     """What labels show without features."""
 
     posterior: Posterior  # of labels and class frequencies
+    agreement: Sums  # what classes were given, and how far annotators agree with others
     merit: Floats  # (n_annotators,): agreement of each with others beyond chance: what a vote counts at the start
     comparable: bool  # whether two annotators share an example
     correlation: float  # of two labels of an example, as classes or levels, beyond its class; and its standard error
     correlation_error: float
-    n_labels: float  # what all labels count together
     anchor: float  # the votes' part of the last M-step
     votes: Sums | None  # what the M-step would be given of the vote shares
     objective: Floats  # (n_rounds,)
     converged: bool
     change: float
+
+    @property
+    def n_labels(self) -> float:
+        """What all labels count together."""
+        return float(self.agreement.votes.sum())
 
     @property
     def annotators(self) -> Annotators:
@@ -91,7 +96,7 @@ def fit_labels(
     most = max_rounds or (_MOST_ROUNDS if counting.independent else LABEL_ROUNDS)
     while len(objective) < most and change > tol:
         used = anchored(sums, votes, anchor)
-        annotators = Annotators.of_counts(used.counts, model)
+        annotators = Annotators.of_counts(used.counts, model, first.votes)
         frequency = np.maximum(used.mass / used.mass.sum(), np.finfo(np.float64).tiny)
         posterior = Posterior(counting, annotators, np.log(frequency))
         last, sums = sums, chunks.total(_RoundSums(posterior, anchor, step))
@@ -102,8 +107,8 @@ def fit_labels(
         if report is not None:
             report(len(objective), objective[-1], change)
     return LabelsOnlyFit(
-        posterior, merit, comparable, *correlation_of(residual), float(first.votes.sum()), last_anchor, votes,
-        np.array(objective), change <= tol or max_rounds is None, change,
+        posterior, first, merit, comparable, *correlation_of(residual), last_anchor, votes, np.array(objective),
+        change <= tol or max_rounds is None, change,
     )  # fmt: skip
 
 

@@ -63,9 +63,9 @@ class Ordinal:
             if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all() or len(set(self.levels)) < len(levels):
                 raise ValueError(f"levels must be finite numbers, all different; got {self.levels!r}.")
 
-    def crowd(self, counts: Floats) -> Floats:
+    def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
         """The matrix of all labels together, drawn towards one in which only the distance from the truth counts."""
-        return drawn_to_distances(with_assumed(counts.sum(axis=0)))
+        return drawn_to_distances(with_assumed(counts.sum(axis=0), given))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""

@@ -132,9 +132,12 @@ class Annotators:
     crowd: Floats  # (n_classes, n_answers): that of all of them together: what is expected of an unknown annotator
 
     @classmethod
-    def of_counts(cls, counts: Floats, model: AnnotatorModel) -> Annotators:
-        """Estimated from how often each gave every answer to examples of every class."""
-        crowd = model.crowd(counts)
+    def of_counts(cls, counts: Floats, model: AnnotatorModel, given: Floats | None = None) -> Annotators:
+        """Estimated from how often each gave every answer to examples of every class.
+
+        `given` is how often each class was given, if counts are of some labels only.
+        """
+        crowd = model.crowd(counts, given)
         return cls(model.estimate(counts, crowd), crowd)
 
     @property

@@ -3,8 +3,9 @@
 The classifier is fitted to soft classes, first the vote shares, then the consensus. Its scores for an example are from
 a model that has not seen it. With a temperature and offsets under which labels are most probable, they take the place
 of the class frequencies in the posterior. Annotators are estimated from that posterior, anchored at the vote shares as
-in rounds over labels only, so that a classifier cannot confirm itself. How much every example and every class counts in
-a round is sample weight, easiness by curriculum, and class weights.
+in rounds over labels only, so that a classifier cannot confirm itself. An example's only label is judged by the
+classifier, as far as that predicts such labels, and by how often such labels are right: both are estimated together.
+How much every example and every class counts in a round is sample weight, easiness by curriculum, and class weights.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from typing import Protocol
 
 import numpy as np
 
-from crowdwise._arrays import Array, Floats
+from crowdwise._arrays import Array, Bools, Floats
+from crowdwise._limits import ASSUMED_LABELS, ASSUMED_RIGHT
 from crowdwise._progress import Report
 from crowdwise.em.confusion import AnnotatorModel
 from crowdwise.em.labels_only import LabelsOnlyFit, anchored, tally
 from crowdwise.em.posterior import Annotators, Counting, OfChunk, Posterior
-from crowdwise.probabilities import Scaling, best_temperature, fit_scaling, log_softmax
+from crowdwise.probabilities import Scaling, best_temperature, expectation, fit_scaling, log_softmax
 from crowdwise.rows.chunks import Chunk, Chunks, MemoryChunks
 from crowdwise.weights.class_weights import class_weights
 from crowdwise.weights.curricula import Curriculum, Fixed, check_curriculum, checked_weights
+
+# Shares of labels that are tried as right beyond guessing.
+_SHARES_RIGHT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 def curriculum_of(given: Curriculum | None, steepness: float) -> Curriculum:
@@ -177,6 +182,60 @@ class _Start:
 
 
 @dataclass(frozen=True, eq=False)
+class _OnlyVotes:
+    """A consensus in which the posterior of an example's only vote is that of one matrix for all and a classifier."""
+
+    counting: Counting
+    consensus: OfChunk  # of examples with more votes
+    confusion: Floats  # (n_classes, n_classes)
+    prior: Prior
+
+    def __call__(self, chunk: Chunk) -> Floats:
+        posterior, only = self.consensus(chunk), _is_only_vote(self.counting, chunk)
+        if not only.any():
+            return posterior
+        of_vote = np.log(np.maximum(self.counting.votes(chunk) @ self.confusion.T, np.finfo(np.float64).tiny))
+        by_both = with_truth(expectation(self.prior(chunk), of_vote)[0], chunk)
+        return np.where(only[:, np.newaxis], by_both, posterior)
+
+
+def _is_only_vote(counting: Counting, chunk: Chunk) -> Bools:
+    n_votes = counting.n_votes(chunk)
+    return (n_votes > 0) & (n_votes < 1 + np.sqrt(np.finfo(np.float64).eps))  # of copies, up to rounding
+
+
+def only_votes(
+    labels_fit: LabelsOnlyFit, sample: Chunk, scores_of: OfChunk, consensus: OfChunk, *, offsets: bool
+) -> OfChunk:
+    """A consensus by which annotators are judged, an example's only vote by how often such votes are right.
+
+    Labels are right beyond guessing by the frequency of classes with the probability, and scores have the scaling,
+    under which the only votes of the sample and the agreement of others on shared examples are most probable, together
+    with labels that are assumed before any is seen. A classifier that predicts no more than some of the labels may be
+    weak, or the labels: only how the labels' frequency depends on the scores can show which.
+    """
+    counting, agreement = labels_fit.posterior.counting, labels_fit.agreement
+    only = _is_only_vote(counting, sample)
+    if not only.any():
+        return consensus
+    votes, scores, weight = counting.votes(sample)[only], scores_of(sample)[only], sample.weight[only]
+    frequency = agreement.votes / agreement.votes.sum()
+    chance, seen, agreed = frequency @ frequency, agreement.seen.sum(), agreement.agreed.sum()
+    best, found = -np.inf, consensus
+    for right in _SHARES_RIGHT:
+        confusion = right * np.eye(len(frequency)) + (1 - right) * frequency
+        of_votes = np.log(np.maximum(votes @ confusion.T, np.finfo(np.float64).tiny))
+        scaling = fit_scaling(scores, of_votes, weight, offsets=offsets)
+        evidence = float(weight @ expectation(scaling.log_proba(scores), of_votes)[1])
+        agree = chance + (1 - chance) * right**2
+        evidence += agreed * np.log(agree) + (seen - agreed) * np.log(max(1 - agree, np.finfo(np.float64).tiny))
+        evidence += ASSUMED_LABELS * (ASSUMED_RIGHT * np.log(right) + (1 - ASSUMED_RIGHT) * np.log(1 - right))
+        if evidence > best:
+            best, found = evidence, _OnlyVotes(counting, consensus, confusion, Prior(scores_of, scaling))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
 class VoteShares:
     """Shares of the votes, known classes being certain."""
 
@@ -253,7 +312,8 @@ def fit_with_features(
             likelihood = labels_fit.posterior.log_likelihood(sample)
             first = best_temperature(scores_of(sample), likelihood, sample.weight)
             consensus = _Start(counting, Prior(scores_of, Scaling(first)))
-        sums = tally(chunks, counting, consensus, with_classifier=True)
+        judging = only_votes(labels_fit, sample, scores_of, consensus, offsets=offsets) if scaled else consensus
+        sums = tally(chunks, counting, judging, with_classifier=True)
         sums = anchored(sums, labels_fit.votes, labels_fit.anchor)
         annotators = Annotators.of_counts(sums.counts, model)
         if scaled:

@@ -87,7 +87,8 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
             first = twin_temperature(scores, twin_likelihood(matrix.tolist(), alone), sample_weight)
             smoothed = np.log((votes + 1 / n_classes) / (votes.sum(axis=1, keepdims=True) + 1))
             posterior, _ = twin_posterior(scores, smoothed, first)
-        confusion = twin_confusion(twin_counts(matrix.tolist(), posterior, sample_weight), 4.0)
+        judging = twin_judging(scores, posterior, votes, sample_weight)
+        confusion = twin_confusion(twin_counts(matrix.tolist(), judging, sample_weight), 4.0)
         likelihood = twin_likelihood(matrix.tolist(), confusion)
         temperature, offset = twin_scaling(scores, likelihood, sample_weight)
         posterior, _ = twin_posterior(scores, likelihood, temperature, offset)
@@ -97,6 +98,33 @@ def test_equals_the_slow_twin(n_classes, missing, settings, round_weights, class
     assert_allclose(model.consensus_proba_, posterior, rtol=1e-3, atol=1e-5)
     right = [sum(model.class_prior_[k] * confusion[a, k, k] for k in range(n_classes)) for a in range(len(confusion))]
     assert_allclose(model.accuracy_, right, rtol=1e-4)
+
+
+def twin_judging(scores, posterior, votes, weight):
+    """A posterior in which an only label is right as often as scores, agreement of others and assumptions make it."""
+    n_classes, only = votes.shape[1], votes.sum(axis=1) == 1
+    if not only.any():
+        return posterior
+    often = weight @ votes / (weight @ votes).sum()
+    chance = sum(share**2 for share in often)
+    found = []
+    for right in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
+        confusion = [[right * (k == c) + (1 - right) * often[c] for c in range(n_classes)] for k in range(n_classes)]
+        likelihood = np.array([[np.log(row @ confusion[k]) for k in range(n_classes)] for row in votes[only]])
+        by_both, evidence = twin_posterior(
+            scores[only], likelihood, *twin_scaling(scores[only], likelihood, weight[only])
+        )
+        value = weight[only] @ evidence + 5 * (0.8 * np.log(right) + 0.2 * np.log(1 - right))
+        agree = chance + (1 - chance) * right**2
+        for row, counts in zip(votes, weight, strict=True):
+            for k in range(n_classes):
+                agreed = row[k] * (row[k] - 1) / row.sum()
+                differed = row[k] * (row.sum() - row[k]) / row.sum()
+                value += counts * (agreed * np.log(agree) + differed * np.log(1 - agree))
+        found.append((value, by_both))
+    judging = posterior.copy()
+    judging[only] = max(found, key=lambda one: one[0])[1]
+    return judging
 
 
 def twin_dawid_skene(rows, posterior, weight):
