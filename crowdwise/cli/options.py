@@ -120,9 +120,9 @@ labels_options = in_order(
     click.option("--strip", is_flag=True, help="yes, Yes and ' yes' are one label."),
     click.option(
         "--on-duplicate",
-        type=click.Choice(["error", "first", "last"]),
+        type=click.Choice(["error", "first", "last", "runs"]),
         default="error",
-        help="Which of two different labels of an annotator for one example counts; by default it is an error.",
+        help="Which of two labels of an annotator for one example counts; runs: all, as runs that share a vote.",
     ),
 )
 scale_option = click.option(

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from crowdwise._arrays import Array
-from crowdwise._text import count
+from crowdwise._text import count, some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._names import shell_word
 from crowdwise.labels.build import parts_of_codes
@@ -33,6 +33,7 @@ NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Between several choices that are one answer.
 SEVERAL = "|"
+OnDuplicate = Literal["error", "first", "last", "runs"]
 WIDE = "wide table"  # the format of a table with a column per annotator
 
 
@@ -75,7 +76,7 @@ class ReadOptions:
     question: str | None = None
     missing: tuple[str, ...] = MISSING
     abstain: tuple[str, ...] = ()
-    on_duplicate: Literal["error", "first", "last"] = "error"
+    on_duplicate: OnDuplicate = "error"
     scale: ScaleName = "nominal"
     classes: tuple[str, ...] | None = None
     strip: bool = False
@@ -153,6 +154,8 @@ class Answers:
         self.left_out: Counter[str] = Counter()  # what, and how many of it
         self.notes: list[str] = []
         self.question: str | None = None
+        self._runs: Counter[tuple[str, str, str]] = Counter()
+        self._judge_of: dict[str, str] = {}  # a further run of a judge -> the judge
         self._stripped = Stripped(self.options.missing)
         self._missing = frozenset({"", *self.options.missing})
         self._n_missing: Counter[str] = Counter()
@@ -172,6 +175,8 @@ class Answers:
 
     def extend(self, examples: Sequence[str], annotators: Sequence[str], labels: Sequence[str]) -> None:
         """Take columns of answers; no example and no annotator may be empty where there is a label."""
+        if self.options.on_duplicate == "runs":
+            annotators = list(map(self.run_of, annotators, examples))
         if self.options.strip:
             labels = list(map(self._stripped.__getitem__, labels))
         if not self._missing.isdisjoint(labels):
@@ -184,6 +189,15 @@ class Answers:
     def answer(self, question: str, example: str, annotator: str, label: str, time: str = "") -> None:
         """Take an answer to one of several questions; the newest of an annotator to an example counts."""
         self._to_questions.append(_Answer(question, example, annotator or "(unknown)", label, time))
+
+    def run_of(self, judge: str, example: str, question: str = "") -> str:
+        """The annotator of one more answer of a judge: its runs on an example are annotators who share a vote."""
+        self._runs[judge, example, question] += 1
+        if (n := self._runs[judge, example, question]) == 1:
+            return judge
+        run = f"{judge} (run {n})"
+        self._judge_of[run] = judge
+        return run
 
     def known_answer(self, question: str, example: str, label: str, time: str = "") -> None:
         """Take an answer that the file marks as right."""
@@ -232,7 +246,8 @@ class Answers:
         codes = [np.frombuffer(column, dtype=np.intc) for column in self._columns]
         self._columns = array("i"), array("i"), array("i")
         del examples  # which would be held until the end
-        settings: dict[str, Any] = {"on_duplicate": options.on_duplicate, "scale": options.scale}
+        on_duplicate = "error" if options.on_duplicate == "runs" else options.on_duplicate
+        settings: dict[str, Any] = {"on_duplicate": on_duplicate, "scale": options.scale}
         if options.classes is not None:
             settings["classes"] = tidy([label_of(name) for name in options.classes])
         if len(used) < len(labels):
@@ -247,6 +262,9 @@ class Answers:
             made = CrowdLabels(**parts_of_codes(list(zip(codes, values, strict=True)), **settings)).with_scale(
                 options.scale
             )
+        if runs := {run: judge for run, judge in self._judge_of.items() if run in set(made.annotators.tolist())}:
+            made = made.with_groups({**runs, **{judge: judge for judge in runs.values()}})
+            notes.append(f"runs of one judge share a vote: {some_names(list(dict.fromkeys(runs.values())))}")
         texts = {id_of(example): text for example, text in self.texts.items()}
         truth = {id_of(example): label_of(label) for example, label in self.truth.items()}
         return LabelFile(made, texts or None, truth or None, format, tuple(notes), self.question)

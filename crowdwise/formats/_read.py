@@ -5,14 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from crowdwise._text import some_names
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.formats._answers import MISSING, WIDE, Answers, LabelFile, ReadOptions
+from crowdwise.formats._answers import MISSING, WIDE, Answers, LabelFile, OnDuplicate, ReadOptions
 from crowdwise.formats._doccano import is_doccano, read_doccano
+from crowdwise.formats._eval_logs import (
+    LANGFUSE,
+    MLFLOW,
+    PHOENIX,
+    is_inspect,
+    is_score,
+    is_table,
+    read_inspect,
+    read_scores,
+    read_table,
+)
 from crowdwise.formats._label_studio import (
     is_label_studio,
     is_label_studio_flat,
@@ -42,11 +54,17 @@ _TABLES: dict[str, tuple[str, Callable[[Sequence[str]], bool], Callable[[Any, An
     "mturk": ("Mechanical Turk", is_mturk, read_mturk),
     "toloka": ("Toloka", is_toloka, read_toloka),
     "label-studio": ("Label Studio, flat", is_label_studio_flat, read_label_studio_flat),
+    "langfuse": ("Langfuse", partial(is_table, LANGFUSE), partial(read_table, LANGFUSE)),
+    "phoenix": ("Phoenix", partial(is_table, PHOENIX), partial(read_table, PHOENIX)),
 }
 _RECORDS: dict[str, tuple[str, Callable[[dict[str, Any]], bool], Callable[[Any, Answers], None]]] = {
     "label-studio": ("Label Studio", is_label_studio, read_label_studio),
     "prodigy": ("Prodigy", is_prodigy, read_prodigy),
     "argilla": ("Argilla", is_argilla, read_argilla),
+    "inspect": ("Inspect", is_inspect, read_inspect),
+    "langfuse": ("Langfuse", partial(is_score, LANGFUSE), partial(read_scores, LANGFUSE)),
+    "mlflow": ("MLflow", partial(is_score, MLFLOW), partial(read_scores, MLFLOW)),
+    "phoenix": ("Phoenix", partial(is_score, PHOENIX), partial(read_scores, PHOENIX)),
     "hugging-face": ("rows with lists", is_listed, read_listed),
 }
 _MAPPINGS = {"peerannot": ("peerannot", True), "alttest": ("AltTest", False)}
@@ -67,7 +85,7 @@ def read(
     question: str | None = None,
     missing: Any = MISSING,
     abstain: Any = (),
-    on_duplicate: Literal["error", "first", "last"] = "error",
+    on_duplicate: OnDuplicate = "error",
     scale: ScaleName = "nominal",
     classes: Sequence[Any] | None = None,
     strip: bool = False,
@@ -98,8 +116,9 @@ def read(
         Labels that mean "no label"; empty ones always do.
     abstain : str or collection of str, default=()
         Answers such as "Unsure" that are no labels; they are left out and counted, see `CrowdLabels.from_table`.
-    on_duplicate : {"error", "first", "last"}, default="error"
-        What to do when an annotator gave one example two different labels.
+    on_duplicate : {"error", "first", "last", "runs"}, default="error"
+        What to do when an annotator gave one example two different labels. "runs": each is a run of the same judge (a
+        seed, an order of a pair), and the runs of a judge share one vote.
     scale : {"nominal", "ordinal", "interval"}, default="nominal"
         Classes; classes with an order, that of numbers or of `classes`; or real numbers.
     classes : sequence, default=None
@@ -230,7 +249,7 @@ def _take_records(
     if first is None:
         raise DataError(f"{source.name}: there is no record in it.")
     for name, (title, is_its, read_its) in _RECORDS.items():
-        flat = name in _TABLES and _TABLES[name][1](list(first[1]))  # the same tool writes tables too
+        flat = name == "label-studio" and is_label_studio_flat(list(first[1]))  # it writes tables too
         if not flat and (format == name or (format is None and is_its(first[1]))):
             read_its(chain([first], records), answers)
             return title
@@ -250,7 +269,7 @@ def read_labels(
     question: str | None = None,
     missing: Any = MISSING,
     abstain: Any = (),
-    on_duplicate: Literal["error", "first", "last"] = "error",
+    on_duplicate: OnDuplicate = "error",
     scale: ScaleName = "nominal",
     classes: Sequence[Any] | None = None,
     strip: bool = False,
@@ -279,8 +298,9 @@ def read_labels(
         Labels that mean "no label"; empty ones always do.
     abstain : str or collection of str, default=()
         Answers such as "Unsure" that are no labels; they are left out and counted.
-    on_duplicate : {"error", "first", "last"}, default="error"
-        What to do when an annotator gave one example two different labels.
+    on_duplicate : {"error", "first", "last", "runs"}, default="error"
+        What to do when an annotator gave one example two different labels. "runs": each is a run of the same judge (a
+        seed, an order of a pair), and the runs of a judge share one vote.
     scale : {"nominal", "ordinal", "interval"}, default="nominal"
         Classes; classes with an order, that of numbers or of `classes`; or real numbers.
     classes : sequence, default=None

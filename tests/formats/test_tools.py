@@ -430,3 +430,75 @@ def test_a_format_that_is_not_known_or_does_not_fit_is_refused():
         formats.read(FILES / "mturk.csv", format="prodigy")
     with pytest.raises(DataError, match="is no table of toloka"):
         formats.read(FILES / "crowd_kit.csv", format="toloka")
+
+
+# ---------------------------------------------------------------------- logs of evaluations
+
+
+def test_scorers_of_inspect_are_annotators_and_epochs_examples():
+    file = formats.read(FILES / "inspect.json")
+    assert file.format == "Inspect"
+    assert dict(file.labels) == {
+        "a": {"grader_a": "C", "grader_b": "I"},
+        "a (epoch 2)": {"grader_a": "I", "grader_b": "I"},
+        "b": {"grader_a": "C"},
+    }
+    assert file.texts["b"] == "Question b?"
+    assert "every epoch is an example of its own: the model answered anew." in file.notes
+    assert "left out: rows without a label (1 empty)" in file.notes
+
+
+def test_values_of_several_parts_are_questions_of_inspect(saved):
+    scores = {"judge": {"value": {"tone": 4, "facts": 2}}}
+    log = {"eval": {}, "samples": [{"id": 1, "epoch": 1, "input": [], "scores": scores}]}
+    with pytest.raises(LabelError, match="2 questions: tone, facts"):
+        formats.read(saved(log))
+    assert dict(formats.read(saved(log), question="facts").labels) == {1: {"judge": 2}}
+
+
+def test_runs_of_a_judge_share_a_vote_and_the_newest_answer_of_a_person_counts():
+    with pytest.raises(LabelError, match="2 questions: helpful, tone"):
+        formats.read(FILES / "langfuse.jsonl")
+    file = formats.read(FILES / "langfuse.jsonl", question="helpful")
+    assert (file.format, file.question) == ("Langfuse", "helpful")
+    assert dict(file.labels) == {"t1": {"ann": "yes", "gpt": "yes", "gpt (run 2)": "no"}, "t2": {"gpt": "no"}}
+    assert file.labels.groups.tolist() == [None, "gpt", "gpt"]
+    assert "runs of one judge share a vote: gpt" in file.notes
+    left_out = "earlier answers of the same annotator to the same example (1), scores without a value (1)"
+    assert any(set(left_out.split(", ")) <= set(note.removeprefix("left out: ").split(", ")) for note in file.notes)
+
+
+def test_scores_of_langfuse_as_a_table_are_the_same(tmp_path):
+    records = [json.loads(line) for line in (FILES / "langfuse.jsonl").read_text().splitlines()]
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = [",".join("" if record.get(name) is None else str(record[name]) for name in names) for record in records]
+    (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]))
+    file = formats.read(tmp_path / "scores.csv", question="helpful")
+    assert file.labels == formats.read(FILES / "langfuse.jsonl", question="helpful").labels
+
+
+def test_assessments_of_mlflow_have_truths_and_those_that_were_overridden_are_left_out():
+    file = formats.read(FILES / "mlflow.json")
+    assert file.format == "MLflow"
+    assert dict(file.labels) == {"tr-1": {"ann": "true", "gpt": "true", "llama": "false"}, "tr-2": {"gpt": "false"}}
+    assert file.truth == {"tr-2": "false"}
+    assert "left out: answers that were overridden (1)" in file.notes
+
+
+def test_annotations_of_phoenix_are_labels_or_scores(tmp_path):
+    file = formats.read(FILES / "phoenix.json")
+    assert file.format == "Phoenix"
+    assert dict(file.labels) == {"s1": {"ann": "bad", "judge-1": "ok"}, "s2": {"code": "ok", "judge-1": "0.5"}}
+    header = "span_id,annotation_name,annotator_kind,identifier,result.label,result.score"
+    (tmp_path / "flat.csv").write_text(f"{header}\ns1,tone,LLM,j,ok,1\ns1,tone,HUMAN,ann,bad,0\n")
+    assert dict(formats.read(tmp_path / "flat.csv").labels) == {"s1": {"ann": "bad", "j": "ok"}}
+
+
+def test_repeated_labels_of_a_table_are_runs_if_asked_to(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("pair,judge,order,winner\np1,gpt,AB,A\np1,gpt,BA,B\np1,llama,AB,A\np2,gpt,AB,B\np2,gpt,BA,B\n")
+    with pytest.raises(LabelError):
+        formats.read(path, example="pair")
+    labels = formats.read(path, example="pair", on_duplicate="runs").labels
+    assert dict(labels)["p2"] == {"gpt": "B", "gpt (run 2)": "B"}
+    assert labels.groups.tolist() == ["gpt", "gpt", None]
