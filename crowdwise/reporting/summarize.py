@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from crowdwise._text import count
-from crowdwise.reporting import agreement, annotators, consensus, disagreement, examples, pairs, settings
+from crowdwise.reporting import agreement, annotators, consensus, disagreement, examples, pairs, ratings, settings
 from crowdwise.reporting._words import rounded
 from crowdwise.reporting.fit import Fit, Summary, named
 
 VERSION = 1
 # Modules with the `data` of a section, its sentences and pictures, and its `PAGES`: names of templates, and of links.
-SECTIONS = (agreement, consensus, annotators, pairs, disagreement, examples, settings)
+SECTIONS = (agreement, consensus, annotators, ratings, pairs, disagreement, examples, settings)
 
 
 def summarize(
