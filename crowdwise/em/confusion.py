@@ -273,7 +273,7 @@ class Abstaining:
 
     def crowd(self, counts: Floats, given: Floats | None = None) -> Floats:
         """The crowd's matrix."""
-        return _joined(self.model.crowd(counts[..., :-1], given), _ABSTAINING.crowd(_whether(counts)))
+        return _joined(self.model.crowd(counts[..., :-1], given), _pooled_abstaining(counts))
 
     def estimate(self, counts: Floats, crowd: Floats) -> Floats:
         """Matrices from counts."""
@@ -284,6 +284,13 @@ class Abstaining:
         """Logarithm of the prior, up to a constant."""
         parts = zip((self.model, _ABSTAINING), _split(confusion), _split(crowd), strict=True)
         return sum(model.log_prior(one, of_crowd) for model, one, of_crowd in parts)
+
+
+def _pooled_abstaining(counts: Floats) -> Floats:
+    """How often all annotators together answer and abstain, of every class; before any answer the same of all."""
+    total = _whether(counts).sum(axis=0)
+    share = (total.sum(axis=0) + 0.5) / (total.sum() + 1)
+    return _rows(total + ASSUMED_LABELS * share)
 
 
 def _whether(counts: Floats) -> Floats:

@@ -137,7 +137,7 @@ class Settings:
                 "the model ridge learns from features, and none are given. Name a file of them after the labels, or "
                 "use --model labels-only."
             )
-        if model == "labels-only" and "auto" not in (self.steepness, self.l2):
+        if model == "labels-only" and (self.steepness, self.l2) != ("auto", "auto"):
             raise ValueError("ratings without features have no steepness and no l2.")
         self._check_curriculum(model)
         if self.choose_by_truth:

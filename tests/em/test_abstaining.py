@@ -54,10 +54,10 @@ def test_matrices_by_hand():
     counts = np.array([[[6.0, 2.0, 2.0], [1.0, 4.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
     model = Abstaining(Shared(3.0))
     crowd = model.crowd(counts)
-    # Of all, with five answers that are the likely one in 0.8, and else as frequent as all are: 13 of 15 answered.
+    # Of all, with five answers that are the likely one in 0.8, and else as frequent as all are; of every class five
+    # of which as many are abstentions as among all: 13 of 15 answered.
     often, each = np.array([13.5, 2.5]) / 16, np.array([7.5, 6.5]) / 14
-    assumed = 5 * (0.8 * np.eye(2) + 0.2 * often)
-    abstains = (np.array([[8.0, 2.0], [5.0, 0.0]]) + assumed)[:, 1] / [15, 10]
+    abstains = (np.array([[8.0, 2.0], [5.0, 0.0]]) + 5 * often)[:, 1] / [15, 10]
     answers = (np.array([[6.0, 2.0], [1.0, 4.0]]) + 5 * (0.8 * np.eye(2) + 0.2 * each)) / [[13], [10]]
     assert_allclose(crowd, np.column_stack([answers * (1 - abstains)[:, np.newaxis], abstains]))
     found = model.estimate(counts, crowd)
@@ -170,3 +170,12 @@ def test_abstentions_that_are_left_out_change_nothing():
     words = words_of(labels)
     without = CrowdLabels.from_matrix(np.where(words == "?", None, words))
     assert (aggregate(labels).proba == aggregate(without).proba).all()
+
+
+def test_no_class_is_assumed_to_be_abstained_from():
+    """With few answers, what is assumed before any is seen must be the same of all classes."""
+    counts = np.zeros((3, 2, 3))
+    counts[:, 0, 0] = counts[:, 1, 1] = 5
+    crowd = Abstaining(Shared()).crowd(counts)
+    assert crowd[0, -1] == pytest.approx(crowd[1, -1])
+    assert crowd[0, -1] < 0.05
