@@ -148,7 +148,7 @@ def download(url: str, size: int) -> bytes:
             got += len(part)
             if shown:
                 rate = got / max(time.monotonic() - began, 1e-9) / 1e3
-                sys.stderr.write(f"\r{url.rsplit('/', 1)[-1]}: {100 * got // size} % ({rate:,.0f} kB/s) ")
+                sys.stderr.write(f"\r{url.rsplit('/', 1)[-1]}: {100 * got // size}% ({rate:,.0f} kB/s) ")
     if shown:
         sys.stderr.write("\n")
     return b"".join(parts)

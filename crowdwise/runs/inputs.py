@@ -297,7 +297,7 @@ def _number(label: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"ratings are numbers, and {label!r} came.")
+        raise ValueError(f"ratings must be numbers; got {label!r}.")
     return value
 
 

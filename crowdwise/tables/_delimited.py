@@ -87,7 +87,7 @@ class DelimitedRows:
 
     def _ragged(self, line: int, width: int, row: list[str]) -> str:
         return (
-            f"{self.source.name}, line {line}: {width} cells were expected, as in the header, and {len(row)} came. "
+            f"{self.source.name}, line {line}: expected {width} cells, as in the header, got {len(row)}. "
             "Is a delimiter missing, or one too many, or not in quotes?"
         )
 

@@ -92,7 +92,7 @@ def test_a_line_of_spreadsheets_that_names_the_delimiter_is_no_header(saved):
         content = f"sep={delimiter}\ntask;worker\na;b\nc\n".replace(";", delimiter)
         table = open_table(saved(content))
         assert table.header == ("task", "worker")
-        with pytest.raises(DataError, match="line 4: 2 cells were expected"):
+        with pytest.raises(DataError, match="line 4: expected 2 cells"):
             table.columns()
         assert open_table(saved(content.removesuffix("c\n"))).columns() == {"task": ["a"], "worker": ["b"]}
 
@@ -168,8 +168,8 @@ def test_parquet_without_its_package_names_the_extra(saved, monkeypatch):
     [
         ("", "is empty; a header"),
         ("\n\n", "is empty; a header"),
-        ("a,b\n1,2\n\n1,2,3\n", r"line 4: 2 cells were expected, as in the header, and 3 came"),
-        ('a,b\n"1\n2",3\n4\n', r"line 4: 2 cells were expected, as in the header, and 1 came"),
+        ("a,b\n1,2\n\n1,2,3\n", r"line 4: expected 2 cells, as in the header, got 3"),
+        ('a,b\n"1\n2",3\n4\n', r"line 4: expected 2 cells, as in the header, got 1"),
         ('a,b\n1,2\n\n3,"4\n5,6\n', r"line 4: a quote that opens there is not closed"),
         ('a,b\n1,"2"3\n', r"line 2: quotes that are not those of a table"),
         ("a,b\n1,2\n3,\0\n", r"line 3: a NUL character"),
