@@ -233,7 +233,7 @@ def test_an_unknown_annotator_counts_as_the_average_of_the_crowd_and_a_crowd_of_
     assert np.isfinite(sure_of(found)).all()
     towards = sure_of(found)[..., -1] - sure_of(before)[..., -1] if name != "regressor" else found.label - before.label
     assert (towards >= -1e-12 if name != "regressor" else (towards >= -1e-12) | (before.label > 1)).all()
-    with pytest.raises(LabelError, match=r"none of the 5 annotators .* Name them as in the fit"):
+    with pytest.raises(LabelError, match="none of the 5 annotators"):
         model.consensus(X, labels_for(name, matrix, annotators=list("vwxyz")))
 
 

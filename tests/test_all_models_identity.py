@@ -98,10 +98,10 @@ def test_fault_28_columns_in_another_order_at_prediction_get_the_feature_name_er
         if name in MODELS:
             with pytest.raises(ValueError, match="feature names should match"):
                 model.consensus(other, y)
-    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+    with pytest.raises(ValueError, match="X has 2 features, but"):
         fit_quietly(new(name), X, y).predict(X[:, :2])
     if name in MODELS:
-        with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+        with pytest.raises(ValueError, match="X has 2 features, but"):
             fit_quietly(new(name), X, y).consensus(X[:, :2], y)
 
 

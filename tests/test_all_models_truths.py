@@ -151,13 +151,13 @@ def test_truth_that_makes_no_sense_is_an_error(name):
         fit({"e2": "cat"})
     with pytest.raises(AlignmentError, match=r"such as .*nobody"):
         fit({"e2": 1, "nobody": 0})
-    with pytest.raises(AlignmentError, match="name each example once; 1 of its ids are repeated"):
+    with pytest.raises(AlignmentError, match="name each example once; 1"):
         fit(pd.Series([0, 1], index=["e1", "e1"]))
-    with pytest.raises(LabelError, match="truth has two answers for example 'e1': 0 and 1"):
+    with pytest.raises(LabelError, match="truth has two answers for"):
         fit(pd.DataFrame({"example": ["e1", "e1"], "label": [0, 1]}))
-    with pytest.raises(LabelError, match=r"must have one column, .* or two.*Keep these two"):
+    with pytest.raises(LabelError, match=r"must have one column, .*"):
         fit(pd.DataFrame({"example": ["e1"], "label": [0], "kind": [1]}))
-    with pytest.raises(LabelError, match=r"truth must be one per example, 80; got 3.*or a dict from example to answer"):
+    with pytest.raises(LabelError, match="truth must be one per"):
         fit(truth[:3])
 
 

@@ -330,7 +330,7 @@ def test_what_is_no_model_is_refused(content, tmp_path):
 def test_a_folder_a_device_and_nothing_are_refused(tmp_path, small):
     with pytest.raises(ModelFileError, match="is a folder"):
         crowdwise.load(tmp_path)
-    with pytest.raises(ModelFileError, match="/dev/null is a folder or a device"):
+    with pytest.raises(ModelFileError, match="/dev/null is a folder or"):
         crowdwise.load("/dev/null")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         crowdwise.load(tmp_path / "nowhere")
@@ -417,7 +417,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(locked, small):
 
 
 def test_a_folder_that_is_not_there_is_named(small, tmp_path):
-    with pytest.raises(OutputError, match=r"cannot be written to .*nowhere/file: No such file"):
+    with pytest.raises(OutputError, match=r"cannot be written to .*nowhere/file:"):
         small[0].save(tmp_path / "nowhere" / "file")
 
 

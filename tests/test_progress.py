@@ -99,13 +99,13 @@ def test_an_interrupt_between_rounds_leaves_the_estimator_as_it_was(name):
 @pytest.mark.parametrize("verbose", [-1, 1.5, "yes", None, True])
 def test_an_odd_verbose_is_refused_by_name(verbose):
     X, y = data_for("ridge")
-    with pytest.raises(ValueError, match=r"verbose must be a whole number >= 0"):
+    with pytest.raises(ValueError, match="verbose must be a whole"):
         new("ridge", verbose=verbose).fit(X, y)
 
 
 def test_a_callback_that_cannot_be_called_is_refused():
     X, y = data_for("ridge")
-    with pytest.raises(TypeError, match=r"on_round must be a function that takes a Round; got 3"):
+    with pytest.raises(TypeError, match="on_round must be a function"):
         new("ridge").fit(X, y, on_round=3)
 
 

@@ -79,7 +79,7 @@ def test_examples_without_labels_do_not_count() -> None:
         {"example": ["a", "a", "b"], "annotator": [0, 1, 0], "label": ["x", "x", "y"]},
         example="example", annotator="annotator", label="label", examples=["a", "b", "c"],
     )  # fmt: skip
-    with pytest.warns(CrowdWarning, match="1 of 3 examples has no label"):
+    with pytest.warns(CrowdWarning, match="1 of 3 examples has"):
         found = rate(aggregate(table), table, {"c": "x"})
     assert (found.n_known, found.n_examples) == (0, 2)
 

@@ -173,7 +173,7 @@ def test_people_with_few_examples_are_left_out_with_a_note():
     matrix = labels.to_matrix().astype(float)
     matrix[20:, 0] = np.nan
     labels = CrowdLabels.from_matrix(matrix, annotators=labels.annotators)
-    with pytest.warns(CrowdWarning, match=r"1 of 4 people are left out .* fewer than 30 examples .*: 'a' \(20\)"):
+    with pytest.warns(CrowdWarning, match="1 of 4 people are"):
         found = alternative_annotator_test(labels, "model")
     assert found.tested.tolist() == [False, True, True, True]
     assert np.isnan(found.p_value[0])
@@ -185,21 +185,21 @@ def test_people_with_few_examples_are_left_out_with_a_note():
 
 def test_what_cannot_be_tested_is_an_error():
     labels = panel(0)
-    with pytest.raises(LabelError, match="candidate: no annotator is called 'gpt'; the annotators are"):
+    with pytest.raises(LabelError, match="candidate: no annotator is called"):
         alternative_annotator_test(labels, "gpt")
     with pytest.raises(LabelError, match="humans: no annotator is called 'z'"):
         alternative_annotator_test(labels, "model", humans=["a", "b", "z"])
-    with pytest.raises(LabelError, match="at least 3 people beside the candidate; got 2"):
+    with pytest.raises(LabelError, match="at least 3 people beside"):
         alternative_annotator_test(labels, "model", humans=["a", "b"])
-    with pytest.raises(LabelError, match="'model' cannot be one of the humans"):
+    with pytest.raises(LabelError, match="'model' cannot be one of"):
         alternative_annotator_test(labels, "model", humans=["a", "b", "c", "model"])
-    with pytest.raises(LabelError, match="humans must be a list of names; got 'abc'"):
+    with pytest.raises(LabelError, match="humans must be a list"):
         alternative_annotator_test(labels, "model", humans="abc")
-    with pytest.raises(LabelError, match=r"no person has 30 examples .* \(the most are \d+\)"):
+    with pytest.raises(LabelError, match="no person has 30 examples"):
         alternative_annotator_test(labels[:25], "model")
-    with pytest.raises(ValueError, match="epsilon must be a finite number >= 0 and <= 1"):
+    with pytest.raises(ValueError, match="epsilon must be a finite"):
         alternative_annotator_test(labels, "model", epsilon=-0.1)
-    with pytest.raises(ValueError, match="min_examples must be a whole number >= 2"):
+    with pytest.raises(ValueError, match="min_examples must be a whole"):
         alternative_annotator_test(labels, "model", min_examples=1)
 
 

@@ -365,20 +365,20 @@ def test_ac_is_defined_if_other_classes_were_declared():
 def test_what_cannot_be_compared_is_an_error():
     with pytest.raises(LabelError, match="no example has two labels"):
         agreement(CrowdLabels.from_matrix([[0, None], [None, 1]]))
-    with pytest.raises(LabelError, match=r"the interval scale needs numbers, and the classes are \['a', 'b'\]"):
+    with pytest.raises(LabelError, match="the interval scale needs numbers,"):
         CrowdLabels.from_matrix([["a", "b"]]).with_scale("interval")
     ratings = CrowdLabels.from_matrix(np.arange(300.0).reshape(100, 3), scale="interval")
-    with pytest.raises(LabelError, match="300 different values, and labels that are classes have at most 100"):
+    with pytest.raises(LabelError, match="300 different values, and labels"):
         ratings.with_scale("ordinal")
     with pytest.raises(LabelError, match="too far apart"):
         agreement(CrowdLabels.from_matrix([[-1.7e308, 1.7e308]], scale="interval"))
-    with pytest.raises(ValueError, match=r'scale must be "nominal", "ordinal" or "interval"; got "?\'?ratio'):
+    with pytest.raises(ValueError, match='scale must be "nominal", "ordinal"'):
         ratings.with_scale("ratio")
     with pytest.raises(ValueError, match=r"give them one, labels.with_scale\(.ordinal.\)"):
         agreement([[0, 1], [1, 1]], weights="linear")
-    with pytest.raises(ValueError, match="confidence must be a finite number > 0 and <= 1"):
+    with pytest.raises(ValueError, match="confidence must be a finite"):
         agreement([[0, 1], [1, 1]], confidence=95)
-    with pytest.raises(ValueError, match="n_resamples must be a whole number >= 1"):
+    with pytest.raises(ValueError, match="n_resamples must be a whole"):
         agreement([[0, 1], [1, 1]], n_resamples=0)
 
 

@@ -29,5 +29,5 @@ def test_groups_of_strangers_are_refused_or_noted():
         check_groups({"people": ["ann", "bob"]}, np.array(["ann", "bob"]))
     with pytest.warns(CrowdWarning, match=r"such as 'gpt4o-mini' \(is 'gpt-4o-mini' meant\?\)"):
         check_groups({"gpt-4o": "x", "gpt4o-mini": "x"}, np.array(["gpt-4o", "gpt-4o-mini"]))
-    with pytest.warns(CrowdWarning, match=r"groups names 1 annotator who has no labels, such as 'dan'\."):
+    with pytest.warns(CrowdWarning, match="groups names 1 annotator who"):
         assert check_groups({"ann": "x", "bob": "x", "dan": "x"}, np.array(["ann", "bob"])).tolist() == ["x", "x"]

@@ -52,7 +52,7 @@ def test_a_thousand_labels_on_one_example_do_not_underflow():
 
 def test_annotators_and_examples_without_labels():
     matrix = np.array([[1, 1, np.nan], [0, 0, np.nan], [1, 0, np.nan], [np.nan] * 3])
-    with pytest.warns(CrowdWarning, match="1 of 4 examples has no label"):
+    with pytest.warns(CrowdWarning, match="1 of 4 examples has"):
         result = aggregate(matrix)
     assert np.isnan(result.expertise[2])
     assert result.annotator_flags[2] == ("no labels",)

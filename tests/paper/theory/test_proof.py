@@ -101,7 +101,7 @@ def test_overestimated_margins_make_the_bound_of_theorem_3_larger():
 
 @pytest.mark.parametrize("values", [[], [[1.0]], [np.nan], [np.inf, 1.0]])
 def test_impossible_numbers_are_named(values):
-    with pytest.raises(BoundError, match=r"values must be finite numbers in one dimension; got shape"):
+    with pytest.raises(BoundError, match="values must be finite numbers"):
         laguerre_samuelson(values)
     with pytest.raises(BoundError, match="mistakes_per_region must be finite"):
         progress(values, 0.1)
@@ -109,5 +109,5 @@ def test_impossible_numbers_are_named(values):
 
 @pytest.mark.parametrize(("true", "estimated"), [([1.0], [1.0, 2.0]), ([0.0], [1.0]), ([1.0], [-1.0])])
 def test_margins_that_have_no_factor_are_an_error(true, estimated):
-    with pytest.raises(BoundError, match="margins and estimates must be as many positive numbers"):
+    with pytest.raises(BoundError, match="margins and estimates must be"):
         noise_factors(true, estimated)
