@@ -23,7 +23,7 @@ from crowdwise.labels.encode import as_column, encode, missing_mask
 def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:
     """How likely annotators are to go wrong on an example with the normalised score f.
 
-    The paper's curve 2 (1 - 1 / (1 + exp(-2.5 clarity |f|))): 1 on the decision boundary, falling with
+    The paper's curve ``2 (1 - 1 / (1 + exp(-2.5 clarity |f|)))``: 1 on the decision boundary, falling with
     the distance from it. Single labels are flipped with half this probability.
 
     Parameters

@@ -40,7 +40,7 @@ for name, (mistakes, theorem, novikoff) in zip(ORDERS, trials.mean(axis=0), stri
     print(f"{name:<14}{mistakes:5.1f} mistakes; at most {theorem:5.0f} by theorem 2, {novikoff:5.0f} by Novikoff")
 
 # %%
-# Fewer mistakes *during* the pass, and a smaller bound. With noisy labels little of this is left: :doc:`/theory` has
+# Fewer mistakes *during* the pass, and a smaller bound. With noisy labels little of this is left: :doc:`/paper` has
 # the whole measurement.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
