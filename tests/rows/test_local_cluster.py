@@ -89,7 +89,7 @@ def test_a_worker_killed_in_the_middle_changes_no_bit(client, tmp_path, model):
     workers = set(client.scheduler_info()["workers"])
     found = model().fit(*blocks_of(X, y, kill_once, marker=str(marker)))
     assert marker.exists()
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=120)
     assert workers != set(client.scheduler_info()["workers"])  # one of them is a new process
     assert_same_bits(found, alone(model, X, y))
 
@@ -108,7 +108,7 @@ def test_a_block_that_kills_every_worker_is_told_to_be_too_large(client):
         model.fit(*blocks_of(X, y, kill_always))
     assert isinstance(told.value.__cause__, distributed.KilledWorker)
     assert_array_equal(model.coef_, before)
-    client.wait_for_workers(2)
+    client.wait_for_workers(1, timeout=120)
     assert_same_bits(model.fit(*blocks_of(X, y)), alone(CrowdRidgeClassifier, X, y))
 
 
