@@ -80,7 +80,7 @@ def test_fault_25_memory_is_in_proportion_to_labels_and_not_to_examples_times_an
     CrowdRidgeClassifier(max_rounds=3, tol=1.0).fit(X, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 500 * labels.n_labels  # a byte a cell would be 2,000 a label
+    assert peak < 550 * labels.n_labels  # a byte a cell would be 2,000 a label
 
 
 def test_fault_26_ids_of_any_kind_are_kept_exactly_as_they_came():
