@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from crowdwise.em.aggregate import aggregate
     from crowdwise.em.any_classifier import CrowdClassifier
     from crowdwise.formats._read import read_labels
-    from crowdwise.labels.align import align
+    from crowdwise.labels._align import align
     from crowdwise.labels.crowd_labels import CrowdLabels
     from crowdwise.logistic.classifier import CrowdLogisticClassifier
     from crowdwise.model_file import load
@@ -36,7 +36,7 @@ _HOMES = {
     "Session": "session.session",
     "aggregate": "em.aggregate",
     "agreement": "crowd._agreement",
-    "align": "labels.align",
+    "align": "labels._align",
     "diagnose": "diagnosis",
     "error_correlation": "results._error_correlation",
     "load": "model_file",

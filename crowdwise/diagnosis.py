@@ -23,9 +23,9 @@ from crowdwise.em.aggregate import aggregate
 from crowdwise.em.estimators import EstimatorFolds, Learner, weight_parameter
 from crowdwise.em.with_features import SoftTargets
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.results.fit_results import FitResults
 from crowdwise.ridge.auto_steepness import auto_steepness

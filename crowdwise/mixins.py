@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
+from crowdwise.labels._encode import encode_declared
+from crowdwise.labels._frames import library_of
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.frames import library_of
 from crowdwise.model_file import save
 from crowdwise.results.fit_results import ABOUT_EXAMPLES, FitResults
 from crowdwise.training_set import check_sample_weight

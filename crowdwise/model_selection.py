@@ -22,9 +22,9 @@ from crowdwise._arrays import Array, Positions
 from crowdwise._checks import check_choice, check_seed
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
+from crowdwise.labels._encode import as_array, as_column, encode, encode_declared, missing_mask
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_array, as_column, encode, encode_declared, missing_mask
 from crowdwise.weights.steepness import easiest_examples, ranking
 
 __all__ = ["balanced_subsample", "crowd_scorer"]

@@ -11,8 +11,8 @@ import numpy as np
 
 from crowdwise._text import how_to_install
 from crowdwise.exceptions import LabelError, MissingExtraError
-from crowdwise.labels.align import as_labels
-from crowdwise.labels.encode import shown
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import shown
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.consensus import accuracies, classifier, quality
 from crowdwise.reporting.disagreement import histogram, margin

@@ -16,10 +16,10 @@ from crowdwise._checks import check_number
 from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.align import match_examples
+from crowdwise.labels._align import match_examples
+from crowdwise.labels._encode import as_column, shown
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, shown
-from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative, results_of
 

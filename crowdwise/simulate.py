@@ -15,9 +15,9 @@ from sklearn.utils import check_array
 from crowdwise._arrays import Array, Codes, Floats
 from crowdwise._checks import check_choice, check_number, check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.align import match_examples
+from crowdwise.labels._align import match_examples
+from crowdwise.labels._encode import as_column, encode, missing_mask
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode, missing_mask
 
 
 def flip_score(f: ArrayLike, clarity: float = 1.0) -> Floats:

@@ -13,10 +13,10 @@ from crowdwise._checks import check_number
 from crowdwise._text import count
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels, match_examples
+from crowdwise.labels._align import as_labels, match_examples
+from crowdwise.labels._encode import as_column, encode, missing_mask
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode, missing_mask
-from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.truths.check import share_interval
 

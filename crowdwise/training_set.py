@@ -17,10 +17,10 @@ from crowdwise._text import count
 from crowdwise._threads import BLOCK_ROWS
 from crowdwise.crowd._disagreement import RelativeTo, disagreement
 from crowdwise.exceptions import DataError, LabelError, warn
-from crowdwise.labels.align import align, as_labels, match_examples, with_ids_of
+from crowdwise.labels._align import align, as_labels, match_examples, with_ids_of
+from crowdwise.labels._encode import missing_mask, shown
+from crowdwise.labels._frames import is_frame, table_columns
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import missing_mask, shown
-from crowdwise.labels.frames import is_frame, table_columns
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import Known, is_known
 from crowdwise.results.consensus import Consensus

@@ -19,7 +19,7 @@ from crowdwise import (
     simulate_annotators,
 )
 from crowdwise.exceptions import CrowdWarning
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.paper.theory import EasyFirstPerceptron
 
 

@@ -29,7 +29,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from crowdwise import CrowdLabels, align
 from crowdwise.exceptions import AlignmentError, CrowdWarning
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.model_selection import crowd_scorer
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, simulate_annotators
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align
+from crowdwise.labels._align import align
 from crowdwise.model_selection import balanced_subsample, crowd_scorer
 
 RNG = np.random.default_rng(0)

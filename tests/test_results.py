@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdwise._arrays import read_only
-from crowdwise.labels import frames
+from crowdwise.labels import _frames
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.results.fit_results import FitResults
 
@@ -132,7 +132,7 @@ def library(request, monkeypatch):
             raise ImportError(name)
         return wanted
 
-    monkeypatch.setattr(frames.importlib, "import_module", only)
+    monkeypatch.setattr(_frames.importlib, "import_module", only)
     return wanted
 
 

@@ -28,10 +28,10 @@ from crowdwise.crowd.coefficients import (
 from crowdwise.crowd.icc import intraclass_correlations
 from crowdwise.crowd.kappas import PairAgreement, Weights, distances, kappas_of_pairs, resampled_kappas
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import shown
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import shown
-from crowdwise.labels.frames import make_frame
 from crowdwise.labels.scale import ScaleName
 
 # With more levels than this, only alpha of interval data and percent agreement are given.

@@ -13,7 +13,7 @@ from crowdwise._arrays import ratio
 from crowdwise._checks import check_choice, check_number
 from crowdwise._threads import EXPONENTIAL, each_block, run_parallel, spans
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 RelativeTo = Literal["observed", "possible"] | None

@@ -12,10 +12,10 @@ from scipy import stats
 from crowdwise._arrays import Array, Bools, Codes, Floats, FrozenArrays, ratio
 from crowdwise._checks import check_number, check_whole
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import as_ids, encode_declared, shown
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_ids, encode_declared, shown
-from crowdwise.labels.frames import make_frame
 
 # With fewer people there is no group that somebody could represent better than another.
 _FEWEST_HUMANS = 3

@@ -16,7 +16,7 @@ import numpy as np
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, ratio
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 
 # Counts of resamples that are held at a time.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from crowdwise._arrays import Array, Bools, Floats
 from crowdwise.crowd.vote_sharing import VoteSharing
+from crowdwise.labels._encode import shown
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import shown
 
 ALWAYS_SAME = "always the same answer"
 # With fewer labels than this, an annotator is flagged: their expertise is mostly the crowd's.

@@ -14,9 +14,9 @@ from crowdwise._arrays import Array, Codes, Floats, ratio
 from crowdwise._checks import check_choice, check_whole
 from crowdwise.crowd.vote_sharing import label_pairs
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.frames import make_frame
 
 Weights = Literal["linear", "quadratic"]
 

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, ratio
 from crowdwise._limits import COPY_KAPPA, OTHERS_SMOOTHING
+from crowdwise.labels._groups import numbered
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.groups import numbered
 
 # Two labels of an example are a pair; of more pairs than this, those of some examples are enough, and of fewer if
 # classes are many.

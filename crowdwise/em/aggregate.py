@@ -19,7 +19,7 @@ from crowdwise.em.labels_only import LabelsOnlyFit, fit_labels, warn_if_not_conv
 from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting
 from crowdwise.em.ratings import fit_ratings, rating_results
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults

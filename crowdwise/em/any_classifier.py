@@ -41,7 +41,7 @@ from crowdwise.em.labels_only import fit_labels, warn_if_not_converged
 from crowdwise.em.levels import model_of_annotators, uses_abstentions
 from crowdwise.em.posterior import Counting
 from crowdwise.em.with_features import RoundWeights, VoteShares, curriculum_of, fit_with_features
-from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing

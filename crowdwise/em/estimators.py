@@ -27,8 +27,8 @@ from crowdwise._threads import one_blas_thread
 from crowdwise.em.posterior import OfChunk, shares_of
 from crowdwise.em.with_features import SoftTargets, Targets
 from crowdwise.exceptions import DataError
+from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
 from crowdwise.mixins import Method
 from crowdwise.rows.chunks import Chunk, MemoryChunks
 from crowdwise.rows.features import check_finite, check_squares

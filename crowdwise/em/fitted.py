@@ -21,9 +21,9 @@ from crowdwise.em.posterior import Annotators, Counting, Posterior
 from crowdwise.em.residual_correlation import has_common_errors
 from crowdwise.em.with_features import FeaturesFit, SoftConsensus
 from crowdwise.exceptions import LabelError
+from crowdwise.labels._encode import encode_declared
+from crowdwise.labels._groups import group_numbers
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.groups import group_numbers
 from crowdwise.labels.scale import NOMINAL, LabelScale
 from crowdwise.results.consensus import Consensus, chosen_classes
 from crowdwise.results.fit_results import Choice, FitResults

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
-from crowdwise.labels.encode import is_missing
+from crowdwise.labels._encode import is_missing
 
 MOST_TERMS = 20_000
 MOST_CATEGORIES = 50

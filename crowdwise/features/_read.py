@@ -15,7 +15,7 @@ from crowdwise.exceptions import DataError
 from crowdwise.features._columns import as_texts
 from crowdwise.features._recipe import MATRIX, Recipe
 from crowdwise.formats._names import candidates
-from crowdwise.labels.encode import as_objects
+from crowdwise.labels._encode import as_objects
 from crowdwise.rows.read import map_array
 from crowdwise.tables import Source, open_table
 

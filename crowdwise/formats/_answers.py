@@ -20,10 +20,10 @@ from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
 from crowdwise.exceptions import DataError, LabelError
 from crowdwise.formats._names import shell_word
-from crowdwise.labels.build import parts_of_codes
+from crowdwise.labels._build import parts_of_codes
+from crowdwise.labels._encode import as_objects, tidy
+from crowdwise.labels._mistakes import perhaps, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_objects, tidy
-from crowdwise.labels.mistakes import perhaps, plain_spelling
 from crowdwise.labels.scale import ScaleName
 from crowdwise.tables import Record, as_text
 

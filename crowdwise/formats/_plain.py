@@ -17,8 +17,8 @@ from crowdwise.formats._names import (
     shell_word,
     text_column,
 )
-from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import plain_spelling, refuse_id_column
+from crowdwise.labels._encode import as_objects
+from crowdwise.labels._mistakes import plain_spelling, refuse_id_column
 from crowdwise.tables import Block, Table
 
 # Columns that hold more values in all are not taken for those of annotators unless they are said to be.

@@ -19,7 +19,7 @@ from crowdwise.exceptions import DataError, OutputError
 from crowdwise.formats._answers import SEVERAL, Answers, LabelFile, choose_question
 from crowdwise.formats._label_studio import annotations_of, choices_in, is_label_studio, results_about_the_whole
 from crowdwise.formats._read import read
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.tables import Record, Source, as_text, parse_document

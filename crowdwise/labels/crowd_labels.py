@@ -16,8 +16,8 @@ from crowdwise._arrays import Array
 from crowdwise._checks import check_choice, check_seed
 from crowdwise._text import count, table
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.build import parts_of_matrix, parts_of_table
-from crowdwise.labels.encode import (
+from crowdwise.labels._build import parts_of_matrix, parts_of_table
+from crowdwise.labels._encode import (
     as_column,
     as_ids,
     as_objects,
@@ -28,10 +28,10 @@ from crowdwise.labels.encode import (
     smallest_integer_type,
     tidy,
 )
-from crowdwise.labels.frames import library_of
-from crowdwise.labels.groups import check_groups
-from crowdwise.labels.grow import inserted, left, new_rows, with_names
-from crowdwise.labels.label_rows import LabelRows
+from crowdwise.labels._frames import library_of
+from crowdwise.labels._groups import check_groups
+from crowdwise.labels._grow import inserted, left, new_rows, with_names
+from crowdwise.labels._label_rows import LabelRows
 from crowdwise.labels.scale import NOMINAL, ConsensusBy, LabelScale, ScaleName, check_order
 
 # Ratings of more different values are no classes.

@@ -10,7 +10,7 @@ import numpy as np
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_choice
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.mistakes import perhaps_no_answers
+from crowdwise.labels._mistakes import perhaps_no_answers
 
 ScaleName = Literal["nominal", "ordinal", "interval"]
 ConsensusBy = Literal["mode", "median", "mean"]

@@ -11,11 +11,11 @@ import numpy as np
 
 from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import match_examples
+from crowdwise.labels._align import match_examples
+from crowdwise.labels._encode import as_column, encode_declared, missing_mask, shown
+from crowdwise.labels._frames import is_frame
+from crowdwise.labels._mistakes import plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode_declared, missing_mask, shown
-from crowdwise.labels.frames import is_frame
-from crowdwise.labels.mistakes import plain_spelling
 
 # Known answers belong to the next example if they agree so many standard errors better with its labels than with their
 # own and than by chance; fewer are enough where some of their ids are not known otherwise.

@@ -17,7 +17,7 @@ from crowdwise.crowd._disagreement import example_weights
 from crowdwise.em.confusion import AnnotatorModel, check_annotator_model
 from crowdwise.em.fitted import fit_results
 from crowdwise.em.with_features import curriculum_of
-from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.truth import known_answers
 from crowdwise.logistic.fit import (

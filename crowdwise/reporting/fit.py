@@ -10,9 +10,9 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats
 from crowdwise.exceptions import DataError
-from crowdwise.labels.align import match_examples
+from crowdwise.labels._align import match_examples
+from crowdwise.labels._encode import as_column, missing_mask
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, missing_mask
 from crowdwise.labels.truth import codes_of_truth
 from crowdwise.results.fit_results import FitResults, fit_and_labels
 from crowdwise.truths.check import share_interval

@@ -11,8 +11,8 @@ from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, rat
 from crowdwise._text import count
 from crowdwise.crowd.vote_sharing import VoteSharing, enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.frames import make_frame
 from crowdwise.labels.truth import is_known, known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
 

@@ -11,9 +11,9 @@ from crowdwise._arrays import Array
 from crowdwise._text import count, some_names
 from crowdwise.crowd.coefficients import krippendorff_alpha
 from crowdwise.exceptions import DataError
-from crowdwise.labels.align import as_labels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.frames import make_frame
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import encode_declared
+from crowdwise.labels._frames import make_frame
 from crowdwise.results.fit_results import FitResults, results_of
 from crowdwise.truths.check import HALF_WIDTH
 

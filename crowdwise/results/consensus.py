@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions, read_only
 from crowdwise._threads import each_block
-from crowdwise.labels.frames import make_frame
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.scale import ConsensusBy
 
 # Sums of probabilities are so exact: a half that was rounded down is a half.

@@ -16,10 +16,10 @@ from crowdwise._arrays import Array, Bools, Floats, FrozenArrays, Positions, rat
 from crowdwise._text import table
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.exceptions import AlignmentError, DataError, LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import encode_declared
+from crowdwise.labels._frames import is_frame, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.frames import is_frame, make_frame
 from crowdwise.labels.scale import LabelScale
 from crowdwise.labels.truth import is_known
 from crowdwise.model_file import save

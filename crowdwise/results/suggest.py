@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise._checks import check_choice, check_whole
+from crowdwise.labels._encode import encode_declared
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
-from crowdwise.labels.frames import make_frame
 from crowdwise.results.fit_results import FitResults, fit_and_labels
 
 _BIT = np.log(2.0)

@@ -17,7 +17,7 @@ from crowdwise._progress import OnRound, Reporter
 from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import DataError, warn
-from crowdwise.labels.align import align, as_labels, with_ids_of
+from crowdwise.labels._align import align, as_labels, with_ids_of
 from crowdwise.labels.scale import ScaleName
 from crowdwise.labels.truth import known_answers
 from crowdwise.mixins import CrowdResultsMixin, all_or_nothing

@@ -10,8 +10,8 @@ import numpy as np
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise.crowd._disagreement import example_weights
+from crowdwise.labels._encode import as_column, encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_column, encode_declared
 from crowdwise.labels.truth import Known
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.expertise import Votes

@@ -22,8 +22,8 @@ from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.posterior import Counting
 from crowdwise.em.with_features import RoundWeights, Targets, VoteShares, fit_with_features
 from crowdwise.exceptions import LabelError
+from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
 from crowdwise.labels.scale import NOMINAL
 from crowdwise.probabilities import Scaling
 from crowdwise.results.consensus import Consensus, RatingConsensus

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.encode import as_column, as_ids, encode_declared, tidy
+from crowdwise.labels._encode import as_column, as_ids, encode_declared, tidy
 from crowdwise.ridge.sums import RidgeSums
 from crowdwise.rows.chunks import Chunk, recoded
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise._arrays import Floats
 from crowdwise.crowd._disagreement import RelativeTo
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
 from crowdwise.ridge.base import RidgeModel
 from crowdwise.rows.features import check_new
 from crowdwise.training_set import check_sample_weight

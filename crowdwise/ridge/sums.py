@@ -17,8 +17,8 @@ from scipy import sparse
 from crowdwise._arrays import Array, Floats, FrozenArrays, Positions
 from crowdwise.crowd._disagreement import CLASS_DISTANCE, RelativeTo, distinct_levels, pair_sums
 from crowdwise.exceptions import DataError
+from crowdwise.labels._encode import encode_declared, smallest_integer_type
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared, smallest_integer_type
 from crowdwise.labels.scale import ScaleName
 from crowdwise.ridge.collect import collect
 from crowdwise.ridge.data import EXACT_COLUMNS, MEMORY_BUDGET, MOST_CELLS, RidgeData, first_consensus

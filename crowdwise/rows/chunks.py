@@ -22,9 +22,9 @@ from sklearn.base import BaseEstimator
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._threads import available_cores, one_blas_thread, run_parallel
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels._encode import encode_declared, smallest_integer_type
+from crowdwise.labels._groups import groups_by_name, groups_in_order
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared, smallest_integer_type
-from crowdwise.labels.groups import groups_by_name, groups_in_order
 from crowdwise.labels.scale import ScaleName
 from crowdwise.rows.blocks import Block, Blocks, map_blocks
 from crowdwise.rows.dask_blocks import DaskBlocks

@@ -23,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 
 from crowdwise.exceptions import AlignmentError, DataError, WorkerError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.labels.scale import ScaleName
 from crowdwise.rows.blocks import Block

@@ -18,9 +18,9 @@ from scipy import sparse
 from crowdwise._arrays import Array, Codes, Floats, FrozenArrays, Positions
 from crowdwise.crowd._disagreement import PairMoments, RatingMoments, RelativeTo, pair_sums, scaled_pair_sums
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels._encode import as_objects, encode, encode_declared
+from crowdwise.labels._groups import groups_by_name, groups_in_order, joined_groups
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_objects, encode, encode_declared
-from crowdwise.labels.groups import groups_by_name, groups_in_order, joined_groups
 from crowdwise.rows.chunks import Chunk, recoded
 from crowdwise.rows.features import check_finite
 from crowdwise.training_set import check_named

@@ -14,9 +14,9 @@ import numpy as np
 from crowdwise._arrays import Array, Bools, Positions
 from crowdwise._text import how_to_install
 from crowdwise.exceptions import AlignmentError, DataError, MissingDataError, MissingExtraError
+from crowdwise.labels._frames import USUAL_NAMES
+from crowdwise.labels._mistakes import ids_spelt_otherwise
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.frames import USUAL_NAMES
-from crowdwise.labels.mistakes import ids_spelt_otherwise
 
 Join = Literal["exact", "inner"]
 

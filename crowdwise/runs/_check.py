@@ -18,8 +18,8 @@ from crowdwise.diagnosis import diagnose
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import DataError
 from crowdwise.formats._names import shell_word
+from crowdwise.labels._mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.mistakes import perhaps_no_answers, spelt_alike
 from crowdwise.reporting._words import percent
 from crowdwise.reporting.annotators import WHAT_CHANCE_IS
 from crowdwise.reporting.pairs import pairs

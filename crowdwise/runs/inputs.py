@@ -19,10 +19,10 @@ from crowdwise.exceptions import AlignmentError, DataError
 from crowdwise.features import FeatureTable, Recipe, read_features
 from crowdwise.formats._answers import MISSING, NUMBER, Stripped
 from crowdwise.formats._names import candidates, shell_word
-from crowdwise.labels.align import with_empty_rows
+from crowdwise.labels._align import with_empty_rows
+from crowdwise.labels._encode import as_objects, encode_declared, id_array
+from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise, plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_objects, encode_declared, id_array
-from crowdwise.labels.mistakes import ids_shifted, ids_spelt_otherwise, plain_spelling
 from crowdwise.labels.truth import refuse_shifted_ids
 from crowdwise.tables import open_table
 

@@ -23,10 +23,10 @@ from crowdwise._checks import check_choice, check_number, check_whole
 from crowdwise._files import write_file
 from crowdwise.em.aggregate import aggregate
 from crowdwise.exceptions import CrowdWarning, DataError, LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import encode_declared, shown
+from crowdwise.labels._frames import index_of, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared, shown
-from crowdwise.labels.frames import index_of, make_frame
 from crowdwise.results.fit_results import FitResults
 from crowdwise.results.suggest import answer_information
 from crowdwise.session.journal import Journal

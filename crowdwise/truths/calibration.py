@@ -17,8 +17,8 @@ from scipy.special import log_softmax, softmax
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._limits import ANSWER_PRECISION, SMALLEST_PROBABILITY, TRUTHS_BEFORE
 from crowdwise.exceptions import warn
+from crowdwise.labels._encode import encode_declared, shown
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared, shown
 from crowdwise.labels.truth import Known
 from crowdwise.probabilities import best_temperature
 from crowdwise.truths.check import RatingCheck

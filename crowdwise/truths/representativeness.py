@@ -14,7 +14,7 @@ import numpy as np
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._limits import CHOSEN_DISTANCE, CHOSEN_NOISE
 from crowdwise.exceptions import warn
-from crowdwise.labels.encode import shown
+from crowdwise.labels._encode import shown
 
 # So many of the other examples are enough to compare with.
 _ENOUGH = 5000

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise._arrays import Floats
+from crowdwise.labels._encode import encode_declared
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import encode_declared
 
 # An example whose leading class has changed this often is taken as tied.
 _MOST_CHANGES = 3

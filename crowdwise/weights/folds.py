@@ -17,7 +17,7 @@ from scipy import sparse
 
 from crowdwise._arrays import Array, Codes, Floats, Positions
 from crowdwise._threads import each_block
-from crowdwise.labels.encode import smallest_integer_type
+from crowdwise.labels._encode import smallest_integer_type
 
 Keys = NDArray[np.uint64]
 

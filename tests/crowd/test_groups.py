@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.labels.groups import check_groups, group_numbers
+from crowdwise.labels._groups import check_groups, group_numbers
 
 
 def test_groups_are_given_by_name_or_in_order():

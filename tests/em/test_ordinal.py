@@ -11,7 +11,7 @@ from crowdwise.em.confusion import check_annotator_model, pooled
 from crowdwise.em.labels_only import fit_labels
 from crowdwise.em.ordinal import drawn_to_distances
 from crowdwise.em.posterior import Counting
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.rows.chunks import MemoryChunks
 
 both_models = pytest.mark.parametrize("model", [None, Ordinal()], ids=["default", "ordinal"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, aggregate, formats
 from crowdwise.exceptions import DataError, LabelError, OutputError
-from crowdwise.labels.encode import as_objects
+from crowdwise.labels._encode import as_objects
 from crowdwise.results.consensus import Consensus, RatingConsensus
 
 FILES = Path(__file__).parent / "files"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels, align
 from crowdwise.exceptions import AlignmentError, CrowdWarning, LabelError
-from crowdwise.labels.align import as_labels, with_ids_of
+from crowdwise.labels._align import as_labels, with_ids_of
 
 TABLE = {"task": ["a", "b", "c"], "worker": [0, 0, 1], "label": ["x", "y", "x"]}
 

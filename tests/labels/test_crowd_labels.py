@@ -12,7 +12,7 @@ from scipy import sparse
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.labels import label_rows
+from crowdwise.labels import _label_rows
 
 CLASS_KINDS = [st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.booleans(), st.integers(2**60, 2**60 + 3)]
 
@@ -203,11 +203,11 @@ def test_sums_per_example_and_annotator_equal_loops(matrix, data):
 
 @pytest.mark.parametrize("most", [1, 3, 4, 100])
 def test_blocks_of_a_sparse_matrix_are_its_rows(most, monkeypatch):
-    monkeypatch.setattr(label_rows, "_MOST_STORED", most)
+    monkeypatch.setattr(_label_rows, "_MOST_STORED", most)
     labels = CrowdLabels.from_matrix([[1, None, 0], [None, None, None], [1, 1, 1], [None, 0, None]])
     amounts = np.arange(1.0, labels.n_labels + 1)
     for per_label in (amounts, None):
-        found = list(label_rows.sparse_blocks(labels.indptr, labels.annotator_index, per_label, 3))
+        found = list(_label_rows.sparse_blocks(labels.indptr, labels.annotator_index, per_label, 3))
         whole = labels._as_sparse(np.ones(6) if per_label is None else amounts)
         assert np.concatenate([matrix.toarray() for _, matrix in found]).tolist() == whole.toarray().tolist()
         assert [i for rows, _ in found for i in range(4)[rows]] == [0, 1, 2, 3]
@@ -481,7 +481,7 @@ def test_repeated_answers_are_settled_as_asked():
 
 @pytest.mark.parametrize("most", [1, 7, 10**6])
 def test_sums_in_blocks_are_sums_over_the_labels_of_each_annotator(most, monkeypatch):
-    monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", most)
+    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", most)
     matrix = [[1, None, 2], [None] * 3, [2, 2, 1], [None, None, 1]]
     labels = CrowdLabels.from_matrix(matrix)
     found = labels._sum_in_blocks(lambda at, example: (example + 1) * (labels.values[at] + 1.0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from marks import many_examples
 
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.encode import (
+from crowdwise.labels._encode import (
     as_array,
     as_column,
     as_ids,

@@ -5,7 +5,7 @@ import pytest
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.frames import find_column, is_frame, row_ids
+from crowdwise.labels._frames import find_column, is_frame, row_ids
 
 NUMBERS = {"ann": [1, None], "bob": [2, 1]}
 TEXTS = {"ann": ["x", None], "bob": ["y", "x"]}

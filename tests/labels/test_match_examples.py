@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crowdwise import CrowdLabels
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.labels.align import match_examples
+from crowdwise.labels._align import match_examples
 
 IDS = ["a", "b", "c", "d"]
 TRUTH = dict(zip(IDS, ["w", "x", "y", "z"], strict=True))

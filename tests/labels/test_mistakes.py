@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from crowdwise import CrowdLabels, CrowdRidgeClassifier, align
 from crowdwise.exceptions import CrowdWarning, LabelError
-from crowdwise.labels.align import as_labels
-from crowdwise.labels.encode import as_objects
-from crowdwise.labels.mistakes import ids_spelt_otherwise, perhaps_no_answers
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._encode import as_objects
+from crowdwise.labels._mistakes import ids_spelt_otherwise, perhaps_no_answers
 
 CLASSES = {"ann": [0, 1, 1, 0] * 5, "bob": [0, 0, 1, 0] * 5}
 N = 20

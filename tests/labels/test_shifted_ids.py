@@ -3,7 +3,7 @@ import pytest
 
 from crowdwise import CrowdLabels, aggregate, align
 from crowdwise.exceptions import AlignmentError, LabelError
-from crowdwise.labels.mistakes import ids_shifted, ids_spelt_otherwise
+from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.runs import read_inputs
 
 

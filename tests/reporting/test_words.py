@@ -7,7 +7,7 @@ from crowds import clear_crowd
 
 from crowdwise import CrowdLabels, CrowdLogisticClassifier, CrowdRidgeRegressor, aggregate
 from crowdwise._text import count
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 from crowdwise.reporting import render_html, render_markdown, summarize, summary_lines
 from crowdwise.reporting._words import decimal, percent, rounded, some_of
 from crowdwise.reporting.agreement import agreement_sentence, votes_sentence

@@ -620,6 +620,6 @@ def test_keys_of_labels_are_the_same_some_at_a_time(scale, monkeypatch):
     monkeypatch.setattr(label_hash, "_MOST_LABELS", 7)
     assert_array_equal(label_hash.label_keys(labels), whole)
     assert len(set(whole.tolist())) > 30
-    monkeypatch.setattr("crowdwise.labels.label_rows._MOST_STORED", 7)
+    monkeypatch.setattr("crowdwise.labels._label_rows._MOST_STORED", 7)
     again = CrowdLabels.from_matrix(matrix, scale=scale)
     assert_array_equal(again.labels_per_annotator, (~np.isnan(matrix)).sum(axis=0))

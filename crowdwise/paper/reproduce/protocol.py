@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from crowdwise.exceptions import DataError
 from crowdwise.features import Recipe
 from crowdwise.formats._names import candidates
-from crowdwise.labels.encode import as_objects, encode
+from crowdwise.labels._encode import as_objects, encode
 from crowdwise.paper.reproduce.draws import benchmark, draw_usable
 from crowdwise.paper.reproduce.experiment import Options, Report
 from crowdwise.paper.reproduce.measures import measure

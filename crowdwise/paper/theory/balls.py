@@ -19,8 +19,8 @@ from scipy.spatial.distance import cdist
 from crowdwise._arrays import Floats, Positions
 from crowdwise._checks import check_seed, check_whole
 from crowdwise.exceptions import DataError, LabelError
+from crowdwise.labels._encode import as_array, encode
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_array, encode
 from crowdwise.paper.theory.inputs import OfPairs, of_pairs, read_crowd, read_features
 from crowdwise.paper.theory.signs import label_signs, weighted_majority
 

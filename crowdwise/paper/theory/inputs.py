@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from crowdwise._arrays import Floats
 from crowdwise.exceptions import DataError
-from crowdwise.labels.align import align, as_labels
+from crowdwise.labels._align import align, as_labels
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.rows.features import check_finite, check_squares
 from crowdwise.training_set import refuse_texts_and_times

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from crowdwise._arrays import Array, Floats
 from crowdwise._checks import check_seed
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
-from crowdwise.labels.frames import make_frame
+from crowdwise.labels._align import as_labels
+from crowdwise.labels._frames import make_frame
 from crowdwise.paper.theory.alignment import Kernel, alignment_expertise
 from crowdwise.paper.theory.balls import Metric, ball_radii
 from crowdwise.paper.theory.inputs import read_crowd

@@ -18,9 +18,9 @@ from crowdwise._threads import one_blas_thread
 from crowdwise.crowd._disagreement import disagreement
 from crowdwise.crowd.flags import flag_annotators
 from crowdwise.exceptions import DataError, LabelError
-from crowdwise.labels.align import align, match_examples
+from crowdwise.labels._align import align, match_examples
+from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.frames import make_frame
 from crowdwise.mixins import CrowdClassifierMixin, all_or_nothing
 from crowdwise.paper.theory.alignment import Kernel
 from crowdwise.paper.theory.balls import Metric

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from crowdwise._arrays import Floats
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.align import as_labels
+from crowdwise.labels._align import as_labels
 
 # Expertise by least squares is exact to about 1e-7: sums that should cancel leave as much, and its sign means nothing.
 _ROUNDING = 1e-6

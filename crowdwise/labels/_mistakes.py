@@ -12,8 +12,8 @@ import numpy as np
 from crowdwise._arrays import Array
 from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import encode, missing_mask, shown
-from crowdwise.labels.frames import USUAL_NAMES
+from crowdwise.labels._encode import encode, missing_mask, shown
+from crowdwise.labels._frames import USUAL_NAMES
 
 # Columns of these names hold ids if their values are all different.
 _ID_NAMES = {*USUAL_NAMES["example"], "id", "index", "key", "row", "uuid", "name", "unnamed: 0"}

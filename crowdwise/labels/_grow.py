@@ -9,9 +9,9 @@ import numpy as np
 
 from crowdwise._arrays import Array, Positions
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.encode import as_column, as_ids, encode, encode_declared, shown, smallest_integer_type
-from crowdwise.labels.frames import find_column, is_frame, table_columns
-from crowdwise.labels.label_rows import LabelRows
+from crowdwise.labels._encode import as_column, as_ids, encode, encode_declared, shown, smallest_integer_type
+from crowdwise.labels._frames import find_column, is_frame, table_columns
+from crowdwise.labels._label_rows import LabelRows
 
 
 def new_rows(table: Any, example: Any, annotator: Any, label: Any) -> tuple[Array, Array, Array]:

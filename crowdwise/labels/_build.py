@@ -16,7 +16,7 @@ from crowdwise._arrays import Array
 from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import (
+from crowdwise.labels._encode import (
     as_array,
     as_ids,
     encode,
@@ -26,9 +26,9 @@ from crowdwise.labels.encode import (
     smallest_integer_type,
     tidy,
 )
-from crowdwise.labels.frames import find_column, frame_matrix, index_of, is_default, is_frame, table_columns
-from crowdwise.labels.label_rows import IdSource
-from crowdwise.labels.mistakes import (
+from crowdwise.labels._frames import find_column, frame_matrix, index_of, is_default, is_frame, table_columns
+from crowdwise.labels._label_rows import IdSource
+from crowdwise.labels._mistakes import (
     note_never_given,
     note_no_answers,
     note_spellings,

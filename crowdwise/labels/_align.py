@@ -18,10 +18,10 @@ from crowdwise._arrays import Array, Positions
 from crowdwise._checks import check_choice
 from crowdwise._text import count
 from crowdwise.exceptions import AlignmentError, LabelError, warn
+from crowdwise.labels._encode import as_array, as_objects, encode_declared, id_array, shown
+from crowdwise.labels._frames import index_of, is_default, is_frame, row_ids
+from crowdwise.labels._mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.encode import as_array, as_objects, encode_declared, id_array, shown
-from crowdwise.labels.frames import index_of, is_default, is_frame, row_ids
-from crowdwise.labels.mistakes import ids_shifted, ids_spelt_otherwise
 from crowdwise.labels.scale import ScaleName
 
 
@@ -33,7 +33,7 @@ def as_labels(y: Any, *, scale: ScaleName | None = "nominal") -> CrowdLabels:
 
     Examples
     --------
-    >>> from crowdwise.labels.align import as_labels
+    >>> from crowdwise.labels._align import as_labels
     >>> as_labels([0, 1, 1]).n_annotators
     1
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdwise._arrays import Array
 from crowdwise.exceptions import LabelError, MissingExtraError
-from crowdwise.labels.encode import as_column, loses_digits
+from crowdwise.labels._encode import as_column, loses_digits
 
 # What people call the three columns of a long table of labels, most usual first.
 USUAL_NAMES = {

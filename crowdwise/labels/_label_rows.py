@@ -14,7 +14,7 @@ from scipy import sparse
 from crowdwise._arrays import Array, FrozenArrays
 from crowdwise._threads import each_block
 from crowdwise.exceptions import LabelError
-from crowdwise.labels.encode import smallest_integer_type
+from crowdwise.labels._encode import smallest_integer_type
 from crowdwise.labels.scale import NOMINAL, LabelScale
 
 # Where the ids of the examples come from: nowhere (they are positions), a default index, the caller, or the caller's

@@ -11,9 +11,9 @@ import numpy as np
 from crowdwise._arrays import Array, Positions
 from crowdwise._text import count
 from crowdwise.exceptions import LabelError, warn
-from crowdwise.labels.encode import as_objects, encode, encode_declared, is_missing, shown
-from crowdwise.labels.frames import index_of
-from crowdwise.labels.mistakes import perhaps
+from crowdwise.labels._encode import as_objects, encode, encode_declared, is_missing, shown
+from crowdwise.labels._frames import index_of
+from crowdwise.labels._mistakes import perhaps
 
 
 def check_groups(groups: Any, annotators: Array) -> Array | None:
@@ -24,7 +24,7 @@ def check_groups(groups: Any, annotators: Array) -> Array | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from crowdwise.labels.groups import check_groups
+    >>> from crowdwise.labels._groups import check_groups
     >>> check_groups({"ann": "x", "cem": "x"}, np.array(["ann", "bob", "cem"])).tolist()
     ['x', None, 'x']
     """
