@@ -66,3 +66,15 @@ OFFSET_SMOOTHING = 1e-3
 # Weights are advised if a model of easy examples ranks the majority among contested ones below chance by so many
 # standard errors; then with this steepness, the best for all data sets of the paper's simulation together.
 MISLED_ERRORS, MISLED_STEEPNESS = 2.0, 4.0
+
+# --- What reports call things (reporting/, runs/_check). ---
+# Confidence below which a consensus is called unsure, and expected gain, in bits, below which no check is worth it.
+UNSURE, LITTLE_GAIN = 0.8, 0.02
+# Known answers from which on they measure how correlated errors are, and how good an annotator is.
+ENOUGH_TRUTHS = 20
+# From this part of the votes on, errors are called mostly independent.
+MOSTLY_INDEPENDENT = 0.8
+# A class given on a smaller share of the examples, or of an even share of the labels, may be a slip.
+RARE_ON_EXAMPLES, RARE_AMONG_LABELS = 0.05, 0.01
+# Krippendorff's alpha from which on annotators agree so; he himself asks for .667, better .8.
+AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))

@@ -15,7 +15,7 @@ from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import shown
 from crowdwise.reporting.annotators import annotator_columns
 from crowdwise.reporting.consensus import accuracies, classifier, quality
-from crowdwise.reporting.disagreement import histogram, margin
+from crowdwise.reporting.disagreement import by_disagreement, margin
 from crowdwise.reporting.fit import Fit
 from crowdwise.reporting.pairs import pairs
 
@@ -322,7 +322,7 @@ class DisagreementDisplay(_FitDisplay):
 
     @classmethod
     def _of(cls, fit: Fit) -> Self:
-        return cls(histogram(fit))
+        return cls(by_disagreement(fit))
 
     def _draw(self, ax: Any) -> None:
         ax.stairs(self.part["counts"], self.part["edges"], fill=True, color=_BLUE)

@@ -7,17 +7,8 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_json
-from crowdwise.cli.options import (
-    FILE,
-    console_of,
-    console_options,
-    json_option,
-    labels_options,
-    ratings_option,
-    reading_of_labels,
-    scale_option,
-)
+from crowdwise.cli.console import Console, show, show_json
+from crowdwise.cli.options import FILE, console_options, json_option, reading_options
 
 
 @click.command(
@@ -30,12 +21,10 @@ Examples:
 """,
 )
 @click.argument("labels", type=FILE)
-@labels_options
-@scale_option
-@ratings_option
+@reading_options(scale=True, ratings=True)
 @json_option
 @console_options
-def command(labels: str, as_json: bool, **options: Any) -> None:
+def command(labels: str, as_json: bool, reading: dict[str, Any], console: Console) -> None:
     """Print how far annotators agree.
 
     Krippendorff's alpha, Gwet's AC, Fleiss' and Brennan-Prediger's kappa, percent agreement, Cohen's kappas of pairs
@@ -45,9 +34,8 @@ def command(labels: str, as_json: bool, **options: Any) -> None:
     from crowdwise.runs import read_inputs
 
     started()
-    console = console_of(options)
     with console.step("Comparing"):
-        found = agreement(read_inputs(labels, labels_as=reading_of_labels(options, console)).labels)
+        found = agreement(read_inputs(labels, **reading).labels)
     if as_json:
         show_json("agreement", found.as_dict())
     else:

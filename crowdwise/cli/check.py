@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_json
-from crowdwise.cli.options import (
-    FILE,
-    console_of,
-    console_options,
-    features_options,
-    json_option,
-    labels_options,
-    ratings_option,
-    reading_of_features,
-    reading_of_labels,
-    scale_option,
-)
-
-if TYPE_CHECKING:
-    from crowdwise.runs.inputs import Join
+from crowdwise.cli.console import Console, show, show_json
+from crowdwise.cli.options import FILE, console_options, json_option, reading_options
 
 
 @click.command(
@@ -35,13 +21,10 @@ Examples:
 )
 @click.argument("labels", type=FILE)
 @click.argument("features", type=FILE, required=False)
-@labels_options
-@scale_option
-@ratings_option
-@features_options
+@reading_options(scale=True, ratings=True, features=True)
 @json_option
 @console_options
-def command(labels: str, features: str | None, join: Join, as_json: bool, **options: Any) -> None:
+def command(labels: str, features: str | None, as_json: bool, reading: dict[str, Any], console: Console) -> None:
     """Say what is in labels and features, and what is wrong.
 
     How far annotators agree, who stands out, and whether it helps to let contested examples count less.
@@ -49,10 +32,8 @@ def command(labels: str, features: str | None, join: Join, as_json: bool, **opti
     from crowdwise.runs import check, read_inputs
 
     started()
-    console = console_of(options)
-    labels_as, features_as = reading_of_labels(options, console), reading_of_features(options)
     with console.step("Checking"):
-        inputs = read_inputs(labels, features, labels_as=labels_as, features_as=features_as, join=join)
+        inputs = read_inputs(labels, features, **reading)
         for note in inputs.notes:
             console.info(note)
         found = check(inputs)

@@ -7,16 +7,8 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_json
-from crowdwise.cli.options import (
-    FILE,
-    console_of,
-    console_options,
-    json_option,
-    labels_options,
-    ratings_option,
-    reading_of_labels,
-)
+from crowdwise.cli.console import Console, show, show_json
+from crowdwise.cli.options import FILE, console_options, json_option, reading_options
 
 LABELS_TO = ("table", "wide", "crowd-kit", "peerannot")
 RUN_TO = ("csv", "crowd-kit", "label-studio")
@@ -38,12 +30,18 @@ Examples:
 )
 @click.option("--tasks", type=FILE, metavar="FILE", help="Export of Label Studio that the labels came from.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@labels_options
-@ratings_option
+@reading_options(ratings=True)
 @json_option
 @console_options
 def command(
-    source: str, target: str, to: str | None, tasks: str | None, force: bool, as_json: bool, **options: Any
+    source: str,
+    target: str,
+    to: str | None,
+    tasks: str | None,
+    force: bool,
+    as_json: bool,
+    reading: dict[str, Any],
+    console: Console,
 ) -> None:
     """Write labels or a consensus in the format of another tool.
 
@@ -55,8 +53,7 @@ def command(
     from crowdwise.runs import is_run, open_run
 
     started()
-    console = console_of(options)
-    labels_as = reading_of_labels(options, console)
+    labels_as = reading["labels_as"]
     known = RUN_TO if (of_run := is_run(source)) else LABELS_TO
     if to is not None and to not in known:
         what = "the consensus of a run" if of_run else "labels"
@@ -69,13 +66,9 @@ def command(
             run.export(target, to or "csv", tasks=tasks, question=labels_as["question"], force=force)
             notes = [f"consensus of {source}"]
         else:
+            format = labels_as.pop("format")
             file = formats.convert(
-                source,
-                target,
-                source_format=labels_as.pop("format"),
-                target_format=to or "table",
-                force=force,
-                **labels_as,
+                source, target, source_format=format, target_format=to or "table", force=force, **labels_as
             )
             notes = [*file.notes, count(file.labels.n_labels, "label")]
     for note in notes:

@@ -5,31 +5,15 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 
 from crowdwise.cli.console import Console
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]  # a decorator of a command
 FILE = click.Path()  # not looked at here: it lets a shell complete names of files
-_LABELS = (
-    "format",
-    "example",
-    "annotator",
-    "label",
-    "wide",
-    "question",
-    "missing",
-    "abstain",
-    "on_duplicate",
-    "classes",
-    "strip",
-    "encoding",
-)
-_FEATURES = ("id", "ids", "text", "embedding", "columns")
-
-
 # ParamType is generic in later versions of click only: with 8.2 it cannot be given its types.
 
 
@@ -82,13 +66,20 @@ class Encoding(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-def in_order(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator; the help lists them in this order."""
+def packed(name: str, make: Callable[..., Any], *options: Option) -> Option:
+    """Several options, listed in this order in the help, as one argument of the command: what `make` makes of them."""
 
-    def add(command: Command) -> Command:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_record(*arguments: Any, **given: Any) -> Any:
+            record = make(**{key: given.pop(key) for key in keys})
+            return command(*arguments, **given, **{name: record})
+
+        others = list(getattr(command, "__click_params__", ()))
         for option in reversed(options):
-            command = option(command)
-        return command
+            option(with_record)
+        keys = [each.name for each in with_record.__click_params__ if each not in others]  # type: ignore[attr-defined]
+        return with_record
 
     return add
 
@@ -96,7 +87,7 @@ def in_order(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 encoding_option = click.option(
     "--encoding", type=Encoding(), metavar="NAME", help="Of the files, such as latin-1; by default UTF-8 or UTF-16."
 )
-labels_options = in_order(
+_LABELS = (
     click.option("--example", metavar="COLUMN", help="Column with the example's id, if its name does not say so."),
     click.option(
         "--annotator",
@@ -125,7 +116,7 @@ labels_options = in_order(
         help="Which of two labels of an annotator for one example counts; runs: all, as runs that share a vote.",
     ),
 )
-scale_option = click.option(
+_SCALE = click.option(
     "--scale",
     type=click.Choice(["nominal", "ordinal"]),
     default="nominal",
@@ -144,9 +135,9 @@ abstentions_option = click.option(
     is_flag=True,
     help="Abstaining (--abstain) depends on the class, so learn from it; by default abstentions are left out.",
 )
-ratings_option = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
+_RATINGS = click.option("--ratings", is_flag=True, help="Labels are numbers, such as 3.5, and not classes.")
 ids_option = click.option("--ids", type=FILE, metavar="FILE", help="Ids of the rows of a NumPy file, one per line.")
-features_options = in_order(
+_FEATURES = (
     click.option("--id", metavar="COLUMN", help="Column of FEATURES with the example's id."),
     ids_option,
     click.option("--text", metavar="COLUMN", multiple=True, help="Column with texts."),
@@ -159,51 +150,53 @@ features_options = in_order(
         help="inner leaves out labelled examples without features; by default they are an error.",
     ),
 )
-truth_options = in_order(
-    click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, to measure the result."),
-    click.option("--use-truth", is_flag=True, help="Learn from --truth too, and calibrate confidence by it."),
+truth_option = click.option(
+    "--truth", type=FILE, metavar="FILE", help="Right answers of some examples, to measure the result."
 )
-console_options = in_order(
+use_truth_option = click.option(
+    "--use-truth", is_flag=True, help="Use --truth in the fit too, and calibrate confidence by it."
+)
+console_options = packed(
+    "console",
+    Console,
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
     click.option("-v", "--verbose", is_flag=True, help="Print how long each step takes, too."),
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def reading_of_labels(options: dict[str, Any], console: Console) -> dict[str, Any]:
-    """Takes the options about labels out of all options: settings of `crowdwise.formats.read`."""
-    given = {name: options.pop(name) for name in _LABELS} | {"on_rows": lambda n: console.progress(f"{n:,} rows read")}
+def reading_options(*, scale: bool = False, ratings: bool = False, features: bool = False) -> Option:
+    """How files are read, as `reading`: named arguments of `crowdwise.runs.read_inputs`."""
+    options = [*_LABELS, *([_SCALE] * scale), *([_RATINGS] * ratings), *(_FEATURES if features else ())]
+    return packed("reading", _reading, *options)
+
+
+def _reading(*, join: str = "exact", columns: str | None = None, **given: Any) -> dict[str, Any]:
+    names = ("id", "ids", "text", "embedding")
+    features_as = {name: given.pop(name) for name in names if name in given}
+    if columns is not None:
+        features_as["columns"] = [name.strip() for name in columns.split(",")]
+    return {"labels_as": _labels_as(**given), "features_as": features_as, "join": join}
+
+
+def _labels_as(
+    *, scale: str = "nominal", ratings: bool = False, missing: tuple[str, ...], **given: Any
+) -> dict[str, Any]:
     if given["format"] is not None:
         from crowdwise.formats import FORMATS
 
         if given["format"] not in FORMATS:
             raise click.UsageError(f"--format must be one of {', '.join(FORMATS)}; got {given['format']}.")
-    if given["missing"]:
+    if missing:
         from crowdwise.formats._answers import MISSING
 
-        given["missing"] = (*MISSING, *given["missing"])
-    else:
-        del given["missing"]
-    given["scale"] = options.pop("scale", "nominal")
-    if options.pop("ratings", False):
-        if given["classes"]:
-            raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
-        if given["scale"] == "ordinal":
-            raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
-        given["scale"] = "interval"
+        given["missing"] = (*MISSING, *missing)
+    if ratings and given["classes"]:
+        raise click.UsageError("--classes names classes, and --ratings says that labels are numbers: one of them.")
+    if ratings and scale == "ordinal":
+        raise click.UsageError("labels are ratings or levels, not both: leave out --ratings or --scale ordinal.")
     if given["wide"] and given["annotator"]:
         given["annotator"] = Names().convert(given["annotator"], None, None)
-    return given
-
-
-def reading_of_features(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the options about features out of all options: settings of `crowdwise.features.read_features`."""
-    given = {name: options.pop(name) for name in _FEATURES}
-    if given["columns"] is not None:
-        given["columns"] = [name.strip() for name in given["columns"].split(",")]
-    return given
-
-
-def console_of(options: dict[str, Any]) -> Console:
-    """Takes the options about the console out of all options."""
-    return Console(options.pop("quiet"), options.pop("verbose"))
+    console = Console(quiet=click.get_current_context().params.get("quiet", False))
+    given["on_rows"] = lambda n: console.progress(f"{n:,} rows read")
+    return given | {"scale": "interval" if ratings else scale}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.options import FILE, console_of, console_options, encoding_option, ids_option, json_option
+from crowdwise.cli.console import Console
+from crowdwise.cli.options import FILE, console_options, encoding_option, ids_option, json_option
 from crowdwise.cli.show_table import csv_option, show_table
 
 
@@ -27,16 +26,7 @@ Examples:
 @json_option
 @csv_option
 @console_options
-def command(
-    run: str,
-    features: str,
-    id: str | None,
-    ids: str | None,
-    encoding: str | None,
-    as_json: bool,
-    as_csv: bool,
-    **options: Any,
-) -> None:
+def command(run: str, features: str, as_json: bool, as_csv: bool, console: Console, **reading: str | None) -> None:
     """Predict the classes of new examples with a run.
 
     RUN is the folder of a run of crowdwise fit. FEATURES has the same columns as the features of the fit.
@@ -44,7 +34,6 @@ def command(
     from crowdwise.runs import open_run
 
     started()
-    console = console_of(options)
     with console.step("Predicting"):
-        table = open_run(run).predict(features, id=id, ids=ids, encoding=encoding, info=console.info)
+        table = open_run(run).predict(features, **reading, info=console.info)
     show_table(table, as_json=as_json, as_csv=as_csv)

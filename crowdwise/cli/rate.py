@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_json
-from crowdwise.cli.options import FILE, console_of, console_options, json_option, labels_options, reading_of_labels
+from crowdwise.cli.console import Console, show, show_json
+from crowdwise.cli.options import FILE, console_options, json_option, reading_options
 
 
 @click.command(
@@ -24,10 +24,10 @@ Examples:
 @click.option("--truth", type=FILE, metavar="FILE", help="Right answers of some examples, drawn at random.")
 @click.option("--target", metavar="CLASS", help="The class whose share is wanted; of two the second by default.")
 @click.option("--by", type=FILE, metavar="FILE", help="Groups to compare: a column of examples and one of groups.")
-@labels_options
+@reading_options()
 @json_option
 @console_options
-def command(source: str, truth: str | None, target: str | None, by: str | None, as_json: bool, **options: Any) -> None:
+def command(source: str, as_json: bool, reading: dict[str, Any], console: Console, **wanted: str | None) -> None:
     """Print how frequent a class is, with an interval.
 
     Such as a pass rate: the share of the consensus, corrected for its errors by known answers (--truth), and the
@@ -36,10 +36,8 @@ def command(source: str, truth: str | None, target: str | None, by: str | None, 
     from crowdwise.runs.rates import rate_of
 
     started()
-    console = console_of(options)
-    labels_as = reading_of_labels(options, console)
     with console.step("Working"):
-        found = rate_of(source, truth=truth, target=target, by=by, labels_as=labels_as, info=console.info)
+        found = rate_of(source, **wanted, labels_as=reading["labels_as"], info=console.info)
     if as_json:
         show_json("rate", asdict(found))
     else:

@@ -9,36 +9,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdwise.cli import started
-from crowdwise.cli.console import show, show_data
+from crowdwise.cli.console import Console, show, show_data
 from crowdwise.cli.options import (
     FILE,
     abstentions_option,
-    console_of,
     console_options,
     group_option,
-    in_order,
     json_option,
-    labels_options,
-    reading_of_labels,
-    scale_option,
-    truth_options,
+    packed,
+    reading_options,
+    truth_option,
+    use_truth_option,
 )
 
 if TYPE_CHECKING:
     from crowdwise.runs import ResultTable
 
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
-table_options = in_order(
-    click.argument("source", metavar="LABELS|RUN", type=FILE),
-    truth_options,
-    labels_options,
-    scale_option,
-    abstentions_option,
-    group_option,
-    json_option,
-    csv_option,
-    console_options,
-)
+source_argument = click.argument("source", metavar="LABELS|RUN", type=FILE)
+
+
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `show_table_of` takes."""
+    settings = packed("settings", dict, use_truth_option, abstentions_option, group_option)
+    for option in (console_options, csv_option, json_option, settings, reading_options(scale=True), truth_option):
+        command = option(command)
+    return source_argument(command)
 
 
 def show_table_of(
@@ -48,32 +44,24 @@ def show_table_of(
     as_json: bool,
     as_csv: bool,
     truth: str | None,
-    use_truth: bool,
-    **options: Any,
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    console: Console,
 ) -> None:
     """Print a table of a run, or of labels alone, perhaps with known answers."""
     from crowdwise.reporting.consensus import quality_sentence
     from crowdwise.runs import Settings, fit, is_run, open_run
 
     started()
-    console = console_of(options)
-    labels_as = reading_of_labels(options, console)
-    reading = {name: options.pop(name) for name in ("informative_abstentions", "groups")}
     with console.step("Working"):
         if is_run(source):
-            for what, given in (("known answers", truth or use_truth), ("groups", reading["groups"])):
+            for what, given in (("known answers", truth or settings["use_truth"]), ("groups", settings["groups"])):
                 if given:
                     raise click.UsageError(f"{source} is fitted already: give {what} to crowdwise fit.")
             table = table_of(open_run(source))
         else:
-            run = fit(
-                source,
-                truth=truth,
-                settings=Settings(use_truth=use_truth, **reading),
-                labels_as=labels_as,
-                info=console.info,
-                on_round=console.progress,
-            )
+            reading |= {"info": console.info, "on_round": console.progress}
+            run = fit(source, truth=truth, settings=Settings(**settings), **reading)
             table = table_of(run)
             if run.inputs.truth is not None:
                 console.info(quality_sentence(run.summary))

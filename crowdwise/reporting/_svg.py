@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 WIDTH = 440.0
-LEFT, TOP, BOTTOM = 46.0, 14.0, 190.0
+_LEFT, _TOP, _HEIGHT = 46.0, 14.0, 176.0
+Ticks = Mapping[Any, str]  # words at values
 
 
 class Markup(str):
@@ -48,28 +50,96 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     return tag("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
 
 
-def dot(x: float, y: float, r: float, kind: str = "dot") -> Markup:
+def dot(x: float, y: float, r: float, kind: str = "dot", title: str = "") -> Markup:
     """A filled circle."""
-    return tag("circle", cx=float(x), cy=float(y), r=r, class_=kind)
+    return tag("circle", *([tag("title", title)] if title else []), cx=float(x), cy=float(y), r=r, class_=kind)
 
 
-def points(places: Iterable[tuple[float, float]]) -> str:
-    """Places as an attribute of a polygon or a polyline."""
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+class Plot:
+    """Two axes: values in, places in a picture out; what is drawn is kept until `picture`.
+
+    Parameters
+    ----------
+    x, y : tuple of float
+        The ends of either axis.
+    right : float, default=16.0
+        Room to the right.
+    height : float, default=176.0
+        Of the upward axis.
+    """
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, right: float = 16.0, height: float = _HEIGHT):
+        self.x, self.y, self.right, self.bottom = x, y, WIDTH - right, _TOP + height
+        self.parts: list[Markup] = []
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The place of two values."""
+        across, up = (x - self.x[0]) / (self.x[1] - self.x[0]), (y - self.y[0]) / (self.y[1] - self.y[0])
+        return _LEFT + (self.right - _LEFT) * across, self.bottom - (self.bottom - _TOP) * up
+
+    def axes(self, x_name: str, x_ticks: Ticks, y_name: str, y_ticks: Ticks, *, grid: Iterable[float] = ()) -> Plot:
+        """Names and marks of both axes, and lines across the picture."""
+        for y in grid:
+            self.level(y, "grid")
+        for y, words in y_ticks.items():
+            self.parts.append(text(_LEFT - 8, self.at(self.x[0], y)[1] + 4, words, anchor="end"))
+        for x, words in x_ticks.items():
+            self.parts.append(text(self.at(x, self.y[0])[0], self.bottom + 18, words, anchor="middle"))
+        middle = (_LEFT + self.right) / 2
+        self.parts.append(text(middle, self.bottom + 38, x_name, anchor="middle", kind="axis"))
+        self.parts.append(text(_LEFT, _TOP - 4, y_name, kind="axis"))
+        return self
+
+    def level(self, y: float, kind: str, words: str = "") -> None:
+        """A line across the picture, with words to its right."""
+        up = self.at(self.x[0], y)[1]
+        self.parts.append(line(_LEFT, up, self.right, up, kind))
+        if words:
+            self.parts.append(text(self.right + 6, up + 4, words, kind="tick second"))
+
+    def points(self, places: Iterable[Sequence[float]]) -> None:
+        """A small dot for every pair of values."""
+        self.parts += [dot(*self.at(x, y), 2, "point") for x, y in places]
+
+    def interval(self, x: float, value: float, low: float, high: float, title: str = "") -> None:
+        """A value with its interval, upwards."""
+        self.parts.append(line(*self.at(x, low), *self.at(x, high), "interval"))
+        self.parts.append(dot(*self.at(x, value), 4.5, "dot", title))
+
+    def shape(self, name: str, places: Iterable[Sequence[float]], kind: str) -> None:
+        """A polyline or a polygon through pairs of values."""
+        through = " ".join("{:.1f},{:.1f}".format(*self.at(x, y)) for x, y in places)
+        self.parts.append(tag(name, points=through, class_=kind))
+
+    def picture(self, label: str) -> Markup:
+        """All that was drawn."""
+        return picture(self.bottom + 46, label, self.parts)
 
 
-def axes(largest: float, right: float) -> tuple[Callable[[float], float], Callable[[float], float], list[Markup]]:
-    """Where values of disagreement and shares of the height are, and the marks of the axis of disagreement."""
-
-    def across(value: float) -> float:
-        return LEFT + (right - LEFT) * value / largest
-
-    def up(share: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * share
-
-    ticks = [largest * k / 4 for k in range(5)]
-    marks = [text(across(value), BOTTOM + 18, f"{value:.3g}", anchor="middle") for value in ticks]
-    return across, up, [*marks, text((LEFT + right) / 2, BOTTOM + 38, "disagreement", anchor="middle", kind="axis")]
+def histogram(
+    edges: list[float],
+    counts: list[int],
+    name: str,
+    ticks: Ticks,
+    words: str,
+    *,
+    below: float = 0.0,
+    right: float = 16.0,
+) -> Plot:
+    """Examples by some value; `words` has the ends of a column, and columns that end below some value are marked."""
+    most = max(*counts, 1)
+    unit = 10 ** math.floor(math.log10(most))
+    step = max(round(next(unit * k for k in (0.2, 0.5, 1, 2, 5) if most <= 4 * unit * k)), 1)
+    marks = {n: f"{n:,}" for n in range(0, most + 1, step)}
+    plot = Plot((edges[0], edges[-1]), (0, most), right=right).axes(name, ticks, "examples", marks, grid=marks)
+    for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True):
+        if n:
+            (x, y), (end, bottom) = plot.at(low, n), plot.at(high, 0)
+            box = {"x": x + 1, "y": y, "width": max(end - x - 2, 1.0), "height": max(bottom - y, 1.0)}
+            title = tag("title", f"{n:,} examples with {words.format(low, high)}")
+            kind = "column below" if (low + high) / 2 < below else "column"
+            plot.parts.append(tag("rect", title, **box, rx=1.5, class_=kind))
+    return plot
 
 
 def interval_rows(

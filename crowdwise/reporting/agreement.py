@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from crowdwise._limits import AGREEMENT, ENOUGH_TRUTHS, MOSTLY_INDEPENDENT
 from crowdwise._text import count
 from crowdwise.crowd._agreement import agreement
 from crowdwise.crowd._disagreement import disagreement
@@ -17,10 +19,6 @@ from crowdwise.results._error_correlation import votes_by_truth
 from crowdwise.results.fit_results import is_representative
 from crowdwise.truths.check import HALF_WIDTH
 
-# From which alpha on a crowd is said to agree in some way; Krippendorff himself asks for 0.667, better 0.8.
-_AGREEMENT = ((0.8, "closely"), (0.667, "fairly well"), (0.4, "moderately"), (0.2, "weakly"), (0.0, "little"))
-_ENOUGH_TRUTHS = 20  # from here on, known answers measure how correlated errors are
-_MOSTLY = 0.8  # from this part of the votes on, errors are called mostly independent
 PAGES = ()  # it has its place in the first sentences
 
 
@@ -76,15 +74,26 @@ def _votes(fit: Fit) -> dict[str, Any]:
     if fitted is None:
         return votes
     n_truths = int(((fit.answers >= 0) & (fit.labels.labels_per_example > 1)).sum())
-    if n_truths < _ENOUGH_TRUTHS or not is_representative(results, fit.labels.labels_per_example > 0, fit.answers):
+    if n_truths < ENOUGH_TRUTHS or not is_representative(results, fit.labelled, fit.answers):
         return votes
     effective = votes_by_truth(results, fit.labels, fit.answers)
     return votes | {"effective": effective, "by": "truths", "truths": n_truths}
 
 
-def alpha_name(summary: Summary) -> str:
+def alpha_name(*, ordered: bool) -> str:
     """What the agreement is called: where classes have an order, alpha knows it."""
-    return f"Krippendorff’s alpha{' for ordered labels' if summary.get('ordered') else ''}"
+    return f"Krippendorff’s alpha{' for ordered labels' if ordered else ''}"
+
+
+def agreement_words(alpha: Mapping[str, float | None]) -> str:
+    """How far annotators agree, by an alpha that is known."""
+    value, low = alpha["value"], alpha.get("low")
+    assert value is not None
+    if value < 0:
+        return "agree less than by chance"
+    if low is not None and low <= 0:
+        return "agree little more than by chance"
+    return f"agree {next(word for least, word in AGREEMENT if value >= least)}"
 
 
 def agreement_sentence(summary: Summary) -> str:
@@ -96,12 +105,12 @@ def agreement_sentence(summary: Summary) -> str:
         if summary["size"]["labels_per_example"]["max"] < 2:
             return f"No two of these {who} share an example, so their accuracies cannot be compared."
         return f"All labels of these {who} are the same, so agreement beyond chance is unknown."
-    value = alpha["value"]
-    how = next((f"agree {word}" for least, word in _AGREEMENT if value >= least), "agree less than by chance")
-    if alpha["low"] is not None and alpha["low"] <= 0 <= value:
-        how = "agree hardly more than by chance"
     span = "" if alpha["low"] is None else f" (95% interval {interval(alpha)})"
-    return f"These {who} {how}: {alpha_name(summary)} is {decimal(value)}{span}, where 0 is chance and 1 is perfect."
+    name = alpha_name(ordered=summary.get("ordered", False))
+    return (
+        f"These {who} {agreement_words(alpha)}: {name} is {decimal(alpha['value'])}{span}, where 0 is chance and 1 is "
+        "perfect."
+    )
 
 
 def votes_sentence(summary: Summary) -> str:
@@ -113,7 +122,7 @@ def votes_sentence(summary: Summary) -> str:
     if votes["by"] == "assumed" or votes["effective"] is None:
         return shared
     labels = summary["size"]["labels_per_example"]["mean"]
-    independent = votes["effective"] >= _MOSTLY * labels
+    independent = votes["effective"] >= MOSTLY_INDEPENDENT * labels
     source = f"measured on {count(votes['truths'], 'known answer')}" if votes["by"] == "truths" else "by the labels"
     return (
         f"{'Errors are mostly independent' if independent else 'Annotators make the same mistakes'}: {rounded(labels)} "
@@ -121,22 +130,14 @@ def votes_sentence(summary: Summary) -> str:
     ).rstrip()
 
 
-def lines(summary: Summary) -> list[str]:
+def lines(summary: Summary) -> list[tuple[str, str]]:
     """The same for a terminal."""
-    alpha, sentence = summary["alpha"], agreement_sentence(summary)
-    if alpha["value"] is None:
-        found = f"unknown: {sentence[0].lower()}{sentence[1:]}"
-    else:
-        span = "" if alpha["low"] is None else f" ({interval(alpha)})"
-        name = alpha_name(summary).replace("’", "'")
-        found = f"{name} {decimal(alpha['value'])}{span}; 0 is chance, 1 is perfect"
-    votes = votes_sentence(summary)
-    return [f"Agreement   {found}", *([f"Votes       {votes}"] if votes else [])]
+    return [("Agreement", agreement_sentence(summary)), ("Votes", votes_sentence(summary))]
 
 
 def number(summary: Summary) -> dict[str, str]:
     """The agreement on the first screen."""
     alpha = summary["alpha"]
     value = "–" if alpha["value"] is None else decimal(alpha["value"])
-    note = alpha_name(summary) + ("" if alpha["low"] is None else f", {interval(alpha)}")
-    return {"value": value, "name": "agreement beyond chance", "note": note}
+    span = "" if alpha["low"] is None else f", {interval(alpha)}"
+    return {"value": value, "name": "agreement beyond chance", "note": alpha_name(ordered=summary["ordered"]) + span}

@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Floats, Positions, ratio
+from crowdwise._limits import ENOUGH_TRUTHS
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
 from crowdwise.reporting._svg import Markup, interval_rows, share_ticks
 from crowdwise.reporting._words import NAMED, percent, some_of
 from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
 
-_MOST_ANNOTATORS, _MOST_ALONE, _MOST_IN_CHART = 1000, 5, 10
-# Matrices of more classes would fill a page; the most frequent confusions are listed instead.
-_MOST_CLASSES, _MOST_MIXED_UP = 8, 5
-_MEASURED = 20  # with so many known answers per annotator, these are compared by them
+# Annotators in the table and in the chart. Matrices of more classes would fill a page; the most frequent confusions are
+# listed instead, as many as places where an annotator stands alone.
+_MOST_ANNOTATORS, _MOST_IN_CHART, _MOST_CLASSES, _MOST_LISTED = 1000, 10, 8, 5
+# What annotators are compared by, in words.
+_SCORES = {
+    "accuracy": "estimated accuracy",
+    "truth_accuracy": "accuracy on known answers",
+    "spread": "spread around their offsets",
+}
 _ADVERSE = "worse than chance"
 # Chance is what the frequencies of answers and classes give, which is more than a half where one class is frequent.
 WHAT_CHANCE_IS = "agree with the consensus less than random answers would"
@@ -93,7 +99,7 @@ def _alone(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
     return {
         i: listed(
             start[i + 1] - start[i],
-            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_ALONE, start[i + 1])].tolist()],
+            [_lone_label(fit, j) for j in at[start[i] : min(start[i] + _MOST_LISTED, start[i + 1])].tolist()],
         )
         for i in chosen.tolist()
     }
@@ -125,7 +131,7 @@ def _confusion(fit: Fit, chosen: Positions) -> dict[int, dict[str, Any]]:
 def _mixed_up(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
     """The most frequent mistakes: of a class, and what is answered."""
     wrong = np.nan_to_num(matrix * (1 - np.eye(len(matrix))))
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_MIXED_UP]
+    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_LISTED]
     places = zip(*np.unravel_index(worst, wrong.shape), strict=True)
     return [{"truth": names[k], "said": names[c], "share": round(float(wrong[k, c]), 3)} for k, c in places]
 
@@ -155,24 +161,36 @@ def advice(summary: Summary) -> list[str]:
     return found
 
 
+def _score(summary: Summary, rows: list[dict[str, Any]]) -> str:
+    """What annotators are compared by: a harsh one is seldom right and may be consistent; common errors need truth."""
+    if rows[0].get("spread") is not None:
+        return "spread"
+    measured = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
+    if measured and all(row.get("truths", 0) >= ENOUGH_TRUTHS for row in rows):
+        return "truth_accuracy"
+    return "expertise" if rows[0].get("accuracy") is None else "accuracy"
+
+
 def chart(summary: Summary) -> Markup | None:
     """The annotators with intervals for the first screen: all, or the best and the worst; None if nothing is known."""
     rows = _in_chart(summary)
     if len(rows) < 2 or not summary["comparable"]:
         return None
-    kinds = ["below" if row["flags"] else "" for row in rows]
-    if rows[0].get("offset") is not None:
-        return _offsets(summary, rows, kinds)
-    score = "truth_accuracy" if all(row.get("truths", 0) >= _MEASURED for row in rows) else "accuracy"
-    if any(row.get(score) is None for row in rows):
+    score = _score(summary, rows)
+    if score == "spread":
+        return _offsets(summary, rows)
+    if score == "expertise" or any(row.get(score) is None for row in rows):
         return None
-    low = math.floor(10 * min(row[f"{score}_low"] for row in rows)) / 10
+    low, axis = math.floor(10 * min(row[f"{score}_low"] for row in rows)) / 10, _SCORES[score]
     shown = [
-        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], percent(row[score]), kind)
-        for row, kind in zip(rows, kinds, strict=True)
+        (row["annotator"], row[score], row[f"{score}_low"], row[f"{score}_high"], percent(row[score]), _kind(row))
+        for row in rows
     ]
-    axis = "estimated accuracy" if score == "accuracy" else "accuracy on known answers"
     return interval_rows(shown, (low, 1.0), share_ticks(low), f"{axis.capitalize()} of annotators.", axis)
+
+
+def _kind(row: dict[str, Any]) -> str:
+    return "below" if row["flags"] else ""
 
 
 def _in_chart(summary: Summary) -> list[dict[str, Any]]:
@@ -181,17 +199,21 @@ def _in_chart(summary: Summary) -> list[dict[str, Any]]:
     return rows if len(rows) <= _MOST_IN_CHART else [*rows[:half], *rows[-half:]]
 
 
-def _offsets(summary: Summary, rows: list[dict[str, Any]], kinds: list[str]) -> Markup:
+def _offsets(summary: Summary, rows: list[dict[str, Any]]) -> Markup:
     """How far annotators of levels or ratings are above the consensus, with the spread of their labels."""
     ends = [(row["offset"] - row["spread"], row["offset"] + row["spread"]) for row in rows]
     most = max(abs(end) for pair in ends for end in pair) or 1.0
     shown = [
-        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}", kind)
-        for row, pair, kind in zip(rows, ends, kinds, strict=True)
+        (row["annotator"], row["offset"], *pair, f"{row['offset']:+.2f}", _kind(row))
+        for row, pair in zip(rows, ends, strict=True)
     ]
     ticks = [(share * most, f"{share * most:+.2g}" if share else "0") for share in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-    axis = "levels above the consensus" if summary["kind"] == "class" else "above the consensus"
+    axis = f"{_unit(summary).strip()} above the consensus".strip()
     return interval_rows(shown, (-most, most), ticks, f"Offset and spread of annotators, {axis}.", f"{axis}, ± spread")
+
+
+def _unit(summary: Summary) -> str:
+    return " levels" if summary["kind"] == "class" else ""
 
 
 def chart_words(summary: Summary) -> str:
@@ -199,7 +221,7 @@ def chart_words(summary: Summary) -> str:
     rows, half = _in_chart(summary), _MOST_IN_CHART // 2
     which = "" if len(rows) == summary["annotators"]["total"] else f" The {half} best and the {half} worst."
     flags = " Orange: flagged." if any(row["flags"] for row in rows) else ""
-    ends = "95% intervals" if rows[0].get("offset") is None else "the spread of their labels"
+    ends = "the spread of their labels" if _score(summary, rows) == "spread" else "95% intervals"
     return f"Annotators, with {ends}.{which}{flags}"
 
 
@@ -210,47 +232,41 @@ def number(summary: Summary) -> dict[str, Any]:
     return {"value": f"{flags:,}", "name": "annotators flagged", "note": note, "act": flags > 0}
 
 
-def lines(summary: Summary) -> list[str]:
+def lines(summary: Summary) -> list[tuple[str, str]]:
     """The best and the worst if their intervals differ, and who is flagged, for a terminal."""
     rows = [row for row in summary["annotators"]["rows"] if row["labels"] and "few labels" not in row["flags"]]
-    measured = (summary["truth_check"] or summary["quality"]["known"] or {}).get("at_random", False)
-    score = "accuracy"
-    levels = bool(rows) and rows[0].get("spread") is not None  # a harsh annotator is seldom right and may be consistent
-    if measured and not levels and all(row.get("truths", 0) >= _MEASURED for row in rows):  # with common errors too
-        score = "truth_accuracy"
-        rows = sorted(rows, key=lambda row: -row[score])
-    found = []
-    if len(rows) > 1 and summary["comparable"]:
-        best, worst = rows[0], rows[-1]
-        if levels and best["spread_high"] >= worst["spread_low"]:
-            span = f"{best['spread']:.2g} to {worst['spread']:.2g} levels"
-            found.append(f"Annotators  no clear difference (spread around their offsets {span})")
-        elif not levels and best.get(score) is not None and best[f"{score}_low"] <= worst[f"{score}_high"]:
-            span = " to ".join(dict.fromkeys(percent(row[score]) for row in (worst, best)))
-            what = "estimated accuracy" if score == "accuracy" else "accuracy on known answers"
-            found.append(f"Annotators  no clear difference ({what} {span})")
-        else:
-            found.append(f"Annotators  best {_scored(best)}; worst {_scored(worst)}")
     by_flags: dict[str, list[str]] = {}
     for row in rows:
         if row["flags"]:
             by_flags.setdefault("; ".join(row["flags"]), []).append(row["annotator"])
     groups = [f"{some_of(names)}: {flags.replace(_ADVERSE, _chance_words(names))}" for flags, names in by_flags.items()]
-    if groups:
-        more = ["and more"] if len(groups) > NAMED else []
-        found.append(f"Flagged     {'; '.join([*groups[:NAMED], *more])}")
-    return found
+    more = ["and more"] if len(groups) > NAMED else []
+    return [("Annotators", _best_and_worst(summary, rows)), ("Flagged", "; ".join([*groups[:NAMED], *more]))]
 
 
-def _scored(row: dict[str, Any]) -> str:
-    if row.get("spread") is not None:
-        harsh = f"{'lenient' if row['offset'] > 0 else 'harsh'} by {abs(row['offset']):.1f} levels, otherwise "
-        spread = f"within {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"
-        return f"{row['annotator']} ({harsh}{spread}, {count(row['labels'], 'label')})"
-    if row.get("accuracy") is None:
-        return f"{row['annotator']} (expertise {row['expertise']:.3g}, {count(row['labels'], 'label')})"
-    known = ""
+def _best_and_worst(summary: Summary, rows: list[dict[str, Any]]) -> str:
+    if len(rows) < 2 or not summary["comparable"]:
+        return ""
+    score = _score(summary, rows)
+    if score == "truth_accuracy":
+        rows = sorted(rows, key=lambda row: -row[score])
+    best, worst = rows[0], rows[-1]
+    if score != "expertise":
+        ends = (best, worst) if score == "spread" else (worst, best)
+        if ends[0][f"{score}_high"] >= ends[1][f"{score}_low"]:
+            values = [f"{row[score]:.2g}" if score == "spread" else percent(row[score]) for row in ends]
+            unit = _unit(summary) if score == "spread" else ""
+            return f"no clear difference ({_SCORES[score]} {' to '.join(dict.fromkeys(values))}{unit})"
+    return f"best {_scored(summary, best)}; worst {_scored(summary, worst)}"
+
+
+def _scored(summary: Summary, row: dict[str, Any]) -> str:
+    """A name with all that is known about how good it is."""
+    parts = [f"estimated accuracy {percent(row['accuracy'])}"] if row.get("accuracy") is not None else []
     if row.get("truth_accuracy") is not None:
-        known = f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}, "
-    share = percent(row["accuracy"])
-    return f"{row['annotator']} ({known}estimated accuracy {share}, {count(row['labels'], 'label')})"
+        parts.insert(0, f"accuracy {percent(row['truth_accuracy'])} on {count(row['truths'], 'known answer')}")
+    if row.get("spread") is not None:
+        harsh = f"{'lenient' if row['offset'] > 0 else 'harsh'} by {abs(row['offset']):.1f}{_unit(summary)}"
+        parts = [f"{harsh}, otherwise within {row['spread']:.2g} ({row['spread_low']:.2g} to {row['spread_high']:.2g})"]
+    parts = parts or [f"expertise {row['expertise']:.3g}"]
+    return f"{row['annotator']} ({', '.join(parts)}, {count(row['labels'], 'label')})"

@@ -8,30 +8,17 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Bools
+from crowdwise._limits import ENOUGH_TRUTHS, RARE_ON_EXAMPLES, UNSURE
 from crowdwise._text import count
-from crowdwise.reporting._svg import (
-    BOTTOM,
-    LEFT,
-    TOP,
-    WIDTH,
-    Markup,
-    interval_rows,
-    line,
-    picture,
-    share_ticks,
-    tag,
-    text,
-)
+from crowdwise.reporting._svg import Markup, Plot, histogram, interval_rows, share_ticks
 from crowdwise.reporting._words import interval, percent
-from crowdwise.reporting.examples import MOST_ROWS, mean_ratings, rows_of
-from crowdwise.reporting.fit import Fit, Summary, accuracy_of, estimate, listed, named
+from crowdwise.reporting.examples import mean_ratings, rows_of
+from crowdwise.reporting.fit import MOST_ROWS, N_BINS, Fit, Summary, accuracy_of, estimate, listed, named
 from crowdwise.results.fit_results import is_representative
-from crowdwise.truths.check import HALF_WIDTH, share_interval
+from crowdwise.truths.check import share_interval
 
-_UNSURE = 0.8  # below this probability a consensus is called unsure
 _MOST_CLASSES = 20
-_N_BINS = 20  # of the histogram of confidence
-_RARE = 0.05  # a class that is given on fewer of the examples may be a slip
+_PERCENT = {k / 5: f"{20 * k}%" for k in range(6)}  # marks of an axis of shares
 PAGES = (("consensus", "Consensus"),)
 
 
@@ -46,78 +33,67 @@ def data(fit: Fit) -> dict[str, Any]:
 
 
 def quality(fit: Fit) -> dict[str, Any]:
-    """How good the consensus is likely to be, and where truth is known, is."""
-    results, labelled = fit.results, fit.labels.labels_per_example > 0
-    known = None
-    if fit.known is not None:  # an answer that the fit was given judges nothing
-        known = np.where(results.has_truth, np.nan if results.classes is None else -1, fit.known)
+    """How sure the consensus is of how many examples, and where truth is known, how good."""
+    results = fit.results
     if results.classes is None:
-        errors = None if known is None else _rating_errors(fit, known)
-        return {"typical_error": float(np.sqrt((results.std**2).mean())), "known": errors}
-    names = [named(name) for name in results.classes]
-    consensus = np.bincount(results.codes[labelled], minlength=len(names)).tolist()
+        return {"typical_error": float(np.sqrt((results.std**2).mean())), "known": _rating_errors(fit)}
+    consensus = np.bincount(results.codes[fit.labelled], minlength=len(results.classes)).tolist()
     majority, given = (fit.votes == 1).sum(axis=0).tolist(), (fit.labels._tally > 0).sum(axis=0).tolist()
-    by_class = [
-        {"name": name, "majority": one, "consensus": other}
-        for name, one, other in zip(names, majority, consensus, strict=True)
-    ]
-    more = [
-        {"name": name, "given": one, "consensus": other}
-        for name, one, other in zip(names, given, consensus, strict=True)
-        if other > one
-    ]
+    rows = list(zip(map(named, results.classes), majority, given, consensus, strict=True))
+    by_class = [{"name": name, "majority": n, "consensus": ours} for name, n, _, ours in rows]
     return {
-        "by_class": by_class if len(names) <= _MOST_CLASSES else None,
-        "more_than_given": more,
+        "by_class": by_class if len(by_class) <= _MOST_CLASSES else None,
+        "more_than_given": [{"name": name, "given": n, "consensus": ours} for name, _, n, ours in rows if ours > n],
         "tied": int(((fit.votes > 0) & (fit.votes < 1)).any(axis=1).sum()),
-        "unsure": int((results.confidence < _UNSURE).sum()),
-        "unsure_below": _UNSURE,
-        "by_confidence": np.histogram(results.confidence, _N_BINS, (0.0, 1.0))[0].tolist(),
-        "known": None if known is None else known_accuracy(fit, known),
+        "unsure": int((results.confidence < UNSURE).sum()),
+        "unsure_below": UNSURE,
+        "by_confidence": np.histogram(results.confidence, N_BINS, (0.0, 1.0))[0].tolist(),
+        "known": known_accuracy(fit, fit.judging),
     }
 
 
-def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any]:
-    """How often consensus and majority vote are right on the labelled examples of known truth, -1 where unknown.
+def known_accuracy(fit: Fit, truth: Array) -> dict[str, Any] | None:
+    """How often consensus and majority vote are right on the labelled examples of known truth; None without any.
 
     With what the consensus states, and whether these examples may be a random draw.
     """
-    results = fit.results
-    known = np.flatnonzero((truth >= 0) & (fit.labels.labels_per_example > 0))
-    ours = (results.codes[known] == truth[known]).astype(np.float64)
-    theirs = fit.votes[known, truth[known].astype(np.intp)]
-    gap = ours - theirs if len(known) else np.array([np.nan])
-    half = HALF_WIDTH * float(gap.std()) / len(gap) ** 0.5
+    results, known = fit.results, np.flatnonzero((truth >= 0) & fit.labelled)
+    if len(known) == 0:
+        return None
+    sure, ours = results.confidence[known], (results.codes[known] == truth[known]).astype(np.float64)
+    tenth = np.minimum((10 * sure).astype(np.intp), 9)
+    reliability = [
+        {"n": int(at.sum()), "stated": float(sure[at].mean()), **accuracy_of(ours[at])}
+        for at in (tenth == k for k in np.unique(tenth))
+    ]
     return {
         "n": len(known),
         "consensus": accuracy_of(ours),
-        "majority": accuracy_of(theirs),
-        "difference": estimate(gap.mean(), gap.mean() - half, gap.mean() + half),
-        "stated": estimate(results.confidence[known].mean() if len(known) else np.nan),
-        "at_random": len(known) == 0 or is_representative(results, fit.labels.labels_per_example > 0, truth),
-        "reliability": _reliability(fit, truth),
+        "majority": accuracy_of(fit.votes[known, truth[known]]),
+        "stated": estimate(sure.mean()),
+        "at_random": is_representative(results, fit.labelled, truth),
+        "reliability": reliability,
     }
 
 
-def _rating_errors(fit: Fit, truth: Array) -> dict[str, Any]:
+def _rating_errors(fit: Fit) -> dict[str, Any] | None:
     """Root mean squared errors of the consensus and of the plain mean where truth and ratings are there."""
-    at = ~np.isnan(truth) & (fit.labels.labels_per_example > 0)
-    answers = {"consensus": fit.results.label, "mean": mean_ratings(fit.labels)}
+    at = ~np.isnan(fit.judging) & fit.labelled
     if not at.any():
-        return {"n": 0, "consensus": None, "mean": None}
-    errors = {name: float(np.sqrt(((given - truth)[at] ** 2).mean())) for name, given in answers.items()}
+        return None
+    answers = {"consensus": fit.results.label, "mean": mean_ratings(fit.labels)}
+    errors = {name: float(np.sqrt(((given - fit.judging)[at] ** 2).mean())) for name, given in answers.items()}
     return {"n": int(at.sum()), **errors}
 
 
 def classifier(fit: Fit) -> dict[str, Any] | None:
     """How good the classifier alone is, out of fold, against the consensus and known answers; None without one."""
-    results, proba = fit.results, fit.results.model_proba
-    if proba is None:
+    results = fit.results
+    if results.model_proba is None:
         return None
-    predicted, labelled = proba.argmax(axis=1), fit.labels.labels_per_example > 0
-    known = (fit.answers >= 0) & labelled
+    predicted, known = results.model_proba.argmax(axis=1), (fit.answers >= 0) & fit.labelled
     return {
-        "consensus": accuracy_of((predicted == results.codes)[labelled & ~results.has_truth]),
+        "consensus": accuracy_of((predicted == results.codes)[fit.labelled & ~results.has_truth]),
         "truth": accuracy_of((predicted == fit.answers)[known]),
         "n_truths": int(known.sum()),
         "out_of_fold": getattr(fit.model, "cross_fit", None) != 0,
@@ -126,27 +102,23 @@ def classifier(fit: Fit) -> dict[str, Any] | None:
 
 def _truth_check(fit: Fit) -> dict[str, Any] | None:
     """How good the consensus is by the known answers of the fit, and the majority vote; how many may follow."""
-    check = fit.results.truth_check
+    check, at = fit.results.truth_check, fit.labelled & fit.results.has_truth
     if check is None:
         return None
-    unknown = int(((fit.labels.labels_per_example > 0) & ~fit.results.has_truth).sum())
-    majority = None
-    if fit.results.classes is not None:
-        majority = known_accuracy(fit, fit.own_truth)["majority"]["value"]
-    return check.plain() | {"unknown": unknown, "majority": majority}
+    majority = None if fit.results.classes is None else float(fit.votes[at, fit.answers[at]].mean())
+    return check.plain() | {"unknown": int((fit.labelled & ~at).sum()), "majority": majority}
 
 
 def _changed(fit: Fit) -> dict[str, Any]:
     """Examples whose consensus is not the majority vote, the surest first; ratings far from the plain mean."""
     results = fit.results
     if results.classes is None:
-        at = np.flatnonzero(fit.labels.labels_per_example)
-        first = np.abs(results.label - mean_ratings(fit.labels))[at]
-        return listed(len(at), rows_of(fit, at[np.argsort(-first, kind="stable")[:MOST_ROWS]]))
-    differs, tied = changed_examples(fit)
-    at = np.flatnonzero(differs)
-    surest = at[np.argsort(-results.proba[at].max(axis=1), kind="stable")[:MOST_ROWS]]
-    return listed(len(at), rows_of(fit, surest)) | {"ties": int(tied.sum())}
+        at, tied = np.flatnonzero(fit.labelled), 0
+        first = np.abs(results.label - mean_ratings(fit.labels))
+    else:
+        changed, ties = changed_examples(fit)
+        at, tied, first = np.flatnonzero(changed), int(ties.sum()), results.proba.max(axis=1)
+    return listed(len(at), rows_of(fit, at[np.argsort(-first[at], kind="stable")[:MOST_ROWS]])) | {"ties": tied}
 
 
 def changed_examples(fit: Fit) -> tuple[Bools, Bools]:
@@ -155,50 +127,47 @@ def changed_examples(fit: Fit) -> tuple[Bools, Bools]:
     Of those whose answer the fit was given neither.
     """
     share = fit.votes[np.arange(len(fit.votes)), fit.results.codes]
-    found = (fit.labels.labels_per_example > 0) & ~fit.results.has_truth
+    found = fit.labelled & ~fit.results.has_truth
     return found & (share == 0), found & (share > 0) & (share < 1)
-
-
-def known_part(summary: Summary) -> dict[str, Any] | None:
-    """How good the consensus is where the answer is known; None if it is known of no example."""
-    part: dict[str, Any] | None = summary["quality"]["known"]
-    return part if part and part["n"] else None
 
 
 def quality_sentence(summary: Summary) -> str:
     """How good the consensus is where answers are known; else what it does that the majority vote does not."""
-    known = known_part(summary)
-    if summary["truth_check"] and not known:
-        return truth_sentence(summary)
-    if summary["kind"] == "rating":
-        return _rating_sentence(summary["quality"], known)
-    if known:
-        ours, theirs = known["consensus"], known["majority"]
-        return (
-            f"On the {count(known['n'], 'example')} with a known answer, consensus accuracy is "
-            f"{percent(ours['value'], 1)} (95% interval {interval(ours, 100, 1)}) and majority-vote accuracy "
-            f"{percent(theirs['value'], 1)} ({interval(theirs, 100, 1)}){_ties_drawn(summary)}{_if_chosen(known)}."
-        )
-    features = " and uses the features" if summary["model"]["uses_features"] else ""
-    if summary["size"]["annotators"] == 1 and not features:
+    if measured := known_sentence(summary) or truth_sentence(summary):
+        return measured
+    if _is_single_label(summary):
         return "The consensus is the label of the only annotator."
-    return f"The consensus weights annotators by their estimated reliability{features}: it {changed_words(summary)}."
+    how = "The consensus weights annotators by their estimated reliability"
+    how += " and uses the features" if summary["model"]["uses_features"] else ""
+    if summary["kind"] == "rating":
+        error = f"{summary['quality']['typical_error']:.3g}"
+        return f"{how}; its standard error is estimated to be {error} if annotators err independently."
+    return f"{how}: it {changed_words(summary)}."
 
 
-def _rating_sentence(quality: dict[str, Any], known: dict[str, Any] | None) -> str:
-    if known:
+def _is_single_label(summary: Summary) -> bool:
+    return summary["size"]["annotators"] == 1 and not summary["model"]["uses_features"]
+
+
+def known_sentence(summary: Summary) -> str:
+    """How good the consensus is by answers that the fit was not given; nothing without any."""
+    known = summary["quality"]["known"]
+    if not known:
+        return ""
+    where = f"On the {count(known['n'], 'example')} with a known answer"
+    if summary["kind"] == "rating":
         return (
-            f"On the {count(known['n'], 'example')} with a known answer, the root mean squared error of the consensus "
-            f"is {known['consensus']:.3g}, that of the plain mean {known['mean']:.3g}."
+            f"{where}, the root mean squared error of the consensus is {known['consensus']:.3g}, that of the plain "
+            f"mean {known['mean']:.3g}."
         )
+    ours, theirs = known["consensus"], known["majority"]
+    vote = f" and majority-vote accuracy {percent(theirs['value'], 1)} ({interval(theirs, 100, 1)})"
+    chosen = "; these examples are not a random draw, so this may not hold for the others"
     return (
-        "The consensus weights annotators by their estimated reliability; its standard error is estimated to be "
-        f"{quality['typical_error']:.3g} if annotators err independently."
+        f"{where}, consensus accuracy is {percent(ours['value'], 1)} (95% interval {interval(ours, 100, 1)})"
+        f"{vote + _ties_drawn(summary) if summary['size']['annotators'] > 1 else ''}"
+        f"{'' if known['at_random'] else chosen}."
     )
-
-
-def _if_chosen(known: dict[str, Any]) -> str:
-    return "" if known["at_random"] else "; these examples are not a random draw, so this may not hold for the others"
 
 
 def _ties_drawn(summary: Summary) -> str:
@@ -214,13 +183,8 @@ def changed_words(summary: Summary) -> str:
     return f"overrides the majority {changed}{ties}; {unsure} below {percent(quality['unsure_below'])} confidence"
 
 
-def classifier_sentence(summary: Summary) -> str:
+def classifier_words(summary: Summary) -> str:
     """How good the classifier is on examples that it was not fitted to; nothing without one."""
-    words = _classifier_words(summary)
-    return f"The classifier’s {words}." if words else ""
-
-
-def _classifier_words(summary: Summary) -> str:
     part = summary["classifier"]
     if not part:
         return ""
@@ -233,8 +197,10 @@ def _classifier_words(summary: Summary) -> str:
 
 
 def truth_sentence(summary: Summary) -> str:
-    """How good the consensus is by the known answers of the fit, each held out."""
+    """How good the consensus is by the known answers of the fit, each held out; nothing without any."""
     check = summary["truth_check"]
+    if not check:
+        return ""
     used = "Calibrated with" if check.get("at_random", True) else "Annotators were compared on"
     if "error" in check:
         found = f"held-out error {check['error']:.3g} (95% interval {check['low']:.3g} to {check['high']:.3g}), "
@@ -242,7 +208,7 @@ def truth_sentence(summary: Summary) -> str:
     else:
         found = f"held-out accuracy {percent(check['accuracy'], 1)} (95% interval {interval(check, 100, 1)}), "
         found += f"mean confidence {percent(check['confidence'], 1)}"
-        if check["majority"] is not None and summary["size"]["annotators"] > 1:
+        if summary["size"]["annotators"] > 1:
             found += f"; majority vote {percent(check['majority'], 1)}{_ties_drawn(summary)}"
     return f"{used} {count(check['n'], 'known answer')}: {found}. {_more_truths(check)}".rstrip()
 
@@ -265,27 +231,40 @@ def _more_truths(check: dict[str, Any]) -> str:
     return f"All {unknown:,} others would narrow the interval to ±{50 * float(high - low):.0f} points."
 
 
-def calibration_sentence(summary: Summary) -> str | None:
-    """A word of caution where known answers show that the fit is too sure, or not sure enough."""
-    known = known_part(summary)
+def calibration_sentence(summary: Summary) -> str:
+    """A word of caution where known answers show that confidence is too high or too low; else nothing.
+
+    That is of all known answers, or of those of some confidence.
+    """
+    known = summary["quality"]["known"]
     if summary["kind"] == "rating" or not known:
-        return None
-    expected, actual = known["stated"]["value"], known["consensus"]
-    if actual["low"] <= expected <= actual["high"]:
-        return None
+        return ""
+    stated, actual, where = known["stated"]["value"], known["consensus"], ""
+    if actual["low"] <= stated <= actual["high"]:
+        rows = [row for row in known["reliability"] if row["n"] >= ENOUGH_TRUTHS and _is_far(row)]
+        if not rows:
+            return ""
+        actual = max(rows, key=lambda row: row["n"] * abs(row["stated"] - row["value"]))
+        stated, where = actual["stated"], f" on {count(actual['n'], 'example')}"
     return (
-        f"{'Overconfident' if expected > actual['high'] else 'Underconfident'}: predicted {percent(expected, 1)} "
+        f"{'Overconfident' if stated > actual['value'] else 'Underconfident'}{where}: predicted {percent(stated, 1)} "
         f"correct, actual {percent(actual['value'], 1)}. Use confidence to rank examples only, or calibrate it with "
         "these answers (--use-truth; truth=... in Python)."
     )
 
 
-def rare_class_sentence(summary: Summary) -> str | None:
+def _is_far(row: dict[str, Any]) -> bool:
+    """Whether confidence is off by five points, and by half more than the interval, as several tenths are compared."""
+    low, high = (row["value"] + 1.5 * (row[end] - row["value"]) for end in ("low", "high"))
+    return bool(abs(row["stated"] - row["value"]) > 0.05 and not low <= row["stated"] <= high)
+
+
+def rare_class_sentence(summary: Summary) -> str:
     """A word of caution where a rare class is the consensus on more examples than anybody gave it to."""
     more = summary["quality"].get("more_than_given") or ()
-    rare = [row for row in more if row["given"] < _RARE * summary["size"]["examples"]]
+    rare = [row for row in more if row["given"] < RARE_ON_EXAMPLES * summary["size"]["examples"]]
     if not rare:
-        return None
+        return ""
     return (
         f"Caution: “{rare[0]['name']}” was given on {count(rare[0]['given'], 'example')} and is the consensus on "
         f"{rare[0]['consensus']:,}. If it is a slip or means no answer, leave it out (--missing, missing=...) and fit "
@@ -293,28 +272,19 @@ def rare_class_sentence(summary: Summary) -> str | None:
     )
 
 
-def lines(summary: Summary) -> list[str]:
+def lines(summary: Summary) -> list[tuple[str, str]]:
     """All of it for a terminal."""
-    known = known_part(summary)
     if summary["kind"] == "rating":
-        return [f"Consensus   {quality_sentence(summary)}"]
-    alone = summary["size"]["annotators"] == 1 and not summary["model"]["uses_features"]
-    found = [f"Consensus   {'the label of the only annotator' if alone else changed_words(summary)}"]
-    if caution := rare_class_sentence(summary):
-        found.append(f"            {caution}")
-    if words := _classifier_words(summary):
-        found.append(f"Classifier  {words}")
-    if summary["truth_check"]:
-        found.append(f"Truth       {truth_sentence(summary)}")
-    if known:
-        ours, theirs = known["consensus"], f", majority vote {percent(known['majority']['value'], 1)}"
-        found.append(
-            f"Truth       {count(known['n'], 'known answer')}: consensus accuracy {percent(ours['value'], 1)} "
-            f"({interval(ours, 100, 1)}){theirs if summary['size']['annotators'] > 1 else ''}{_if_chosen(known)}"
-        )
-    if caution := calibration_sentence(summary):
-        found.append(f"            {caution}")
-    return found
+        return [("Consensus", quality_sentence(summary))]
+    overrides = "the label of the only annotator" if _is_single_label(summary) else changed_words(summary)
+    return [
+        ("Consensus", overrides),
+        ("", rare_class_sentence(summary)),
+        ("Classifier", classifier_words(summary)),
+        ("Truth", truth_sentence(summary)),
+        ("Truth", known_sentence(summary)),
+        ("", calibration_sentence(summary)),
+    ]
 
 
 def numbers(summary: Summary) -> list[dict[str, Any]]:
@@ -334,7 +304,7 @@ def numbers(summary: Summary) -> list[dict[str, Any]]:
 def _accuracy(summary: Summary) -> list[dict[str, str]]:
     """The measured accuracy of the consensus; without known answers that of the classifier against the consensus."""
     name = "consensus accuracy"
-    if known := known_part(summary):
+    if known := summary["quality"]["known"]:
         value, note = known["consensus"]["value"], f"{count(known['n'], 'known answer')}, "
         note += interval(known["consensus"], 100, 1)
     elif check := summary["truth_check"]:
@@ -350,8 +320,7 @@ def _accuracy(summary: Summary) -> list[dict[str, str]]:
 
 def accuracies(quality: dict[str, Any], classifier: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     """Accuracies on known answers by what has them; nothing without known answers."""
-    known = quality["known"]
-    if not known or not known["n"]:
+    if not (known := quality["known"]):
         return {}
     found = {"consensus": known["consensus"], "majority vote": known["majority"]}
     return found | ({"classifier": classifier["truth"]} if classifier and classifier["n_truths"] else {})
@@ -367,68 +336,26 @@ def comparison(summary: Summary) -> Markup | None:
         (name, row["value"], row["low"], row["high"], percent(row["value"], 1).replace("over ", ">"), "")
         for name, row in rows.items()
     ]
-    words = "; ".join(f"{name}: {100 * row['value']:.1f}%" for name, row in rows.items())
-    label = f"Accuracy on known answers. {words}."
-    return interval_rows(shown, (low, 1.0), share_ticks(low), label, "accuracy on known answers")
-
-
-def _reliability(fit: Fit, truth: Array) -> list[dict[str, Any]]:
-    """By tenths of confidence, how many known answers there are, the mean confidence, and how often it is right."""
-    known = np.flatnonzero((truth >= 0) & (fit.labels.labels_per_example > 0))
-    sure, right = fit.results.confidence[known], (fit.results.codes[known] == truth[known]).astype(np.float64)
-    tenth = np.minimum((10 * sure).astype(np.intp), 9)
-    found = []
-    for k in np.unique(tenth).tolist():
-        at = tenth == k
-        found.append({"n": int(at.sum()), "stated": float(sure[at].mean()), **accuracy_of(right[at])})
-    return found
+    axis, words = "accuracy on known answers", "; ".join(f"{name}: {values}" for name, *_, values, _ in shown)
+    return interval_rows(shown, (low, 1.0), share_ticks(low), f"{axis.capitalize()}. {words}.", axis)
 
 
 def confidence_picture(summary: Summary) -> Markup:
     """How many examples have how much confidence."""
-    counts, right = summary["quality"]["by_confidence"], WIDTH - 16
-    most = max(*counts, 1)
-    parts = [
-        *_frame(right),
-        *(text(LEFT - 8, _up(share) + 4, f"{share * most:,.0f}", anchor="end") for share in (0, 1)),
-    ]
-    for k, n in enumerate(counts):
-        x, width = LEFT + (right - LEFT) * k / len(counts), (right - LEFT) / len(counts)
-        kind = "column" if (k + 0.5) / len(counts) >= summary["quality"]["unsure_below"] else "column below"
-        if n:
-            title = tag("title", f"{n:,} examples with {100 * k // len(counts)}% to {100 * (k + 1) // len(counts)}%")
-            box = {"x": x + 1, "y": _up(n / most), "width": width - 2, "height": max(BOTTOM - _up(n / most), 1.0)}
-            parts.append(tag("rect", title, **box, rx=1.5, class_=kind))
-    words = f"{sum(counts):,} examples by the confidence of their consensus."
-    return picture(BOTTOM + 46, f"Histogram: {words}", [*parts, *_confidence_axis(right, "examples")])
+    part = summary["quality"]
+    edges = np.linspace(0, 1, len(part["by_confidence"]) + 1).tolist()
+    plot = histogram(
+        edges, part["by_confidence"], "confidence", _PERCENT, "{:.0%} to {:.0%}", below=part["unsure_below"]
+    )
+    return plot.picture(f"Histogram: {sum(part['by_confidence']):,} examples by the confidence of their consensus.")
 
 
 def reliability_picture(summary: Summary) -> Markup:
     """Accuracy on known answers against confidence: on the diagonal, confidence is what it states."""
-    right = WIDTH - 16
-    parts = [*_frame(right), line(LEFT, _up(0), right, _up(1), "diagonal")]
-    parts += [text(LEFT - 8, _up(share) + 4, f"{100 * share:.0f}%", anchor="end") for share in (0, 0.5, 1)]
+    marks = {0: "0%", 0.5: "50%", 1: "100%"}
+    plot = Plot((0, 1), (0, 1)).axes("confidence", _PERCENT, "accuracy", marks, grid=marks)
+    plot.shape("polyline", [(0, 0), (1, 1)], "diagonal")
     for row in summary["quality"]["known"]["reliability"]:
-        x = LEFT + (right - LEFT) * row["stated"]
-        title = tag(
-            "title",
-            f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}",
-        )
-        parts.append(line(x, _up(row["low"]), x, _up(row["high"]), "interval"))
-        parts.append(tag("circle", title, cx=x, cy=_up(row["value"]), r=4.5, class_="dot"))
-    label = "Reliability: accuracy on known answers against confidence, by tenths."
-    return picture(BOTTOM + 46, label, [*parts, *_confidence_axis(right, "accuracy")])
-
-
-def _up(share: float) -> float:
-    return BOTTOM - (BOTTOM - TOP) * share
-
-
-def _frame(right: float) -> list[Markup]:
-    return [line(LEFT, _up(share), right, _up(share), "grid") for share in (0, 0.5, 1)]
-
-
-def _confidence_axis(right: float, upwards: str) -> list[Markup]:
-    marks = [text(LEFT + (right - LEFT) * k / 5, BOTTOM + 18, f"{20 * k}%", anchor="middle") for k in range(6)]
-    titles = [text((LEFT + right) / 2, BOTTOM + 38, "confidence", anchor="middle", kind="axis")]
-    return [*marks, *titles, text(LEFT, TOP - 6, upwards, kind="axis")]
+        title = f"{count(row['n'], 'known answer')}: stated {percent(row['stated'])}, right {percent(row['value'])}"
+        plot.interval(row["stated"], row["value"], row["low"], row["high"], title)
+    return plot.picture("Reliability: accuracy on known answers against confidence, by tenths.")

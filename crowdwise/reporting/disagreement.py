@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,25 +9,24 @@ import numpy as np
 from crowdwise._arrays import Floats
 from crowdwise.crowd._disagreement import easiness
 from crowdwise.diagnosis import margins, rank_correlation
-from crowdwise.reporting._svg import BOTTOM, LEFT, TOP, WIDTH, Markup, axes, dot, line, picture, points, tag, text
+from crowdwise.reporting._svg import Markup, Plot, histogram, text
 from crowdwise.reporting._words import decimal
-from crowdwise.reporting.fit import Fit, Summary, estimate
+from crowdwise.reporting.fit import MOST_POINTS, N_BINS, Fit, Summary, estimate, evenly
 
-_N_BINS, _MOST_POINTS = 20, 600
 PAGES = (("disagreement", "Disagreement"),)
 
 
 def data(fit: Fit) -> dict[str, Any]:
     """Disagreement, and margins where there are features."""
-    return {"disagreement": histogram(fit), "margin": None if fit.X is None else margin(fit)}
+    return {"disagreement": by_disagreement(fit), "margin": None if fit.X is None else margin(fit)}
 
 
-def histogram(fit: Fit) -> dict[str, Any]:
+def by_disagreement(fit: Fit) -> dict[str, Any]:
     """How many examples have how much disagreement, and what they weigh."""
     differs, steepness = fit.results.disagreement, fit.results.steepness
     paired = differs[fit.labels.labels_per_example > 1]
     largest = max(1.0, float(differs.max(initial=0.0)))
-    edges = np.linspace(0, largest, _N_BINS + 1)
+    edges = np.linspace(0, largest, N_BINS + 1)
     at = np.linspace(0, largest, 41)
     return {
         "edges": edges.tolist(),
@@ -52,7 +50,7 @@ def margin(fit: Fit) -> dict[str, Any] | None:
     if np.isnan(found.value):
         return None
     far = float(np.quantile(distance, 0.99)) or 1.0
-    some = np.linspace(0, len(paired) - 1, min(_MOST_POINTS, len(paired))).round().astype(np.intp)
+    some = evenly(len(paired), MOST_POINTS)
     places = np.column_stack([differs[some], np.minimum(distance[some] / far, 1.0)])
     return {
         "correlation": estimate(found.value, found.low, found.high),
@@ -92,41 +90,31 @@ def margin_words(summary: Summary) -> str:
 def histogram_picture(summary: Summary) -> Markup:
     """How many examples have how much disagreement, with the curve of weights."""
     part = summary["disagreement"]
-    edges, counts, right = part["edges"], part["counts"], WIDTH - 40
-    most = max(max(counts), 1)
-    across, up, marks = axes(edges[-1], right)
-    unit = 10 ** math.floor(math.log10(most))
-    step = max(round(next(unit * k for k in (0.2, 0.5, 1, 2, 5) if most <= 4 * unit * k)), 1)
-    parts = []
-    for n in range(0, most + 1, step):
-        parts.append(line(LEFT, up(n / most), right, up(n / most), "grid"))
-        parts.append(text(LEFT - 8, up(n / most) + 4, f"{n:,}", anchor="end"))
-    for start, stop, n in zip(edges[:-1], edges[1:], counts, strict=True):
-        if n:
-            y, width = up(n / most), across(stop) - across(start)
-            box = {"x": across(start) + 1, "y": y, "width": max(width - 2, 1.0), "height": max(BOTTOM - y, 1.0)}
-            title = tag("title", f"{n:,} examples with disagreement {start:.2f} to {stop:.2f}")
-            parts.append(tag("rect", title, **box, rx=1.5, class_="column"))
-    parts.append(text(LEFT, TOP - 4, "examples", kind="axis"))
+    ticks = _ticks(part["edges"][-1])
+    plot = histogram(part["edges"], part["counts"], "disagreement", ticks, "disagreement {:.2f} to {:.2f}", right=40)
     if part["steepness"] > 0:
-        parts.append(tag("polyline", points=points((across(x), up(y)) for x, y in part["curve"]), class_="curve"))
-        parts += [text(right + 8, up(share) + 4, f"{share:g}", kind="tick second") for share in (0, 0.5, 1)]
-        parts.append(text(right, TOP - 4, "weight", anchor="end", kind="axis second"))
+        weights = Plot(plot.x, (0, 1), right=40)
+        weights.shape("polyline", part["curve"], "curve")
+        for share in (0, 0.5, 1):
+            x, y = weights.at(plot.x[1], share)
+            plot.parts.append(text(x + 8, y + 4, f"{share:g}", kind="tick second"))
+        plot.parts += [*weights.parts, text(x, y - 4, "weight", anchor="end", kind="axis second")]
     label = f"Histogram of the disagreement of {part['paired']:,} examples, {part['unanimous']:,} of them unanimous."
-    return picture(BOTTOM + 46, label, [*parts, *marks])
+    return plot.picture(label)
 
 
 def margin_picture(summary: Summary) -> Markup:
     """Distance from the model's boundary against disagreement: examples, and quartiles by level."""
-    part, right = summary["margin"], WIDTH - 16
-    across, up, marks = axes(max(1.0, max(x for x, _ in part["points"])), right)
-    parts = [line(LEFT, up(share), right, up(share), "grid") for share in (0, 0.5, 1)]
-    parts += [text(LEFT - 8, up(0) + 4, "near", anchor="end"), text(LEFT - 8, up(1) + 4, "far", anchor="end")]
-    parts += [dot(across(x), up(y), 2, "point") for x, y in part["points"]]
+    part = summary["margin"]
+    largest = max(1.0, max(x for x, _ in part["points"]))
+    ends, grid = {0: "near", 1: "far"}, (0, 0.5, 1)
+    plot = Plot((0, largest), (0, 1)).axes("disagreement", _ticks(largest), "", ends, grid=grid)
+    plot.points(part["points"])
     for level in part["levels"]:
-        x = across(level["disagreement"])
-        parts.append(line(x, up(level["low"]), x, up(level["high"]), "interval"))
-        parts.append(dot(x, up(level["median"]), 4.5))
+        plot.interval(level["disagreement"], level["median"], level["low"], level["high"])
     found = decimal(part["correlation"]["value"])
-    label = f"Distance from the model’s boundary against disagreement; rank correlation {found}."
-    return picture(BOTTOM + 46, label, [*parts, *marks])
+    return plot.picture(f"Distance from the model’s boundary against disagreement; rank correlation {found}.")
+
+
+def _ticks(largest: float) -> dict[float, str]:
+    return {largest * k / 4: f"{largest * k / 4:.3g}" for k in range(5)}

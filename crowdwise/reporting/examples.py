@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from crowdwise._arrays import Array, Positions, ratio
+from crowdwise._limits import LITTLE_GAIN
 from crowdwise._text import count
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.reporting._svg import LEFT, WIDTH, Markup, line, picture, points, tag, text
+from crowdwise.reporting._svg import Markup, Plot
 from crowdwise.reporting._words import NAMED
-from crowdwise.reporting.fit import Fit, Summary, listed, named, plain
+from crowdwise.reporting.fit import MOST_POINTS, MOST_ROWS, Fit, Summary, evenly, listed, named, plain
 from crowdwise.results.suggest import best_first, information_gain, next_labels
 
-# How many rows the lists have at most, and how much of a text they show: a page of a million examples stays small.
-MOST_ROWS, _MOST_ORDERED, _MOST_NEXT, _MOST_NAMES = 60, 5000, 50, 12
-_TEXT_LENGTH, _SHORT_LENGTH = 500, 90
-_LITTLE_GAIN = 0.02  # in bits
+# Rows of the list of all examples, names per answer, and letters of a text, where it is read and beside others.
+_MOST_ORDERED, _MOST_NAMES, _TEXT_LENGTH, _SHORT_LENGTH = 5000, 12, 500, 90
 PAGES = (("contested", "Contested"), ("next", "Check next"), ("order", "Easy to hard"))
 
 
@@ -101,7 +100,7 @@ def _next(fit: Fit) -> dict[str, Any]:
     """What to check next."""
     gain = information_gain(fit.results)
     order = best_first(fit.results, gain)
-    first = order[:_MOST_NEXT]
+    first = order[:MOST_ROWS]
     reasons = next_labels(fit.results, fit.labels, gain, first).reason.tolist()
     more = zip(rows_of(fit, first), gain[first].tolist(), reasons, strict=True)
     return listed(len(order), [row | {"gain": bits, "reason": reason} for row, bits, reason in more])
@@ -110,7 +109,7 @@ def _next(fit: Fit) -> dict[str, Any]:
 def _ordered(fit: Fit) -> dict[str, Any]:
     """All examples from easy to hard, or as many of them, evenly spread, as a page can hold."""
     n = len(fit.labels)
-    place = np.linspace(0, n - 1, min(n, _MOST_ORDERED)).round().astype(np.intp)
+    place = evenly(n, _MOST_ORDERED)
     rows = rows_of(fit, fit.easy_to_hard[place], length=_SHORT_LENGTH, who=False)
     return listed(n, [row | {"order": int(at) + 1} for row, at in zip(rows, place, strict=True)])
 
@@ -140,7 +139,7 @@ def worth_labelling(summary: Summary) -> list[dict[str, Any]]:
     """The first examples to check; none if all are sure."""
     if summary["size"]["annotators"] == 1:
         return []
-    return [row for row in summary["next"]["rows"][:NAMED] if row["gain"] >= _LITTLE_GAIN]
+    return [row for row in summary["next"]["rows"][:NAMED] if row["gain"] >= LITTLE_GAIN]
 
 
 def next_words(summary: Summary) -> str:
@@ -153,19 +152,9 @@ def next_words(summary: Summary) -> str:
 def order_picture(summary: Summary) -> Markup:
     """Disagreement along the order from easy to hard."""
     rows = summary["order"]["rows"]
-    right, top, bottom = WIDTH - 16, 10.0, 90.0
-    largest = max(1.0, max((row["disagreement"] for row in rows), default=1.0))
-    shown = rows[:: max(len(rows) // 200, 1)]
-    places = [
-        (LEFT + (right - LEFT) * at / max(len(shown) - 1, 1), bottom - (bottom - top) * row["disagreement"] / largest)
-        for at, row in enumerate(shown)
-    ]
-    parts = [
-        line(LEFT, bottom, right, bottom, "grid"),
-        tag("polygon", points=points([(LEFT, bottom), *places, (right, bottom)]), class_="area"),
-        text(LEFT, bottom + 18, "easy"),
-        text(right, bottom + 18, "hard", anchor="end"),
-        text(LEFT - 8, bottom + 4, "0", anchor="end"),
-        text(LEFT - 8, top + 6, f"{largest:.3g}", anchor="end"),
-    ]
-    return picture(bottom + 26, "Disagreement of the examples in their order from easy to hard.", parts)
+    heights = [rows[i]["disagreement"] for i in evenly(len(rows), MOST_POINTS)]
+    largest, last = max(1.0, *heights), max(len(heights) - 1, 1)
+    plot = Plot((0, last), (0, largest), height=80)
+    plot.axes("", {0: "easy", last: "hard"}, "disagreement", {0: "0", largest: f"{largest:.3g}"}, grid=[0])
+    plot.shape("polygon", [(0, 0), *enumerate(heights), (last, 0)], "area")
+    return plot.picture("Disagreement of the examples in their order from easy to hard.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._arrays import Array, Floats
+from crowdwise._arrays import Array, Bools, Floats, Positions
 from crowdwise.exceptions import DataError
 from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, missing_mask
@@ -19,7 +19,9 @@ from crowdwise.truths.check import share_interval
 from crowdwise.weights.class_weights import leading_shares
 
 Summary = dict[str, Any]
-_NAME_LENGTH = 80  # of an identifier or a class: a page of a million examples stays small
+# What a page holds at most, so that one of a million examples stays small: letters of a name, rows of a list, points
+# and columns of a picture.
+_NAME_LENGTH, MOST_ROWS, MOST_POINTS, N_BINS = 80, 60, 300, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +60,27 @@ class Fit:
     @cached_property
     def votes(self) -> Floats:
         """For every example one over the classes that lead the vote, 0 for the others: a tie is a fair draw."""
-        return leading_shares(self.labels._tally) * (self.labels.labels_per_example > 0)[:, np.newaxis]
+        return leading_shares(self.labels._tally) * self.labelled[:, np.newaxis]
 
     @cached_property
-    def own_truth(self) -> Array:
-        """The answers that the fit was given, as `known`."""
-        unknown = np.full(len(self.labels), np.nan if self.results.classes is None else -1)
-        return unknown if self.results.truth is None else self.results.truth
+    def labelled(self) -> Bools:
+        """Which examples have labels."""
+        return self.labels.labels_per_example > 0
+
+    @cached_property
+    def judging(self) -> Array:
+        """The answers that judge: one that the fit was given judges nothing."""
+        return self._unknown if self.known is None else np.where(self.results.has_truth, self._unknown, self.known)
 
     @cached_property
     def answers(self) -> Array:
         """All answers that are known: those of the fit, and those that judge it."""
-        return self.own_truth if self.known is None else np.where(self.results.has_truth, self.own_truth, self.known)
+        own = self.results.truth
+        return self.judging if own is None else np.where(self.results.has_truth, own, self.judging)
+
+    @property
+    def _unknown(self) -> Array:
+        return np.full(len(self.labels), np.nan if self.results.classes is None else -1)
 
     @cached_property
     def shown_truth(self) -> Array | None:
@@ -121,6 +132,11 @@ def named(value: Any) -> str:
 def listed(total: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Rows, and of how many they are a part."""
     return {"total": total, "shown": len(rows), "rows": rows}
+
+
+def evenly(n: int, most: int) -> Positions:
+    """Positions of at most so many of n rows, evenly spread."""
+    return np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)
 
 
 def estimate(value: float, low: float = np.nan, high: float = np.nan) -> dict[str, Any]:

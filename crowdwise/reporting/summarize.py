@@ -91,14 +91,14 @@ def _size(fit: Fit) -> dict[str, Any]:
 
 def headline(summary: Summary) -> list[str]:
     """How far the crowd agrees, how good consensus and classifier are, what to do next."""
-    advice = annotators.advice(summary)
+    advice, classifier = annotators.advice(summary), consensus.classifier_words(summary)
     if examples.worth_labelling(summary):
         advice.append(examples.next_words(summary))
     elif summary["next"]["rows"]:
         advice.append(_enough_labels(summary))
     return [
         f"{agreement.agreement_sentence(summary)} {agreement.votes_sentence(summary)}".strip(),
-        f"{consensus.quality_sentence(summary)} {consensus.classifier_sentence(summary)}".strip(),
+        consensus.quality_sentence(summary) + (f" The classifier’s {classifier}." if classifier else ""),
         f"Next, {'; '.join(advice)}." if advice else "No next step stands out.",
     ]
 
@@ -107,9 +107,9 @@ def _enough_labels(summary: Summary) -> str:
     """What to do where no example is unsure."""
     if summary["size"]["annotators"] == 1:
         return "have a second annotator label some of the examples: one alone cannot be compared with anyone"
-    if (consensus.calibration_sentence(summary) or "").startswith("Overconfident"):
+    if consensus.calibration_sentence(summary).startswith("Overconfident"):
         return "ask experts or clarify the question: more labels of this crowd would repeat its common errors"
-    if summary["truth_check"] or consensus.known_part(summary):
+    if summary["truth_check"] or summary["quality"]["known"]:
         return "nothing to check: the consensus is sure of every example"
     return (
         "have an expert check a few dozen examples drawn at random: the consensus is sure of all, and only known "
@@ -137,14 +137,14 @@ def summary_lines(summary: Summary) -> list[str]:
     size, per = summary["size"], summary["size"]["labels_per_example"]
     of = "ratings" if summary["kind"] == "rating" else f"labels of {len(summary['classes'])} classes"
     spread = "" if per["min"] == per["max"] else f" ({per['min']:,} to {per['max']:,})"
-    rows = examples.worth_labelling(summary)
-    first = "; ".join(f"{row['example']} ({row['reason']})" for row in rows)
-    return [
-        f"Crowd       {count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, "
-        f"{size['labels']:,} {of}; {rounded(per['mean'])} per example{spread}",
+    crowd = f"{count(size['examples'], 'example')}, {count(size['annotators'], 'annotator')}, {size['labels']:,} {of}"
+    first = "; ".join(f"{row['example']} ({row['reason']})" for row in examples.worth_labelling(summary))
+    lines = [
+        ("Crowd", f"{crowd}; {rounded(per['mean'])} per example{spread}"),
         *agreement.lines(summary),
         *consensus.lines(summary),
         *annotators.lines(summary),
-        f"Next        {f'have an expert check: {first}' if rows else _enough_labels(summary)}",
-        *([] if summary["model"]["converged"] else ["Caution     not converged; allow more rounds"]),
+        ("Next", f"have an expert check: {first}" if first else _enough_labels(summary)),
+        ("Caution", "" if summary["model"]["converged"] else "not converged; allow more rounds"),
     ]
+    return [f"{title:12}{words}" for title, words in lines if words]

@@ -50,8 +50,7 @@ def test_known_accuracy_counts_right_answers_on_examples_of_known_truth():
     assert found["majority"]["value"] == (14 + 0.5) / 16
     low, high = share_interval(found["consensus"]["value"], 16)
     assert (found["consensus"]["low"], found["consensus"]["high"]) == (low, high)
-    nothing = known_accuracy(Fit.of(aggregate(labels), labels), np.full(17, -1))
-    assert nothing["consensus"]["value"] is None
+    assert known_accuracy(Fit.of(aggregate(labels), labels), np.full(17, -1)) is None
 
 
 def test_changed_and_tied_examples_are_told_apart():

@@ -56,7 +56,7 @@ def test_numbers_and_names_are_written_as_in_prose():
     [
         ({"value": 0.9, "low": 0.85, "high": 0.95}, "agree closely"),
         ({"value": 0.5, "low": 0.45, "high": 0.55}, "agree moderately"),
-        ({"value": 0.05, "low": -0.01, "high": 0.1}, "hardly more than by chance"),
+        ({"value": 0.05, "low": -0.01, "high": 0.1}, "little more than by chance"),
         ({"value": -0.2, "low": -0.3, "high": -0.1}, "less than by chance"),
     ],
 )
@@ -192,7 +192,7 @@ def test_one_annotator_is_compared_with_known_answers_and_not_with_itself():
     calibrated = "\n".join(summary_lines(summarize(aggregate(labels, truth=known), labels)))
     assert "Truth       Calibrated with 20 known answers" in calibrated
     judged = "\n".join(summary_lines(summarize(aggregate(labels), labels, truth=known)))
-    assert "consensus accuracy 75.0%" in judged
+    assert "consensus accuracy is 75.0%" in judged
     for lines in (calibrated, judged):
         assert "Next        have a second annotator" in lines
         assert "majority vote" not in lines
