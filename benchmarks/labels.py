@@ -1,4 +1,4 @@
-"""How long it takes to make labels from integer arrays, and how much memory they take.
+"""How long it takes to make labels from integer arrays, to add and take back one, and how much memory they take.
 
     python benchmarks/labels.py [--examples N]
 
@@ -41,6 +41,20 @@ def kept_and_peak(table: dict[str, np.ndarray]) -> tuple[float, float]:
     return kept / 1e6, peak / 1e6
 
 
+def one_label(table: dict[str, np.ndarray]) -> None:
+    """Print how long one label more or less takes, per million labels; examples as numbers and as texts."""
+    for kind in ("numbers", "texts"):
+        names = table["example"] if kind == "numbers" else np.array([f"example {i}" for i in table["example"]], object)
+        labels = CrowdLabels.from_table({**table, "example": names})
+        example, million = labels.examples[-1], labels.n_labels / 1e6
+        who = np.setdiff1d(labels.annotators, labels.annotators[labels.annotator_index[-LABELS_EACH:]])[0]
+        grown = labels.append(example=example, annotator=who, label=1)
+        more = median_seconds(lambda: labels.append(example=example, annotator=who, label=1), 9)  # noqa: B023
+        less = median_seconds(lambda: grown.without(example=example, annotator=who), 9)  # noqa: B023
+        print(f"  append      {1e3 * more / million:8.2f} ms per million labels, examples named by {kind}")
+        print(f"  without     {1e3 * less / million:8.2f} ms per million labels")
+
+
 def main() -> None:
     arguments = parser(__doc__, writes=False)
     arguments.add_argument("--examples", type=int, default=1_000_000, help="%(default)s")
@@ -50,6 +64,7 @@ def main() -> None:
     table = long_table(n_examples)
     print(f"{n_examples:,} examples x {LABELS_EACH} labels by {N_ANNOTATORS:,} annotators, from integer arrays")
     print(f"  from_table  {median_seconds(lambda: CrowdLabels.from_table(table), 3):8.2f} s")
+    one_label(table)
     kept, peak = kept_and_peak(table)
     print(f"  kept        {kept:8.1f} MB")
     print(f"  peak        {peak:8.1f} MB beside the table")

@@ -21,8 +21,8 @@ from crowdwise.labels._align import align, as_labels, match_examples, with_ids_o
 from crowdwise.labels._encode import missing_mask, shown
 from crowdwise.labels._frames import is_frame, table_columns
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.scale import ScaleName
-from crowdwise.labels.truth import Known, is_known
+from crowdwise.labels.scale import ScaleName, is_known
+from crowdwise.labels.truth import Known
 from crowdwise.results.consensus import Consensus
 
 # Weights outside this range lose digits, or overflow when they are squared; they are rescaled.

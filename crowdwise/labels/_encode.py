@@ -263,6 +263,15 @@ def encode_declared(values: Array, declared: Array) -> Array:
     return table[codes].astype(smallest_integer_type(len(declared)))
 
 
+def find_ids(values: Array, ids: Array) -> NDArray[np.intp]:
+    """Where each value is among different ids; -1 where it is not. One is looked for without an index of all."""
+    if len(values) == 1:
+        (one,) = _elements(values)
+        is_whole = ids.dtype.kind in "iu" and isinstance(one, int | np.integer)
+        return np.append(np.flatnonzero(ids == (one if is_whole else as_objects([one]))), -1)[:1]
+    return encode_declared(values, ids).astype(np.intp)
+
+
 def id_array(values: Array) -> Array:
     """Identifiers as they came, of which some may be the same."""
     return _as_id_array(_elements(values))

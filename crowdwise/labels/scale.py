@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from crowdwise._arrays import Array, Floats
+from crowdwise._arrays import Array, Bools, Floats
 from crowdwise._checks import check_choice
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._mistakes import perhaps_no_answers
@@ -40,16 +40,30 @@ class LabelScale:
         """From names that a user gave; the consensus is by default the mode of classes and the mean of numbers."""
         check_choice("scale", name, SCALES)
         check_choice("consensus", consensus, (None, *get_args(ConsensusBy)))
-        usual: ConsensusBy = "mean" if name == "interval" else "mode"
+        usual: ConsensusBy = "mode" if cls(name).has_classes else "mean"
         if name != "ordinal" and consensus not in (None, usual):
             raise ValueError(f'consensus="{consensus}" needs classes with an order: with_scale("ordinal", ...).')
         return cls(name, consensus or usual)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes, with an order or without; numbers otherwise."""
+        return self.name != "interval"
+
+    def no_answers(self, n: int) -> Array:
+        """Answers of which none is known: -1 in the place of a class, NaN in that of a number."""
+        return np.full(n, -1, dtype=np.intp) if self.has_classes else np.full(n, np.nan)
 
     def levels(self, classes: Array) -> Floats | None:
         """Where each class is: numbers as they are, anything else 1, 2, 3, ...; None for classes without an order."""
         if self.name != "ordinal":
             return None
         return classes.astype(np.float64) if classes.dtype.kind in "biuf" else np.arange(1.0, len(classes) + 1)
+
+
+def is_known(answers: Array) -> Bools:
+    """Which answers are known: classes from 0 on, ratings that are numbers."""
+    return ~np.isnan(answers) if answers.dtype.kind == "f" else answers >= 0
 
 
 NOMINAL, INTERVAL = LabelScale(), LabelScale.of("interval")

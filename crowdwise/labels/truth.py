@@ -9,13 +9,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from crowdwise._arrays import Array, Bools, Floats, Positions
+from crowdwise._arrays import Array, Floats, Positions
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._align import match_examples
 from crowdwise.labels._encode import as_column, encode_declared, missing_mask, shown
 from crowdwise.labels._frames import is_frame
 from crowdwise.labels._mistakes import plain_spelling
 from crowdwise.labels.crowd_labels import CrowdLabels
+from crowdwise.labels.scale import is_known
 
 # Known answers belong to the next example if they agree so many standard errors better with its labels than with their
 # own and than by chance; fewer are enough where some of their ids are not known otherwise.
@@ -56,11 +57,6 @@ class Known:
         sure = posterior.copy()
         sure[self.at] = np.eye(posterior.shape[1])[self.answers]
         return sure
-
-
-def is_known(answers: Array) -> Bools:
-    """Which answers are known: classes from 0 on, ratings that are numbers."""
-    return ~np.isnan(answers) if answers.dtype.kind == "f" else answers >= 0
 
 
 def known_answers(truth: Any, X: Any, labels: CrowdLabels) -> Array | None:

@@ -13,7 +13,8 @@ from crowdwise.crowd.vote_sharing import VoteSharing, enough_pairs, label_pairs
 from crowdwise.exceptions import LabelError
 from crowdwise.labels._frames import make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.truth import is_known, known_answers
+from crowdwise.labels.scale import is_known
+from crowdwise.labels.truth import known_answers
 from crowdwise.results.fit_results import FitResults, fit_and_labels, is_representative
 
 # Examples without correlation that are added to those that two annotators share.

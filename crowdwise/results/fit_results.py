@@ -20,8 +20,7 @@ from crowdwise.labels._align import as_labels
 from crowdwise.labels._encode import encode_declared
 from crowdwise.labels._frames import is_frame, make_frame
 from crowdwise.labels.crowd_labels import CrowdLabels
-from crowdwise.labels.scale import LabelScale
-from crowdwise.labels.truth import is_known
+from crowdwise.labels.scale import LabelScale, is_known
 from crowdwise.model_file import save
 from crowdwise.results.consensus import Consensus, RatingConsensus
 from crowdwise.truths.check import RatingCheck, TruthCheck, share_interval, spread_interval

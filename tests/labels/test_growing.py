@@ -52,6 +52,66 @@ def test_labels_appended_one_by_one_or_as_a_table_or_from_the_start_are_the_same
     assert one_by_one == some.append(table) == CrowdLabels.from_matrix(full.astype(int), classes=[0, 1, 2])
 
 
+IDS = {
+    "positions": lambda at: at,
+    "numbers": lambda at: 7 * at + 3,
+    "texts": lambda at: f"e{at}",
+    "pairs": lambda at: (at, "x"),
+    "mixed": lambda at: at if at % 2 else str(at),
+    "days": lambda at: np.datetime64("2020-01-01") + at,
+}
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("ids", IDS)
+def test_labels_that_grow_and_shrink_are_those_of_a_table_made_anew(rng, ids, scale):
+    examples, annotators = [IDS[ids](at) for at in range(9)], [f"w{at}" for at in range(5)]
+    classes = None if scale == "interval" else ["low", "mid", "top"]
+    answers = [0.5, 1.5, -2.0] if classes is None else classes
+    given = {(0, 0): answers[0], (8, 4): answers[1]}
+
+    def anew():
+        rows = [(examples[e], annotators[a], label) for (e, a), label in given.items()]
+        table = dict(zip(("example", "annotator", "label"), map(list, zip(*rows, strict=True)), strict=True))
+        labels = CrowdLabels.from_table(table, examples=examples, annotators=annotators, classes=classes, scale=scale)
+        return labels.with_truth({examples[1]: answers[2]}).with_groups({"w1": "g"})
+
+    labels = anew()
+    for _ in range(60):
+        place = int(rng.integers(9)), int(rng.integers(5))
+        name, who = examples[place[0]], annotators[place[1]]
+        turn = rng.random()
+        if turn < 0.05:
+            given = {cell: label for cell, label in given.items() if cell[1] != place[1]} or given
+            labels = labels.without(annotator=who) if len(given) < labels.n_labels else labels
+        elif turn < 0.1 and any(cell[0] != place[0] for cell in given):
+            given = {cell: label for cell, label in given.items() if cell[0] != place[0]}
+            labels = labels.without(example=name)
+        elif place not in given:
+            given[place] = answers[int(rng.integers(3))]
+            labels = labels.append(example=name, annotator=who, label=given[place])
+        elif len(given) > 1:
+            del given[place]
+            labels = labels.without(example=name, annotator=who)
+        twin = anew()
+        assert labels == twin
+        assert labels.values.dtype == twin.values.dtype
+        assert labels.annotator_index.dtype == twin.annotator_index.dtype
+        assert labels.declared_classes == twin.declared_classes
+
+
+def test_a_time_finds_its_example_in_another_unit():
+    labels = CrowdLabels.from_matrix([["a", None]], examples=[np.datetime64("2020-01-01")], classes=["a", "b"])
+    grown = labels.append(example=np.datetime64("2020-01-01T00:00"), annotator=1, label="b")
+    assert grown.n_labels == 2
+
+
+def test_labels_with_unknown_ratings_among_their_truths_are_equal_to_themselves():
+    labels = CrowdLabels.from_matrix([[0.5, 1.0], [2.0, 1.0]], scale="interval")
+    assert labels.with_truth({0: 1.0}) == labels.with_truth({0: 1.0})
+    assert labels.with_truth({0: 1.0}) != labels.with_truth({1: 1.0})
+
+
 def test_what_is_taken_back_is_as_if_it_had_never_been_given(labels):
     again = labels.append(example="x", annotator="bob", label="b").without(example="x", annotator="bob")
     assert again == labels
